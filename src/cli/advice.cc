@@ -14,6 +14,7 @@
 #include "os/spawn.h"
 #include "plan/command.h"
 #include "text/plain_text.h"
+#include "text/strings.h"
 
 namespace dlaunch {
 
@@ -58,23 +59,16 @@ constexpr std::string_view kTier =
 constexpr std::string_view kConfig = "give the job file without an option: dlaunch run FILE";
 
 /// Options of torchrun (PyTorch), mpirun and mpiexec (Open MPI, MPICH), srun (Slurm), deepspeed and
-/// gcloud ai-platform.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 66> kOptions{{
+/// gcloud ai-platform, with hyphens: some of these accept underscores in their place.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 55> kOptions{{
     {"--standalone", kRendezvous},
     {"--rdzv-backend", kRendezvous},
-    {"--rdzv_backend", kRendezvous},
     {"--rdzv-endpoint", kRendezvous},
-    {"--rdzv_endpoint", kRendezvous},
     {"--rdzv-id", kRendezvous},
-    {"--rdzv_id", kRendezvous},
     {"--rdzv-conf", kRendezvous},
-    {"--rdzv_conf", kRendezvous},
     {"--master-port", kRendezvous},
-    {"--master_port", kRendezvous},
     {"--master-addr", kRendezvous},
-    {"--master_addr", kRendezvous},
     {"--node-rank", kNodeRank},
-    {"--node_rank", kNodeRank},
     {"--machinefile", kHostfile},
     {"--host", kHosts},
     {"-H", kHosts},
@@ -92,7 +86,6 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 66> kOptions
     {"--oversubscribe", kMore},
     {"--overcommit", kMore},
     {"--log-dir", kLogs},
-    {"--log_dir", kLogs},
     {"--output-filename", kLogs},
     {"--tag-output", kPrefixed},
     {"--label", kPrefixed},
@@ -100,7 +93,6 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 66> kOptions
     {"--ntasks-per-node", kPerNode},
     {"-m", kPython},
     {"--no-python", kAsItIs},
-    {"--no_python", kAsItIs},
     {"--kill-on-bad-exit", kEnd},
     {"--wdir", kFolder},
     {"--chdir", kFolder},
@@ -109,16 +101,14 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 66> kOptions
     {"--timeout", kLimit},
     {"--allow-run-as-root", kRoot},
     {"--ppn", kPerNode},
-    {"--num_gpus", kGpus},
     {"--num-gpus", kGpus},
     {"--gpus-per-node", kGpus},
-    {"--num_processes", kTotal},
     {"--num-processes", kTotal},
-    {"--num_machines", kNodes},
-    {"--num_nodes", kNodes},
+    {"--num-machines", kNodes},
+    {"--num-nodes", kNodes},
     {"--nodes", kNodes},
     {"-N", kNodes},
-    {"--main_process_port", kRendezvous},
+    {"--main-process-port", kRendezvous},
     {"--image", kImage},
     {"--cpus-per-task", kBind},
     {"-c", kBind},
@@ -137,19 +127,19 @@ constexpr std::string_view kToTry =
 constexpr std::string_view kToTest = "to test machines and their network: dlaunch check";
 constexpr std::string_view kInPlace = "use dlaunch instead: dlaunch run -n 4 -- python3 train.py";
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 36> kCommands{{
-    {"ps", kToList},         {"ls", kToList},          {"list", kToList},
-    {"top", kToList},        {"stat", kToList},        {"stats", kToList},
-    {"status", kToList},     {"state", kToList},       {"history", kToList},
-    {"queue", kToList},      {"squeue", kToList},      {"jobs", kToList},
-    {"kill", kToStop},       {"cancel", kToStop},      {"scancel", kToStop},
-    {"abort", kToStop},      {"tail", kToSee},         {"output", kToSee},
-    {"watch", kToSee},       {"follow", kToSee},       {"attach", kToSee},
-    {"start", kToRun},       {"launch", kToRun},       {"execute", kToRun},
-    {"validate", kToTry},    {"lint", kToTry},         {"dry-run", kToTry},
-    {"doctor", kToTest},     {"test", kToTest},        {"mpirun", kInPlace},
-    {"mpiexec", kInPlace},   {"srun", kInPlace},       {"torchrun", kInPlace},
-    {"deepspeed", kInPlace}, {"accelerate", kInPlace}, {"horovodrun", kInPlace},
+constexpr std::array<std::pair<std::string_view, std::string_view>, 34> kCommands{{
+    {"ps", kToList},          {"ls", kToList},         {"list", kToList},
+    {"top", kToList},         {"stat", kToList},       {"stats", kToList},
+    {"state", kToList},       {"history", kToList},    {"queue", kToList},
+    {"squeue", kToList},      {"jobs", kToList},       {"kill", kToStop},
+    {"cancel", kToStop},      {"scancel", kToStop},    {"abort", kToStop},
+    {"tail", kToSee},         {"output", kToSee},      {"watch", kToSee},
+    {"follow", kToSee},       {"start", kToRun},       {"launch", kToRun},
+    {"execute", kToRun},      {"validate", kToTry},    {"lint", kToTry},
+    {"dry-run", kToTry},      {"doctor", kToTest},     {"test", kToTest},
+    {"mpirun", kInPlace},     {"mpiexec", kInPlace},   {"srun", kInPlace},
+    {"torchrun", kInPlace},   {"deepspeed", kInPlace}, {"accelerate", kInPlace},
+    {"horovodrun", kInPlace},
 }};
 
 bool is_executable(const std::string& path) {
@@ -175,7 +165,8 @@ std::string beginning_of(const std::string& path) {
 }  // namespace
 
 std::optional<std::string> advice_for_option(std::string_view option) {
-  const std::string_view name = option.substr(0, option.find('='));
+  std::string name(option.substr(0, option.find('=')));
+  std::replace(name.begin(), name.end(), '_', '-');
   for (const auto& [known, advice] : kOptions) {
     if (known == name) return std::string(advice);
   }
@@ -193,19 +184,19 @@ bool sounds_like_command(std::string_view word) {
   constexpr std::array<std::string_view, 11> kWords{"rm",    "remove",  "delete", "resume",
                                                     "pause", "suspend", "wait",   "install",
                                                     "login", "reset",   "sync"};
-  return std::find(kWords.begin(), kWords.end(), word) != kWords.end();
+  return contains(kWords, word);
 }
 
 bool is_planned_command(std::string_view word) {
   constexpr std::array<std::string_view, 2> kPlanned{"report", "completion"};
-  return std::find(kPlanned.begin(), kPlanned.end(), word) != kPlanned.end();
+  return contains(kPlanned, word);
 }
 
 std::string with_two_dashes(std::string_view word) {
   constexpr std::array<std::string_view, 6> kLong{"-hostfile", "-machinefile", "-host",
                                                   "-hosts",    "-bind-to",     "-genv"};
   const std::string_view name = word.substr(0, word.find('='));
-  const bool is_long = std::find(kLong.begin(), kLong.end(), name) != kLong.end();
+  const bool is_long = contains(kLong, name);
   return (is_long ? "-" : "") + std::string(word);
 }
 

@@ -1,7 +1,5 @@
-#include <charconv>
 #include <csignal>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <optional>
 
@@ -18,6 +16,7 @@
 #include "os/build_id.h"
 #include "os/containment.h"
 #include "os/write_all.h"
+#include "text/number.h"
 
 namespace dlaunch {
 
@@ -39,12 +38,9 @@ struct AgentWords {
 
 template <class Number>
 bool read_number(const std::string& text, int base, std::optional<Number>& number) {
-  Number value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value, base);
-  if (text.empty() || error != std::errc() || stop != end) return false;
-  number = value;
-  return true;
+  const auto value = number_of<Number>(text, base);
+  if (value) number = value;
+  return value.has_value();
 }
 
 std::optional<AgentWords> read_words(const std::vector<std::string>& words) {

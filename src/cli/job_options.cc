@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "jobfile/field_table.h"
+#include "text/strings.h"
 
 namespace dlaunch {
 
@@ -82,8 +83,7 @@ std::vector<std::string> ends_of_range(const std::string& range) {
 Status check_counts(const JobOptions& options) {
   const auto check = [](const std::string& option, const std::string& value, const char* key,
                         const std::vector<std::string>& words = {}, const char* more = "") {
-    if (value.empty() || std::find(words.begin(), words.end(), value) != words.end())
-      return Status{};
+    if (value.empty() || contains(words, value)) return Status{};
     return check_counts_of(option + ' ' + value, {value}, key, more);
   };
   Status status = check("-n", options.processes, "processes");

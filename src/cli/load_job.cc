@@ -21,6 +21,7 @@
 #include "os/bounded_file.h"
 #include "os/files.h"
 #include "text/plain_text.h"
+#include "text/strings.h"
 
 namespace dlaunch {
 
@@ -233,9 +234,7 @@ Result<LoadedJob> load_job(const JobOptions& options, const std::string& current
   job.record.version = DLAUNCH_VERSION;
   if (!input->text) return job;
   job.ignored = std::move(reading->left_out);
-  std::erase_if(job.ignored, [&](const std::string& key) {
-    return std::find(ignored.begin(), ignored.end(), key) == ignored.end();
-  });
+  std::erase_if(job.ignored, [&](const std::string& key) { return !contains(ignored, key); });
   if (job.spec.name.empty()) job.spec.name = input->default_name;
   job.record.given = *input->text;
   job.record.file = input->file;

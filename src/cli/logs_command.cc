@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <memory>
 #include <numeric>
 
@@ -8,6 +7,7 @@
 #include "model/rank_list.h"
 #include "os/folder_watch.h"
 #include "runs/run_index.h"
+#include "text/strings.h"
 
 namespace dlaunch {
 
@@ -66,7 +66,7 @@ struct LogsCommand {
       selection.ranks = std::move(*chosen);
     }
     const auto attempts = attempts_of(run.path);
-    if (attempt && std::find(attempts.begin(), attempts.end(), *attempt) == attempts.end()) {
+    if (attempt && !contains(attempts, *attempt)) {
       return fail(exit_code::kUsage,
                   "there is no attempt " + std::to_string(*attempt) + ": run " + run.id + " has " +
                       (attempts.size() < 2 ? "attempt 0 only"

@@ -1,6 +1,5 @@
 #include "cli/reach_run.h"
 
-#include <cerrno>
 #include <chrono>
 #include <climits>
 #include <utility>

@@ -13,7 +13,6 @@
 #include "os/build_id.h"
 #include "os/terminal.h"
 #include "report/status_text.h"
-#include "runs/run_index.h"
 
 namespace dlaunch {
 

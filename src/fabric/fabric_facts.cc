@@ -1,7 +1,5 @@
 #include "fabric/fabric_facts.h"
 
-#include <algorithm>
-
 #include "fabric/pci.h"
 #include "fabric/rdma.h"
 #include "fabric/tree.h"

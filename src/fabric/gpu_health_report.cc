@@ -33,14 +33,11 @@ constexpr std::string_view kOldReasons = "clocks_throttle_reasons.";
 std::string sysfs_address(std::string_view text) {
   const auto address = parse_pci_address(text);
   if (!address) return {};
-  std::string lower = plain_or_empty(text, 32);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  const std::size_t colon = lower.find(':');
+  std::string out = lower(plain_or_empty(text, 32));
+  const std::size_t colon = out.find(':');
   constexpr std::size_t kDigits = 4;
-  while (lower.find(':') > kDigits && lower.front() == '0') lower.erase(0, 1);
-  return colon == std::string::npos ? std::string() : lower;
+  while (out.find(':') > kDigits && out.front() == '0') out.erase(0, 1);
+  return colon == std::string::npos ? std::string() : out;
 }
 
 std::vector<std::string> query(const char* option, const std::string& fields) {
@@ -85,10 +82,6 @@ GpuHealth* with_uuid(std::vector<GpuHealth>& gpus, std::string_view uuid) {
   return found == gpus.end() || uuid.empty() ? nullptr : &*found;
 }
 
-bool has(const std::vector<std::string>& list, std::string_view word) {
-  return std::find(list.begin(), list.end(), word) != list.end();
-}
-
 void add_memory_findings(const GpuHealth& gpu, std::vector<std::string>& findings) {
   if (gpu.repair_failed) findings.emplace_back("no spare memory rows are left: replace it");
   if (gpu.ecc_uncorrected.value_or(0) > 0)
@@ -112,16 +105,16 @@ std::string cap_text(const GpuHealth& gpu) {
 
 void add_speed_findings(const GpuHealth& gpu, bool cap_is_meant,
                         std::vector<std::string>& findings) {
-  const bool is_hot =
-      has(gpu.slowed_by, "hw_thermal_slowdown") || has(gpu.slowed_by, "sw_thermal_slowdown");
-  const bool is_braked = has(gpu.slowed_by, "hw_power_brake_slowdown");
+  const bool is_hot = contains(gpu.slowed_by, "hw_thermal_slowdown") ||
+                      contains(gpu.slowed_by, "sw_thermal_slowdown");
+  const bool is_braked = contains(gpu.slowed_by, "hw_power_brake_slowdown");
   if (is_hot)
     findings.push_back(
         "slowed down by heat" +
         (gpu.temperature_c ? " (" + std::to_string(*gpu.temperature_c) + " C)" : std::string()));
   if (is_braked) findings.emplace_back("slowed down by its power supply");
   // Set with every hardware reason; alone it means that too much power was drawn.
-  if (has(gpu.slowed_by, "hw_slowdown") && !is_hot && !is_braked)
+  if (contains(gpu.slowed_by, "hw_slowdown") && !is_hot && !is_braked)
     findings.emplace_back("slowed down by its hardware, as it draws too much power");
   if (is_capped(gpu) && !cap_is_meant) findings.push_back(cap_text(gpu));
   if (gpu.pcie_width && gpu.pcie_width_max && *gpu.pcie_width < *gpu.pcie_width_max)
@@ -293,7 +286,7 @@ bool is_fault_of_hardware(int xid) {
   // 120: the GPU's own controllers; 74, 144-150: NVLink; 79: fallen off the bus.
   constexpr std::array kHardware = {48,  62,  64,  74,  79,  94,  95,  119, 120,
                                     140, 144, 145, 146, 147, 148, 149, 150};
-  return std::find(kHardware.begin(), kHardware.end(), xid) != kHardware.end();
+  return contains(kHardware, xid);
 }
 
 std::string common_power_cap(const std::vector<GpuHealth>& gpus) {

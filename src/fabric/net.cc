@@ -14,6 +14,7 @@
 
 #include "fabric/tree.h"
 #include "model/ip_address.h"
+#include "text/strings.h"
 
 namespace dlaunch::fabric {
 
@@ -54,7 +55,7 @@ Kind kind_of(const Tree& net, const std::string& name) {
   if (devtype == "vlan") return Kind::vlan;
   constexpr std::array<std::string_view, 6> kTunnels = {"wireguard", "vxlan", "ppp",
                                                         "geneve",    "gre",   "amt"};
-  if (std::find(kTunnels.begin(), kTunnels.end(), devtype) != kTunnels.end()) return Kind::tunnel;
+  if (contains(kTunnels, devtype)) return Kind::tunnel;
   if (net.has(name + "/device")) return Kind::physical;
   if (type != kArphrdEther) return Kind::tunnel;  // sit0, ipip, gre, wg of older kernels
   // A veth interface names the number of its peer.

@@ -1,12 +1,12 @@
 #include "fabric/nvlink.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <optional>
 
 #include "fabric/tree.h"
+#include "text/number.h"
 #include "text/strings.h"
 
 namespace dlaunch::fabric {
@@ -31,14 +31,11 @@ std::optional<std::string_view> uuid_in_heading(std::string_view line) {
 std::optional<std::uint64_t> rate_in(std::string_view text) {
   const std::size_t space = text.find(' ');
   if (space == std::string_view::npos || text.substr(space + 1) != "GB/s") return std::nullopt;
-  const std::string_view number = text.substr(0, space);
-  double gbyte_s = 0;
-  const auto [stop, error] = std::from_chars(number.data(), number.data() + number.size(), gbyte_s);
+  const auto gbyte_s = number_of<double>(text.substr(0, space));
   constexpr double kMost = 1e6;
-  const bool is_rate = error == std::errc() && stop == number.data() + number.size() &&
-                       gbyte_s > 0 && gbyte_s < kMost;
+  const bool is_rate = gbyte_s && *gbyte_s > 0 && *gbyte_s < kMost;
   constexpr double kThousand = 1000;
-  return is_rate ? std::optional(static_cast<std::uint64_t>(std::llround(gbyte_s * kThousand)))
+  return is_rate ? std::optional(static_cast<std::uint64_t>(std::llround(*gbyte_s * kThousand)))
                  : std::nullopt;
 }
 

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 
 #include "fabric/pci.h"
 #include "fabric/tree.h"
+#include "text/strings.h"
 
 namespace dlaunch::fabric {
 
@@ -74,7 +74,7 @@ class Reader {
   RdmaDevice device(const std::string& name) {
     RdmaDevice device;
     device.name = name;
-    device.is_usable = std::find(usable_.begin(), usable_.end(), name) != usable_.end();
+    device.is_usable = contains(usable_, name);
     const std::string type = class_.read(name + "/node_type").value_or("");
     const std::size_t colon = type.find(": ");
     if (colon != std::string::npos) device.type = plain_or_empty(type.substr(colon + 2), 32);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <climits>
 #include <limits>
 
@@ -11,6 +10,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "text/number.h"
 #include "text/strings.h"
 
 namespace dlaunch::fabric {
@@ -33,19 +33,14 @@ constexpr std::size_t kMaxFile = 64 * 1024;
 
 std::optional<std::uint32_t> parse_hex(std::string_view text) {
   if (text.starts_with("0x")) text.remove_prefix(2);
-  std::uint32_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value, 16);
-  if (text.empty() || error != std::errc() || stop != end) return std::nullopt;
-  return value;
+  return number_of<std::uint32_t>(text, 16);
 }
 
 bool is_device_name(std::string_view name) {
   constexpr std::size_t kMost = 64;
   return !name.empty() && name.size() <= kMost && name != "." && name != ".." &&
          std::all_of(name.begin(), name.end(), [](char c) {
-           return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
-                  c == '.' || c == ':' || c == '@' || c == '-';
+           return is_letter_or_digit(c) || c == '_' || c == '.' || c == ':' || c == '@' || c == '-';
          });
 }
 
@@ -151,13 +146,8 @@ bool Tree::usable(const std::string& path) const {
 }
 
 std::optional<int> parse_number(std::string_view text, int max) {
-  int value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (text.empty() || text.front() == '-' || error != std::errc() || stop != end || value > max) {
-    return std::nullopt;
-  }
-  return value;
+  const auto value = count_of<int>(text);
+  return value && *value <= max ? value : std::nullopt;
 }
 
 }  // namespace dlaunch::fabric

@@ -37,14 +37,12 @@ std::optional<std::string> ValueReader::list_text(const Field& field, const Entr
     const std::string quotes = is_plain_type(node, PlainType::text) || node.kind != NodeKind::scalar
                                    ? ""
                                    : "; put it in quotes: \"" + node.text + "\"";
-    error(entry, name_of(entry) + " must be a string, not " + found_instead(node) +
-                     (node.plain ? quotes : ""));
-    return std::nullopt;
+    return error(entry, name_of(entry) + " must be a string, not " + found_instead(node) +
+                            (node.plain ? quotes : ""));
   }
   if (const std::string problem = field.problem == nullptr ? "" : field.problem(node.text);
       !problem.empty()) {
-    error(entry, name_of(entry) + ": " + problem);
-    return std::nullopt;
+    return error(entry, name_of(entry) + ": " + problem);
   }
   const bool is_good =
       field.kind == Kind::text_list ||
@@ -55,8 +53,7 @@ std::optional<std::string> ValueReader::list_text(const Field& field, const Entr
     message += "; values are given in env";
   else if (field.kind == Kind::name_list && is_name_pattern(node.text))
     message += "; patterns are for env_pass";
-  error(entry, std::move(message));
-  return std::nullopt;
+  return error(entry, std::move(message));
 }
 
 std::optional<Value> ValueReader::read_texts(const Field& field, const Entry& entry) const {
@@ -103,10 +100,6 @@ std::optional<Value> ValueReader::read_words(const Field& field, const Entry& en
 std::optional<Value> ValueReader::read_choice_or_integers(const Field& field,
                                                           const Entry& entry) const {
   if (document_[entry.value].kind != NodeKind::sequence) return read_word(field, entry);
-  if (refuse_not_yet_ && field.list_availability == Availability::not_yet) {
-    not_yet(range_of(entry), name_of(entry) + " as a list");
-    return std::nullopt;
-  }
   return read_integers(field, entry);
 }
 
@@ -125,15 +118,12 @@ std::optional<std::string> ValueReader::map_text(const Field& field, const Entry
 
 std::optional<Value> ValueReader::read_map(const Field& field, const Entry& entry) const {
   const Node& node = document_[entry.value];
-  if (node.kind != NodeKind::mapping) {
-    wrong_type(field, entry);
-    return std::nullopt;
-  }
+  if (node.kind != NodeKind::mapping) return wrong_type(field, entry);
   Environment values;
   bool good = true;
-  for (std::size_t i = 0; i + 1 < node.items.size(); i += 2) {
-    const Node& name = document_[node.items[i]];
-    const Entry item{entry.path + "." + name.text, name.range, node.items[i + 1]};
+  for (const Document::Entry& one : document_.entries(entry.value)) {
+    const Node& name = document_[one.key];
+    const Entry item{entry.path + "." + name.text, name.range, one.value};
     if (field.kind == Kind::environment && !is_variable_name(name.text)) {
       diagnostics_.error(name.range,
                          name_of(entry) + ": " + in_quotes(name.text) + " is not a variable name");
@@ -151,21 +141,16 @@ std::optional<std::string> ValueReader::argument(const Entry& entry) const {
   const Node& node = document_[entry.value];
   if (node.kind == NodeKind::scalar || node.reported) return node.text;
   const char* advice = node.kind == NodeKind::null ? "; put it in quotes" : "";
-  error(entry, name_of(entry) + " must be a string, not " + found_instead(node) + advice);
-  return std::nullopt;
+  return error(entry, name_of(entry) + " must be a string, not " + found_instead(node) + advice);
 }
 
 std::optional<Value> ValueReader::read_command(const Field& field, const Entry& entry) const {
   const Node& node = document_[entry.value];
-  if (node.kind == NodeKind::mapping) {
-    wrong_type(field, entry);
-    return std::nullopt;
-  }
+  if (node.kind == NodeKind::mapping) return wrong_type(field, entry);
   if (node.kind == NodeKind::scalar) {
     if (node.text.find_first_not_of(" \t\n") != std::string::npos)
       return Value(Command{true, node.text, {}});
-    error(entry, name_of(entry) + " must not be empty");
-    return std::nullopt;
+    return error(entry, name_of(entry) + " must not be empty");
   }
   Command command;
   bool good = true;
@@ -175,10 +160,8 @@ std::optional<Value> ValueReader::read_command(const Field& field, const Entry& 
     if (text) command.argv.push_back(std::move(*text));
   }
   if (!good) return std::nullopt;
-  if (command.argv.empty() || command.argv[0].empty()) {
-    error(entry, name_of(entry) + " must begin with the program to run");
-    return std::nullopt;
-  }
+  if (command.argv.empty() || command.argv[0].empty())
+    return error(entry, name_of(entry) + " must begin with the program to run");
   return Value(std::move(command));
 }
 

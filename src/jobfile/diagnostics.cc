@@ -267,7 +267,7 @@ Error Diagnostics::to_error() const {
   }
   if (sorted.size() > kMaxShown) {
     const std::size_t more = sorted.size() - kMaxShown + dropped_;
-    message += "\n\n" + std::to_string(more) + (more == 1 ? " more error" : " more errors");
+    message += "\n\n" + counted(more, "more error");
   }
   return Error{exit_code::kJobFile, std::move(message)};
 }

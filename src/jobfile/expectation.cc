@@ -14,14 +14,6 @@ namespace {
 
 constexpr std::int64_t kUnlimited = std::numeric_limits<std::int32_t>::max();
 
-std::vector<std::string_view> usable_words(const Field& field) {
-  std::vector<std::string_view> texts;
-  for (const Keyword& word : field.words) {
-    if (word.availability == Availability::available) texts.push_back(word.text);
-  }
-  return texts;
-}
-
 std::string integer_text(const Field& field) {
   std::string out = "a whole number";
   if (field.max >= kUnlimited) {
@@ -33,13 +25,11 @@ std::string integer_text(const Field& field) {
 }
 
 std::string one_of(const Field& field) {
-  const auto texts = usable_words(field);
-  return texts.size() == 1 ? std::string(texts[0]) : "one of " + joined(texts);
+  return (field.words.size() == 1 ? "" : "one of ") + joined(spellings(field));
 }
 
 std::string or_words(const Field& field) {
-  const auto texts = usable_words(field);
-  return texts.empty() ? "" : (texts.size() == 1 ? ", or " : ", or one of ") + joined(texts);
+  return field.words.empty() ? "" : ", or " + one_of(field);
 }
 
 bool is_list_kind(Kind kind) {
@@ -109,11 +99,9 @@ std::string expectation(const Field& field) {
     case Kind::integer_list:
       return "a list of whole numbers";
     case Kind::choice_list:
-      return "a list of " + joined(usable_words(field));
+      return "a list of " + joined(spellings(field));
     case Kind::choice_or_integers:
-      return one_of(field) + (field.list_availability == Availability::not_yet
-                                  ? ""
-                                  : ", or a list of whole numbers");
+      return one_of(field) + ", or a list of whole numbers";
     case Kind::environment:
       return "a mapping such as {NCCL_DEBUG: WARN}";
     case Kind::text_map:
@@ -167,7 +155,7 @@ std::string correction(const Field& field, const Node& node) {
     if (const std::string unit = unit_correction(field, node); !unit.empty()) return unit;
   }
   if (takes_text(field.kind) || wants_number) {
-    if (const auto near = nearest(node.text, usable_words(field))) {
+    if (const auto near = nearest(node.text, spellings(field))) {
       return ", did you mean \"" + std::string(*near) + "\"?";
     }
   }

@@ -8,8 +8,7 @@
 
 namespace dlaunch::jobfile {
 
-/// What the field accepts: "a duration such as 30s, 5m or 1h30m, or none". Keywords that are not
-/// available yet are left out.
+/// What the field accepts: "a duration such as 30s, 5m or 1h30m, or none".
 [[nodiscard]] std::string expectation(const Field& field);
 
 /// "the number 3", "\"abc\"", "a list", "nothing".

@@ -1,8 +1,5 @@
 #include "jobfile/field_reader.h"
 
-#include <algorithm>
-#include <vector>
-
 #include "jobfile/expectation.h"
 #include "jobfile/scalar.h"
 #include "jobfile/suggestion.h"
@@ -16,10 +13,8 @@ void FieldReader::read(NodeId root, JobSpec& job) {
 
 void FieldReader::read_mapping(NodeId mapping, const Section& section, SourceRange at,
                                JobSpec& job) {
-  const std::vector<NodeId>& items = document_[mapping].items;
-  for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
-    read_entry(section, document_[items[i]], items[i + 1], job);
-  }
+  for (const Document::Entry& entry : document_.entries(mapping))
+    read_entry(section, document_[entry.key], entry.value, job);
   if (!section.prefix.empty() && !only_unknown_) require_keys(section, mapping, at);
 }
 
@@ -149,15 +144,11 @@ void FieldReader::look_for_unknown_keys(const Section& section, NodeId value, Jo
 }
 
 void FieldReader::require_keys(const Section& section, NodeId mapping, SourceRange at) {
-  const std::vector<NodeId>& items = document_[mapping].items;
   for (const std::string_view name : names_under(section.prefix)) {
     const Field* field = find_field(section.prefix + std::string(name));
     if (field == nullptr || !field->required) continue;
-    bool given = false;
-    for (std::size_t i = 0; i + 1 < items.size(); i += 2)
-      given = given || document_[items[i]].text == name;
+    if (document_.find(mapping, name)) continue;
     const std::string where = section.path.substr(0, section.path.size() - 1);
-    if (given) continue;
     diagnostics_.error(at, where + " needs the key " + std::string(name));
     if (const auto record = given_.find(where); record != given_.end()) record->second.good = false;
   }

@@ -4,7 +4,6 @@
 #include <functional>
 #include <map>
 #include <string>
-#include <string_view>
 
 #include "jobfile/diagnostics.h"
 #include "jobfile/document.h"
@@ -32,7 +31,7 @@ class FieldReader {
       : document_(document),
         diagnostics_(diagnostics),
         refuse_not_yet_(not_yet == NotYet::refuse),
-        values_(document, diagnostics, refuse_not_yet_) {}
+        values_(document, diagnostics) {}
 
   /// Reads the mapping `root` into `job`, which starts with the defaults. Keys with an error stay
   /// unset in `job` but appear in given().

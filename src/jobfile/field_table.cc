@@ -7,6 +7,7 @@
 #include "jobfile/field_write.h"
 #include "jobfile/host_name.h"
 #include "model/mount.h"
+#include "text/strings.h"
 
 namespace dlaunch::jobfile {
 
@@ -17,9 +18,8 @@ namespace {
 constexpr auto not_yet = Availability::not_yet;
 
 template <class Enum>
-constexpr Keyword word(std::string_view text, Enum value,
-                       Availability availability = Availability::available) {
-  return {text, static_cast<int>(value), availability};
+constexpr Keyword word(std::string_view text, Enum value) {
+  return {text, static_cast<int>(value)};
 }
 
 constexpr std::array kAuto{Keyword{"auto"}};
@@ -350,27 +350,27 @@ constexpr Field kFields[] = {
      .max = 1,
      .record = "roles.*.",
      .also = "master",
-     .write = begin_chief},
+     .write = begin_role<"chief">},
     {.key = "roles.worker",
      .kind = Kind::integer,
      .help = "Number of workers",
      .max = kMostProcesses,
      .record = "roles.*.",
      .also = "workers",
-     .write = begin_worker},
+     .write = begin_role<"worker">},
     {.key = "roles.ps",
      .kind = Kind::integer,
      .help = "Number of parameter servers",
      .max = kMostProcesses,
      .record = "roles.*.",
      .also = "parameter_server",
-     .write = begin_ps},
+     .write = begin_role<"ps">},
     {.key = "roles.evaluator",
      .kind = Kind::integer,
      .help = "Number of evaluators, 0 or 1",
      .max = 1,
      .record = "roles.*.",
-     .write = begin_evaluator},
+     .write = begin_role<"evaluator">},
     {.key = "roles.*.count",
      .kind = Kind::integer,
      .help = "Number of processes of this role",
@@ -690,7 +690,8 @@ constexpr Field kFields[] = {
     {.key = "stdin",
      .kind = Kind::text,
      .fallback = "auto",
-     .help = "Who reads dlaunch's stdin: none, rank0, rank1, ... auto: the rank of pty, or one alone in a "
+     .help = "Who reads dlaunch's stdin: none, rank0, rank1, ... auto: the rank of pty, or one "
+             "alone in a "
              "terminal",
      .problem = problem_of_stdin,
      .pattern = "^(auto|none|rank *[0-9]+)$",
@@ -766,7 +767,8 @@ constexpr Field kFields[] = {
     {.key = "watch.after",
      .kind = Kind::duration,
      .fallback = "60s",
-     .help = "How long no rank makes progress before dlaunch says where they stand; none: not watched",
+     .help =
+         "How long no rank makes progress before dlaunch says where they stand; none: not watched",
      .words = kNone,
      .min = 1,
      .max = kMostTime,
@@ -787,8 +789,9 @@ constexpr Field kFields[] = {
     {.key = "logs.console",
      .kind = Kind::choice_or_integers,
      .fallback = "auto",
-     .help = "Whose output is shown; merged: equal lines once; auto: merged on a terminal with 9 or "
-             "more, else all",
+     .help =
+         "Whose output is shown; merged: equal lines once; auto: merged on a terminal with 9 or "
+         "more, else all",
      .words = kConsoles,
      .max = kMostProcesses,
      .write = put_console},
@@ -833,16 +836,28 @@ bool is_section_not_yet(std::string_view prefix) {
   });
 }
 
+bool is_available(std::string_view key) {
+  if (const Field* field = find_field(key)) return field->availability == Availability::available;
+  const std::string section = std::string(key) + ".";
+  return is_section(section) && !is_section_not_yet(section);
+}
+
 std::vector<std::string_view> names_under(std::string_view prefix) {
   std::vector<std::string_view> names;
   for (const Field& field : fields()) {
     if (!field.key.starts_with(prefix)) continue;
     const std::string_view rest = field.key.substr(prefix.size());
     const std::string_view name = rest.substr(0, rest.find_first_of(".["));
-    const bool is_new = std::find(names.begin(), names.end(), name) == names.end();
+    const bool is_new = !contains(names, name);
     if (name != "*" && is_new) names.push_back(name);
   }
   return names;
+}
+
+std::vector<std::string_view> spellings(const Field& field) {
+  std::vector<std::string_view> texts;
+  for (const Keyword& word : field.words) texts.push_back(word.text);
+  return texts;
 }
 
 const Keyword* find_word(const Field& field, std::string_view text) {

@@ -20,7 +20,6 @@ enum class Availability { available, not_yet };
 struct Keyword {
   std::string_view text;
   int value = 0;  // of the enumeration that it means; 0 for "auto", "none" beside a number
-  Availability availability = Availability::available;
 };
 
 enum class Kind {
@@ -67,8 +66,6 @@ struct Field {
   std::int64_t max = std::numeric_limits<std::int32_t>::max();
   /// Prefix of the keys of the mapping form ("nodes.", "roles.*.", "hosts[]."); empty: it has none.
   std::string_view record{};
-  /// For choice_or_integers: whether the list form is available.
-  Availability list_availability = Availability::available;
   /// Required wherever the enclosing mapping is present.
   bool required = false;
   /// Names for this key in other launchers, separated by spaces; used only to suggest the right
@@ -98,9 +95,15 @@ struct Field {
 /// True if every key that begins with `prefix` is unavailable.
 [[nodiscard]] bool is_section_not_yet(std::string_view prefix);
 
+/// True if the key, or some key of the section of that name, is available in this version.
+[[nodiscard]] bool is_available(std::string_view key);
+
 /// The names that may appear directly under `prefix`, each once, in table order; "" is the top
 /// level.
 [[nodiscard]] std::vector<std::string_view> names_under(std::string_view prefix);
+
+/// The spellings of its keywords.
+[[nodiscard]] std::vector<std::string_view> spellings(const Field& field);
 
 /// The keyword with that spelling; nullptr: none.
 [[nodiscard]] const Keyword* find_word(const Field& field, std::string_view text);

@@ -8,29 +8,6 @@
 
 namespace dlaunch::jobfile {
 
-namespace {
-
-void begin_role(JobSpec& job, std::string_view name, const Value& value) {
-  RoleSpec role;
-  role.name = name;
-  if (const auto* count = std::get_if<std::int64_t>(&value)) role.count = static_cast<int>(*count);
-  job.roles.push_back(std::move(role));
-}
-}  // namespace
-
-void begin_chief(JobSpec& job, const Value& value) {
-  begin_role(job, "chief", value);
-}
-void begin_worker(JobSpec& job, const Value& value) {
-  begin_role(job, "worker", value);
-}
-void begin_ps(JobSpec& job, const Value& value) {
-  begin_role(job, "ps", value);
-}
-void begin_evaluator(JobSpec& job, const Value& value) {
-  begin_role(job, "evaluator", value);
-}
-
 void begin_host(JobSpec& job, const Value& value) {
   if (is_word(value)) {
     job.hosts.from_scheduler = true;

@@ -148,11 +148,6 @@ void add_to(JobSpec& job, const Value&) {
   follow<Path...>(job).emplace_back();
 }
 
-/// Begins a role: with its count, or with a mapping whose keys follow.
-void begin_chief(JobSpec& job, const Value& value);
-void begin_worker(JobSpec& job, const Value& value);
-void begin_ps(JobSpec& job, const Value& value);
-void begin_evaluator(JobSpec& job, const Value& value);
 /// hosts: auto, or the next item of the list.
 void begin_host(JobSpec& job, const Value& value);
 /// restart.backoff: both ends of the range.
@@ -166,14 +161,23 @@ void put_stdin(JobSpec& job, const Value& value);
 /// Why a text is no value of stdin, after "stdin: "; empty: it is one.
 [[nodiscard]] std::string problem_of_stdin(std::string_view text);
 
-/// A text without a member in JobSpec: to_setting<"namespace"> writes Connect::settings.
+/// A literal as an argument of a template.
 template <std::size_t N>
-struct SettingName {
-  constexpr SettingName(const char (&text)[N]) { std::copy_n(text, N, characters); }  // NOLINT
+struct Literal {
+  constexpr Literal(const char (&text)[N]) { std::copy_n(text, N, characters); }  // NOLINT
   char characters[N];
 };
 
-template <SettingName Name>
+/// Begins a role: with its count, or with a mapping whose keys follow.
+template <Literal Name>
+void begin_role(JobSpec& job, const Value& value) {
+  RoleSpec& role = job.roles.emplace_back();
+  role.name = Name.characters;
+  if (const auto* count = std::get_if<std::int64_t>(&value)) role.count = static_cast<int>(*count);
+}
+
+/// A text without a member in JobSpec: to_setting<"namespace"> writes Connect::settings.
+template <Literal Name>
 void to_setting(JobSpec& job, const Value& value) {
   job.connect.settings[Name.characters] = std::get<std::string>(value);
 }

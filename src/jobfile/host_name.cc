@@ -56,8 +56,7 @@ std::string_view script_stem(std::string_view argument) {
 }  // namespace
 
 bool is_name_character(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-         c == '_' || c == '.';
+  return is_letter_or_digit(c) || c == '-' || c == '_' || c == '.';
 }
 
 bool is_ipv6(std::string_view text) {

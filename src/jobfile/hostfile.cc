@@ -1,12 +1,12 @@
 #include "jobfile/hostfile.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 
 #include "jobfile/host_name.h"
 #include "jobfile/hostfile_syntax.h"
 #include "jobfile/hostlist.h"
+#include "text/number.h"
 #include "text/strings.h"
 
 namespace dlaunch::jobfile {
@@ -15,18 +15,6 @@ namespace {
 
 // Host entries, repetitions included: 2,000 nodes with 128 slots each may have a line per slot.
 constexpr std::size_t kMostLines = 262'144;
-
-template <class List>
-bool contains(const List& list, std::string_view text) {
-  return std::find(list.begin(), list.end(), text) != list.end();
-}
-
-std::optional<std::int64_t> number_of(std::string_view text) {
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool is_number = error == std::errc() && end == text.data() + text.size();
-  return is_number && text.front() != '-' ? std::optional(number) : std::nullopt;
-}
 
 class Reader {
  public:
@@ -193,7 +181,7 @@ class Reader {
       error(setting.key.range, in_quotes(key) + " is given twice on this line");
       return false;
     }
-    if (is_digits(setting.value.text)) to = number_of(setting.value.text);
+    if (is_digits(setting.value.text)) to = number_of<std::int64_t>(setting.value.text);
     const std::int64_t least = key == "port" ? 1 : 0;
     if (to && *to >= least && *to <= most) return true;
     const SourceRange range = setting.value.text.empty() ? setting.key.range : setting.value.range;

@@ -13,6 +13,7 @@
 #include "jobfile/shell_quote.h"
 #include "jobfile/validate.h"
 #include "jobfile/yaml_writer.h"
+#include "text/strings.h"
 #include "text/utf8.h"
 
 namespace dlaunch {
@@ -54,23 +55,6 @@ void put_roles_in_rank_order(std::vector<RoleSpec>& roles) {
   std::sort(roles.begin(), roles.end(), [&position](const RoleSpec& a, const RoleSpec& b) {
     return position(a) < position(b);
   });
-}
-
-/// Removes entries from a mapping; their nodes stay because aliases may refer to them.
-std::vector<std::string> leave_out(const std::vector<std::string>& keys, Document& document,
-                                   Node& root) {
-  std::vector<std::string> found;
-  for (std::size_t i = 0; i + 1 < root.items.size();) {
-    const std::string& key = document[root.items[i]].text;
-    if (std::find(keys.begin(), keys.end(), key) == keys.end()) {
-      i += 2;
-      continue;
-    }
-    found.push_back(key);
-    const auto at = root.items.begin() + static_cast<std::ptrdiff_t>(i);
-    root.items.erase(at, at + 2);
-  }
-  return found;
 }
 
 /// For errors about too few hosts: the value that the job has for this key; empty: none.
@@ -151,7 +135,11 @@ class Reading {
     if (!form) return tl::unexpected(diagnostics_.to_error());
     form_ = std::move(*form);
     JobReading reading;
-    reading.left_out = leave_out(input_.ignored, document_, document_[form_.root]);
+    for (const Document::Entry& entry : document_.entries(form_.root)) {
+      const std::string& key = document_[entry.key].text;
+      if (contains(input_.ignored, key)) reading.left_out.push_back(key);
+    }
+    for (const std::string& key : reading.left_out) document_.erase(form_.root, key);
     for (std::size_t i = 0; i < input_.overrides.size(); ++i) {
       apply_override(sources_, static_cast<std::uint32_t>(i + 1), input_.overrides[i].key,
                      document_, form_.root, diagnostics_);
@@ -178,12 +166,10 @@ class Reading {
     NativeJob job(document_);
     const SourceRange nowhere = SourceRange::whole(0);
     job.text({"name"}, spec.name.empty() ? name : spec.name, nowhere);
-    const std::vector<NodeId> items = document_[form_.root].items;
     for (const std::string_view key : names_under("")) {
-      for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
-        const bool is_replaced = key == "name" || (key == "workdir" && !workdir.empty());
-        if (!is_replaced && document_[items[i]].text == key) job.node({key}, items[i + 1], nowhere);
-      }
+      const bool is_replaced = key == "name" || (key == "workdir" && !workdir.empty());
+      const auto entry = is_replaced ? std::nullopt : document_.find(form_.root, key);
+      if (entry) job.node({key}, entry->value, nowhere);
     }
     if (!workdir.empty()) job.text({"workdir"}, workdir, nowhere);
     if (!input_.arguments.empty() && !form_.took_arguments) put_command(spec.command, job);

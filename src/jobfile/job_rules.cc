@@ -1,150 +1,92 @@
 #include "jobfile/job_rules.h"
 
-#include <string>
-
-#include "jobfile/field_table.h"
-
 namespace dlaunch::jobfile {
 
 namespace {
 
 constexpr JobRule kRules[] = {
-    {.first = "processes",
-     .second = "processes_per_node",
-     .text = "`processes` is the total, `processes_per_node` the number on each node: only one of "
+    {.text = "`processes` is the total, `processes_per_node` the number on each node: only one of "
              "them (`processes_per_node: auto` counts as not given)",
      .broken = R"({"required":["processes","processes_per_node"],)"
                R"("properties":{"processes_per_node":{"not":{"const":"auto"}}}})"},
-    {.first = "processes",
-     .second = "nodes",
-     .text = "there are at least as many processes as nodes, and at most 100,000 in all"},
-    {.first = "processes",
-     .second = "hosts",
-     .text = "where all `hosts` have slots, there are at most as many `processes`"},
-    {.first = "processes",
-     .second = "roles",
-     .text = "`roles` determine the number of processes: not with `processes`",
+    {.text = "there are at least as many processes as nodes, and at most 100,000 in all"},
+    {.text = "where all `hosts` have slots, there are at most as many `processes`"},
+    {.text = "`roles` determine the number of processes: not with `processes`",
      .broken = R"({"required":["processes","roles"]})"},
-    {.first = "processes_per_node",
-     .second = "framework: gcp",
-     .text = "`framework: gcp` starts one process for each machine: not with `processes_per_node`",
+    {.text = "`framework: gcp` starts one process for each machine: not with `processes_per_node`",
      .broken = R"({"required":["processes_per_node","framework"],"properties":{"framework":)"
                R"({"const":"gcp"},"processes_per_node":{"not":{"const":"auto"}}}})"},
-    {.first = "hosts",
-     .second = "hostfile",
-     .text = "`hosts` and `hostfile` both select the nodes: only one of them",
+    {.text = "`hosts` and `hostfile` both select the nodes: only one of them",
      .broken = R"({"required":["hosts","hostfile"]})"},
-    {.first = "roles",
-     .second = "framework: tensorflow",
-     .text = "`roles` go with `framework: tensorflow` and `gcp` only",
+    {.text = "`roles` go with `framework: tensorflow` and `gcp` only",
      .broken = R"({"required":["roles"],"not":{"required":["framework"],)"
                R"("properties":{"framework":{"enum":["tensorflow","gcp"]}}}})"},
-    {.first = "roles",
-     .second = "launch",
-     .text = "`roles` count processes, so they go with `launch: per-process` only",
+    {.text = "`roles` count processes, so they go with `launch: per-process` only",
      .broken = R"({"required":["roles","launch"],)"
                R"("properties":{"launch":{"enum":["per-node","once"]}}})"},
-    {.first = "roles",
-     .second = "roles",
-     .text = "`roles` have at least one process",
+    {.text = "`roles` have at least one process",
      .broken =
          R"({"required":["roles"],"properties":{"roles":{"additionalProperties":{"$ref":"#/$defs/noProcess"}}}})"},
-    {.first = "roles",
-     .second = "roles.evaluator",
-     .text = "`roles` include a chief or a worker",
+    {.text = "`roles` include a chief or a worker",
      .broken = R"({"required":["roles"],"properties":{"roles":{"$ref":"#/$defs/nobodyTrains"}}})"},
-    {.first = "roles",
-     .second = "roles.chief",
-     .text = "a job has at most one chief and one evaluator, in both forms of a role",
+    {.text = "a job has at most one chief and one evaluator, in both forms of a role",
      .broken = R"({"required":["roles"],"properties":{"roles":{"anyOf":[{"required":["chief"],)"
                R"("properties":{"chief":{"$ref":"#/$defs/several"}}},{"required":["evaluator"],)"
                R"("properties":{"evaluator":{"$ref":"#/$defs/several"}}}]}}})"},
-    {.first = "roles",
-     .second = "success: chief",
-     .text = "`success: chief` and `success: workers` need a chief or a worker",
+    {.text = "`success: chief` and `success: workers` need a chief or a worker",
      .broken = R"({"required":["success","roles"],"properties":{"success":{"enum":)"
                R"(["chief","workers"]},"roles":{"$ref":"#/$defs/nobodyTrains"}}})"},
-    {.first = "roles",
-     .second = "framework: gcp",
-     .text = "`framework: gcp` needs a chief, which has rank 0",
+    {.text = "`framework: gcp` needs a chief, which has rank 0",
      .broken = R"({"required":["roles","framework"],"properties":{"framework":{"const":"gcp"},)"
                R"("roles":{"properties":{"chief":{"$ref":"#/$defs/noProcess"}}}}})"},
-    {.first = "framework",
-     .second = "launch: once",
-     .text = "`launch: once` starts a single process, which cannot form the cluster of "
+    {.text = "`launch: once` starts a single process, which cannot form the cluster of "
              "`framework: tensorflow` or `gcp`",
      .broken = R"({"required":["launch","framework"],"properties":{"launch":{"const":"once"},)"
                R"("framework":{"enum":["tensorflow","gcp"]}}})"},
-    {.first = "framework: mpi",
-     .second = "launch",
-     .text = "`framework: mpi` and `horovod` go with `launch: per-process`: a program that starts "
+    {.text = "`framework: mpi` and `horovod` go with `launch: per-process`: a program that starts "
              "ranks of its own, such as mpirun, is `framework: none`",
      .broken = R"({"required":["launch","framework"],"properties":{"launch":{"enum":["per-node",)"
                R"("once"]},"framework":{"enum":["mpi","horovod"]}}})"},
-    {.first = "mpi.launcher: mpirun",
-     .second = "launch",
-     .text = "mpirun starts every rank: `mpi.launcher: mpirun` goes with `launch: per-process`",
+    {.text = "mpirun starts every rank: `mpi.launcher: mpirun` goes with `launch: per-process`",
      .broken =
          R"({"required":["launch","mpi"],"properties":{"launch":{"enum":["per-node","once"]},)"
          R"("mpi":{"required":["launcher"],"properties":{"launcher":{"const":"mpirun"}}}}})"},
-    {.first = "mpi.launcher: mpirun",
-     .second = "roles",
-     .text = "mpirun does not support `roles`",
+    {.text = "mpirun does not support `roles`",
      .broken = R"({"required":["roles","mpi"],"properties":{)"
                R"("mpi":{"required":["launcher"],"properties":{"launcher":{"const":"mpirun"}}}}})"},
-    {.first = "mpi.launcher: mpirun",
-     .second = "connect.command",
-     .text = "mpirun reaches nodes by ssh: not with `connect.command`",
+    {.text = "mpirun reaches nodes by ssh: not with `connect.command`",
      .broken = R"({"required":["connect","mpi"],"properties":{"connect":{"required":["command"]},)"
                R"("mpi":{"required":["launcher"],"properties":{"launcher":{"const":"mpirun"}}}}})"},
-    {.first = "mpi.program",
-     .second = "mpi.launcher",
-     .text = "`mpi.program` goes with `mpi.launcher: mpirun`",
+    {.text = "`mpi.program` goes with `mpi.launcher: mpirun`",
      .broken = R"({"required":["mpi"],"properties":{"mpi":{"required":["program"],"not":)"
                R"({"required":["launcher"],"properties":{"launcher":{"const":"mpirun"}}}}}})"},
-    {.first = "mpi.launcher: mpirun",
-     .second = "mpi.pmi",
-     .text = "mpirun chooses how ranks meet: `mpi.pmi` is for `mpi.launcher: dlaunch`",
+    {.text = "mpirun chooses how ranks meet: `mpi.pmi` is for `mpi.launcher: dlaunch`",
      .broken = R"({"required":["mpi"],"properties":{"mpi":{"required":["launcher","pmi"],)"
                R"("properties":{"launcher":{"const":"mpirun"}}}}})"},
-    {.first = "mpi.launcher: mpirun",
-     .second = "container",
-     .text = "mpirun's ranks do not run in a `container`: `mpi.launcher: dlaunch` starts MPI "
+    {.text = "mpirun's ranks do not run in a `container`: `mpi.launcher: dlaunch` starts MPI "
              "programs in "
              "containers",
      .broken = R"({"required":["container","mpi"],"properties":{)"
                R"("mpi":{"required":["launcher"],"properties":{"launcher":{"const":"mpirun"}}}}})"},
-    {.first = "isolation: pid-namespace",
-     .second = "container",
-     .text = "`isolation: pid-namespace` hides the processes of a `container`, which dlaunch must "
+    {.text = "`isolation: pid-namespace` hides the processes of a `container`, which dlaunch must "
              "see to end it",
      .broken = R"({"required":["isolation"],"properties":{"isolation":{"const":"pid-namespace"}},)"
                R"("anyOf":[{"required":["container"]},{"required":["roles"],"properties":{"roles":)"
                R"({"not":{"additionalProperties":{"not":{"type":"object","required":)"
                R"(["container"]}}}}}}]})"},
-    {.first = "binding.gpus",
-     .second = "launch: once",
-     .text = "one process that starts workers of its own (`launch: per-node`, `once`) needs all "
+    {.text = "one process that starts workers of its own (`launch: per-node`, `once`) needs all "
              "GPUs: not with `binding.gpus: one-per-process`",
      .broken = R"({"required":["launch","binding"],"properties":{"launch":{"enum":["per-node",)"
                R"("once"]},"binding":{"required":["gpus"],"properties":{"gpus":)"
                R"({"const":"one-per-process"}}}}})"},
-    {.first = "setup",
-     .second = "command",
-     .text = "`setup` needs a shell, and a `command` that is a list has none",
+    {.text = "`setup` needs a shell, and a `command` that is a list has none",
      .broken = R"({"required":["setup","command"],"properties":{"command":{"type":"array"}}})"},
-    {.first = "setup",
-     .second = "roles.*.command",
-     .text = "the same for the `command` of a role",
+    {.text = "the same for the `command` of a role",
      .broken = R"({"required":["setup","roles"],"properties":{"roles":{"not":)"
                R"({"additionalProperties":{"not":{"type":"object","required":["command"],)"
                R"("properties":{"command":{"type":"array"}}}}}}}})"},
-    {.first = "env_secret",
-     .second = "env",
-     .text = "a name is either in `env`, whose values are shown, or in `env_secret`"},
-    {.first = "timeouts.lost_after",
-     .second = "timeouts.fence_after",
-     .text = "`timeouts.lost_after` is more than `timeouts.fence_after` + 3s, so that nothing runs "
+    {.text = "a name is either in `env`, whose values are shown, or in `env_secret`"},
+    {.text = "`timeouts.lost_after` is more than `timeouts.fence_after` + 3s, so that nothing runs "
              "on a node that was given up"},
 };
 
@@ -162,19 +104,6 @@ std::string_view job_rule_definitions() {
 
 std::span<const JobRule> job_rules() {
   return kRules;
-}
-
-bool is_available(std::string_view key) {
-  const auto colon = key.find(": ");
-  const Field* field = find_field(key.substr(0, colon));
-  if (field == nullptr) {
-    const std::string section = std::string(key) + ".";
-    return is_section(section) && !is_section_not_yet(section);
-  }
-  if (field->availability == Availability::not_yet) return false;
-  if (colon == std::string_view::npos) return true;
-  const Keyword* word = find_word(*field, key.substr(colon + 2));
-  return word != nullptr && word->availability == Availability::available;
 }
 
 }  // namespace dlaunch::jobfile

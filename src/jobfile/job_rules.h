@@ -8,9 +8,6 @@
 namespace dlaunch::jobfile {
 
 struct JobRule {
-  /// The rule applies where both are available: keys, or "launch: once".
-  std::string_view first;
-  std::string_view second;
   /// One sentence for the documentation.
   std::string_view text;
   /// JSON Schema of job files that break the rule; empty: JSON Schema cannot express it.
@@ -21,9 +18,5 @@ struct JobRule {
 
 /// The definitions that `broken` refers to as #/$defs/NAME: a JSON object of schemas.
 [[nodiscard]] std::string_view job_rule_definitions();
-
-/// True if the key, some key of the section of that name, or the keyword of a key ("launch: once")
-/// is available in this version.
-[[nodiscard]] bool is_available(std::string_view key);
 
 }  // namespace dlaunch::jobfile

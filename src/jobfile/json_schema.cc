@@ -60,14 +60,6 @@ constexpr std::string_view kDuration =
 constexpr std::string_view kNotZero = "(?=[^1-9]*[1-9])";
 constexpr std::string_view kSize = "^(?=[^1-9]*[1-9])[0-9]+([bB]|[kKmMgGtT]([iI]?[bB])?)$";
 
-std::vector<std::string_view> usable_words(const Field& field) {
-  std::vector<std::string_view> texts;
-  for (const Keyword& word : field.words) {
-    if (word.availability == Availability::available) texts.push_back(word.text);
-  }
-  return texts;
-}
-
 JsonObject of_type(std::string_view type) {
   return JsonObject().put_string("type", type);
 }
@@ -77,7 +69,7 @@ JsonObject text_like(std::string_view pattern) {
 }
 
 JsonObject word_schema(const Field& field) {
-  return JsonObject().put("enum", json_strings(usable_words(field)));
+  return JsonObject().put("enum", json_strings(spellings(field)));
 }
 
 JsonObject integer_schema(const Field& field) {
@@ -88,7 +80,7 @@ JsonObject integer_schema(const Field& field) {
 
 /// `schema`, or one of the keywords if the field has some.
 JsonObject or_words(const Field& field, JsonObject schema) {
-  if (usable_words(field).empty()) return schema;
+  if (field.words.empty()) return schema;
   return JsonObject().put("anyOf", json_array({schema.text(), word_schema(field).text()}));
 }
 
@@ -137,11 +129,6 @@ JsonObject command_schema() {
                                    .put("items", JsonObject().put("type", kScalar).text())
                                    .put_number("minItems", 1);
   return JsonObject().put("anyOf", json_array({line.text(), arguments.text()}));
-}
-
-JsonObject choice_or_integers_schema(const Field& field) {
-  if (field.list_availability == Availability::not_yet) return word_schema(field);
-  return or_words(field, list_of(integer_schema(field)));
 }
 
 JsonObject section_schema(std::string_view prefix);
@@ -203,11 +190,9 @@ std::string without_names(const std::string& pattern) {
   const std::string items = JsonObject().put("items", not_these).text();
   JsonObject properties;
   properties.put("env", keys).put("env_pass", items).put("env_secret", items);
-  if (is_available("roles.*.env")) {
-    const std::string role =
-        JsonObject().put("properties", JsonObject().put("env", keys).text()).text();
-    properties.put("roles", JsonObject().put("additionalProperties", role).text());
-  }
+  const std::string role =
+      JsonObject().put("properties", JsonObject().put("env", keys).text()).text();
+  properties.put("roles", JsonObject().put("additionalProperties", role).text());
   return JsonObject().put("properties", properties.text()).text();
 }
 
@@ -263,12 +248,12 @@ void add_connector_rules(std::vector<std::string>& rules) {
 std::string rules_schema() {
   std::vector<std::string> rules;
   for (const JobRule& rule : job_rules()) {
-    if (rule.broken.empty() || !is_available(rule.first) || !is_available(rule.second)) continue;
+    if (rule.broken.empty()) continue;
     rules.push_back(
         JsonObject().put_string("description", rule.text).put("not", rule.broken).text());
   }
   add_connector_rules(rules);
-  if (is_available("roles.*.command")) rules.push_back(who_has_a_command());
+  rules.push_back(who_has_a_command());
   rules.push_back(rank_variable_rules());
   return json_array(rules);
 }
@@ -372,7 +357,7 @@ JsonObject value_schema(const Field& field) {
     case Kind::choice_list:
       return list_of(word_schema(field));
     case Kind::choice_or_integers:
-      return choice_or_integers_schema(field);
+      return or_words(field, list_of(integer_schema(field)));
     case Kind::environment:
       return environment_schema();
     case Kind::text_map:
@@ -380,7 +365,7 @@ JsonObject value_schema(const Field& field) {
     case Kind::command:
       return command_schema();
     case Kind::record_list:
-      return usable_words(field).empty() ? JsonObject() : word_schema(field);
+      return field.words.empty() ? JsonObject() : word_schema(field);
   }
   return {};
 }

@@ -8,7 +8,6 @@
 #include "jobfile/dialects/dialect.h"
 #include "jobfile/dialects/foreign_keys.h"
 #include "jobfile/field_table.h"
-#include "jobfile/job_rules.h"
 #include "jobfile/other_files.h"
 #include "jobfile/suggestion.h"
 #include "jobfile/yaml_error.h"
@@ -30,10 +29,9 @@ const Dialect* dialect_of(const Document& document, NodeId root) {
 
 /// True if some key is native or nearly so, or has a suggestion.
 bool looks_native(const Document& document, NodeId root) {
-  const Node& node = document[root];
   bool all_are_known_elsewhere = true;
-  for (std::size_t i = 0; i + 1 < node.items.size(); i += 2) {
-    const std::string& key = document[node.items[i]].text;
+  for (const Document::Entry& entry : document.entries(root)) {
+    const std::string& key = document[entry.key].text;
     if (find_field(key) != nullptr || is_section(key + ".") || nearest(key, names_under("")))
       return true;
     all_are_known_elsewhere = all_are_known_elsewhere && !advice_for_unknown_key("", key).empty();
@@ -44,11 +42,11 @@ bool looks_native(const Document& document, NodeId root) {
 /// The first keys of a file, for messages: "apiVersion and kind", "keys a, b, c and more".
 std::string first_keys(const Document& document, NodeId root) {
   constexpr std::size_t kShown = 3;
-  const Node& node = document[root];
-  std::string out;
-  for (std::size_t i = 0; i + 1 < node.items.size() && i / 2 < kShown; i += 2)
-    out += (out.empty() ? "" : ", ") + in_quotes(document[node.items[i]].text);
-  return out + (node.items.size() / 2 > kShown ? ", ..." : "");
+  std::vector<Document::Entry> entries = document.entries(root);
+  const bool are_more = entries.size() > kShown;
+  if (are_more) entries.resize(kShown);
+  const auto name = [&](const Document::Entry& one) { return in_quotes(document[one.key].text); };
+  return joined(entries, ", ", name) + (are_more ? ", ..." : "");
 }
 
 /// One line for each dialect that was tried, saying why it does not match.
@@ -73,11 +71,10 @@ bool refuse_misspelt_key(const Document& document, NodeId root, Diagnostics& dia
   for (const Dialect& dialect : dialects()) {
     if (!dialect.own_key.empty()) keys.push_back(dialect.own_key);
   }
-  const Node& node = document[root];
-  for (std::size_t i = 0; i + 1 < node.items.size(); i += 2) {
-    const Node& key = document[node.items[i]];
+  for (const Document::Entry& entry : document.entries(root)) {
+    const Node& key = document[entry.key];
     const std::string meant = did_you_mean(key.text, keys);
-    if (meant.empty() || std::find(keys.begin(), keys.end(), key.text) != keys.end()) continue;
+    if (meant.empty() || contains(keys, key.text)) continue;
     diagnostics.error(key.range, "unknown key " + in_quotes(key.text) + meant);
     return true;
   }
@@ -85,10 +82,8 @@ bool refuse_misspelt_key(const Document& document, NodeId root, Diagnostics& dia
 }
 
 std::string kind_of(const Document& document, NodeId root) {
+  if (const auto kind = document.find(root, "kind")) return document[kind->value].text;
   const Node& node = document[root];
-  for (std::size_t i = 0; i + 1 < node.items.size(); i += 2) {
-    if (document[node.items[i]].text == "kind") return document[node.items[i + 1]].text;
-  }
   return node.items.empty() ? "" : document[node.items.front()].text;
 }
 
@@ -171,55 +166,13 @@ std::optional<Chosen> choose(std::vector<YamlDocument> documents, const Document
   return chosen;
 }
 
-void erase_key(Document& document, NodeId mapping, std::string_view key) {
-  std::vector<NodeId>& items = document[mapping].items;
-  for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
-    if (document[items[i]].text != key) continue;
-    const auto at = items.begin() + static_cast<std::ptrdiff_t>(i);
-    items.erase(at, at + 2);
-    return;
-  }
-}
-
-std::optional<NodeId> find_value(const Document& document, NodeId mapping, std::string_view key) {
-  const Node& node = document[mapping];
-  if (node.kind != NodeKind::mapping) return std::nullopt;
-  for (std::size_t i = 0; i + 1 < node.items.size(); i += 2) {
-    if (document[node.items[i]].text == key) return node.items[i + 1];
-  }
-  return std::nullopt;
-}
-
-/// Removes the containers of the job and its roles; returns the images.
-std::vector<std::string> take_containers(Document& document, NodeId root) {
-  std::vector<NodeId> mappings{root};
-  if (const auto roles = find_value(document, root, "roles")) {
-    const Node& node = document[*roles];
-    if (node.kind == NodeKind::mapping) {
-      for (std::size_t i = 1; i < node.items.size(); i += 2) mappings.push_back(node.items[i]);
-    }
-  }
-  std::vector<std::string> images;
-  for (const NodeId mapping : mappings) {
-    const auto container = find_value(document, mapping, "container");
-    if (!container) continue;
-    const auto image = find_value(document, *container, "image");
-    const std::string name = image ? document[*image].text : "";
-    if (std::find(images.begin(), images.end(), name) == images.end()) images.push_back(name);
-    erase_key(document, mapping, "container");
-  }
-  return images;
-}
-
-/// Runs a foreign job without its images where containers are unavailable, with a note that
-/// --no-container suppresses.
-void leave_out_containers(const JobInput& input, Document& document, NativeForm& form) {
-  const bool cannot = !form.dialect.empty() && !is_available("container.image");
-  if (!cannot && !input.foreign.no_container) return;
-  const std::vector<std::string> images = take_containers(document, form.root);
-  if (images.empty() || input.foreign.no_container) return;
-  form.notes.push_back("the job runs without its container (" + joined(images) +
-                       "), with what is installed on the nodes; --no-container confirms this");
+/// For --no-container: the job and its roles.
+void leave_out_containers(Document& document, NodeId root) {
+  document.erase(root, "container");
+  const auto roles = document.find(root, "roles");
+  if (!roles) return;
+  for (const Document::Entry& role : document.entries(roles->value))
+    document.erase(role.value, "container");
 }
 
 /// Refuses options that do not apply to such a file. `dialect`: nullptr for a native file.
@@ -289,9 +242,7 @@ std::optional<NativeForm> native_form(const JobInput& input, Sources& sources, D
                                       Diagnostics& diagnostics) {
   NativeForm form;
   if (!input.text) {
-    Node empty;
-    empty.kind = NodeKind::mapping;
-    form.root = document.add(std::move(empty));
+    form.root = document.add_mapping({});
     refuse_options(input, nullptr, sources, diagnostics);
     return form;
   }
@@ -333,7 +284,7 @@ std::optional<NativeForm> native_form(const JobInput& input, Sources& sources, D
     form.root = chosen->root;
     refuse_options(input, nullptr, sources, diagnostics);
   }
-  leave_out_containers(input, document, form);
+  if (input.foreign.no_container) leave_out_containers(document, form.root);
   for (std::string& note : form.notes) note = presentable(note);
   return form;
 }

@@ -46,14 +46,6 @@ Taking how_to_take(std::string_view key, const std::vector<std::string>& parts) 
   return map != nullptr && is_map(*map) ? Taking::text : Taking::yaml;
 }
 
-NodeId add_text(Document& document, std::uint32_t source, std::string text) {
-  Node node;
-  node.kind = NodeKind::scalar;
-  node.text = std::move(text);
-  node.range = SourceRange::whole(source);
-  return document.add(std::move(node));
-}
-
 std::optional<NodeId> value_of(const Sources& sources, std::uint32_t index, Taking taking,
                                Document& document, Diagnostics& diagnostics) {
   const std::string& text = sources[index].text;
@@ -61,7 +53,7 @@ std::optional<NodeId> value_of(const Sources& sources, std::uint32_t index, Taki
     diagnostics.error(SourceRange::whole(index), std::move(problems.front().message));
     return std::nullopt;
   }
-  if (text.empty()) return add_text(document, index, text);
+  if (text.empty()) return document.add_text(text, SourceRange::whole(index));
   if (taking == Taking::yaml) return read_yaml(sources, index, document, diagnostics);
   Diagnostics ignored(sources);
   const auto root = read_yaml(sources, index, document, ignored);
@@ -72,44 +64,16 @@ std::optional<NodeId> value_of(const Sources& sources, std::uint32_t index, Taki
     const bool is_list = node.kind == NodeKind::sequence && text[0] == '[';
     if (is_quoted || (is_list && taking == Taking::command)) return root;
   }
-  return add_text(document, index, text);
-}
-
-NodeId* find_value(Document& document, NodeId mapping, std::string_view key) {
-  std::vector<NodeId>& items = document[mapping].items;
-  for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
-    if (document[items[i]].text == key) return &items[i + 1];
-  }
-  return nullptr;
-}
-
-/// The value node of `key`, whose key node is then the override's.
-NodeId& slot_of(Document& document, NodeId mapping, const std::string& key, std::uint32_t source) {
-  const NodeId key_node = add_text(document, source, key);
-  std::vector<NodeId>& items = document[mapping].items;
-  for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
-    if (document[items[i]].text != key) continue;
-    items[i] = key_node;
-    return items[i + 1];
-  }
-  const NodeId empty = document.add(Node{});
-  document[mapping].items.insert(document[mapping].items.end(), {key_node, empty});
-  return document[mapping].items.back();
+  return document.add_text(text, SourceRange::whole(index));
 }
 
 /// The mapping under `key`, created if absent. A copy, because an alias may share the original.
 NodeId step_down(Document& document, NodeId mapping, const std::string& key, std::uint32_t source) {
-  Node copy;
-  copy.kind = NodeKind::mapping;
-  copy.range = SourceRange::whole(source);
-  if (const NodeId* value = find_value(document, mapping, key)) {
-    if (document[*value].kind == NodeKind::mapping) copy = document[*value];
-    const NodeId id = document.add(std::move(copy));
-    *find_value(document, mapping, key) = id;
-    return id;
-  }
-  const NodeId id = document.add(std::move(copy));
-  slot_of(document, mapping, key, source) = id;
+  const SourceRange at = SourceRange::whole(source);
+  const auto old = document.find(mapping, key);
+  const bool is_there = old && document[old->value].kind == NodeKind::mapping;
+  const NodeId id = is_there ? document.add(Node(document[old->value])) : document.add_mapping(at);
+  document.put(mapping, old ? old->key : document.add_text(key, at), id);
   return id;
 }
 
@@ -118,14 +82,12 @@ void set_value(Document& document, NodeId mapping, const std::string& path, cons
   const std::string full = path + key;
   const bool merges = document[value].kind == NodeKind::mapping && find_field(full) == nullptr &&
                       is_section(full + ".");
-  if (!merges) {
-    slot_of(document, mapping, key, source) = value;
-    return;
-  }
+  if (!merges)
+    return document.put(mapping, document.add_text(key, SourceRange::whole(source)), value);
   const NodeId section = step_down(document, mapping, key, source);
-  const std::vector<NodeId> items = document[value].items;
-  for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
-    set_value(document, section, full + ".", document[items[i]].text, items[i + 1], source);
+  for (const auto [name, below] : document.entries(value)) {
+    const std::string copy = document[name].text;  // the nodes move when others are added
+    set_value(document, section, full + ".", copy, below, source);
   }
 }
 

@@ -1,10 +1,10 @@
 #include "jobfile/scalar.h"
 
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <limits>
 
+#include "text/number.h"
 #include "text/strings.h"
 
 namespace dlaunch::jobfile {
@@ -97,21 +97,15 @@ std::optional<std::int64_t> parse_integer(std::string_view text) {
   if (text.substr(0, 2) == "0x") base = 16;
   if (base != 10) text.remove_prefix(2);
   if (text[0] == '+') text.remove_prefix(1);
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
+  return number_of<std::int64_t>(text, base);
 }
 
 std::optional<double> parse_number(std::string_view text) {
   if (const auto integer = parse_integer(text)) return static_cast<double>(*integer);
   if (!is_core_float(text)) return std::nullopt;
   if (text[0] == '+') text.remove_prefix(1);
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value))
-    return std::nullopt;
-  return value;
+  const auto value = number_of<double>(text);
+  return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 std::optional<Duration> parse_duration(std::string_view text) {

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include "jobfile/diagnostics.h"
 #include "jobfile/hostfile.h"
 #include "jobfile/hostfile_syntax.h"
 #include "jobfile/hostlist.h"
+#include "text/number.h"
 #include "text/strings.h"
 
 namespace dlaunch::jobfile {
@@ -30,13 +30,6 @@ constexpr std::array kRows{
 
 tl::unexpected<Error> wrong(const SchedulerVariable& variable, const std::string& what) {
   return fail(exit_code::kJobFile, std::string(variable.name) + ": " + what);
-}
-
-std::optional<std::int64_t> number_of(std::string_view text) {
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool good = error == std::errc() && end == text.data() + text.size() && number >= 0;
-  return good ? std::optional(number) : std::nullopt;
 }
 
 Result<std::vector<HostSpec>> hosts_of(const SchedulerVariable& variable,
@@ -71,7 +64,7 @@ Result<std::vector<HostSpec>> read_pairs(const SchedulerVariable& variable,
   for (std::size_t i = 0; i < words.size(); i += 2) {
     const auto host = expand_hostlist(words[i], variable.name);
     if (!host) return tl::unexpected(host.error());
-    const auto slots = number_of(words[i + 1]);
+    const auto slots = count_of<std::int64_t>(words[i + 1]);
     if (host->size() != 1 || !slots || *slots < 1 || *slots > kMostSlots) {
       return wrong(variable, in_quotes(words[i]) + " must be a host and " +
                                  in_quotes(words[i + 1]) + " its slots, as in \"hostA 4\"");
@@ -83,7 +76,7 @@ Result<std::vector<HostSpec>> read_pairs(const SchedulerVariable& variable,
 
 Result<std::vector<HostSpec>> read_counted_pairs(const SchedulerVariable& variable,
                                                  std::vector<std::string_view> words) {
-  const auto count = words.empty() ? std::nullopt : number_of(words.front());
+  const auto count = words.empty() ? std::nullopt : count_of<std::int64_t>(words.front());
   if (!count || static_cast<std::size_t>(*count) * 2 + 1 != words.size()) {
     return wrong(variable,
                  "a number of hosts and as many pairs are expected, as in \"2 hostA 4 hostB 2\"");

@@ -1,7 +1,6 @@
 // `hosts: auto`: the nodes that a scheduler assigned to the job, from its environment variables.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>

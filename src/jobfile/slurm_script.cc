@@ -9,6 +9,7 @@
 #include "jobfile/shell_quote.h"
 #include "jobfile/slurm_allocation.h"
 #include "jobfile/slurm_fit.h"
+#include "text/strings.h"
 
 namespace dlaunch {
 
@@ -188,18 +189,16 @@ Status check_gpus(const JobSpec& job, const SlurmRequest& request) {
   if (!gpus || !has_gpu_for_each_rank(job)) return {};
   const auto too_few = [&](const std::string& key, long wanted, long has, const std::string& on) {
     return fail(exit_code::kUsage, '"' + key + ": " + std::to_string(wanted) +
-                                       "\" but Slurm would be asked for " + std::to_string(has) +
-                                       (has == 1 ? " GPU" : " GPUs") + on +
-                                       "\n         try: more GPUs, or " + key + ": " +
+                                       "\" but Slurm would be asked for " + counted(has, "GPU") +
+                                       on + "\n         try: more GPUs, or " + key + ": " +
                                        std::to_string(has) + ", or binding.gpus: none");
   };
   const bool counts = job.processes_per_node.kind == ProcessesPerNode::Kind::count;
   if (counts && job.processes_per_node.count > *gpus)
     return too_few("processes_per_node", job.processes_per_node.count, *gpus, " on each node");
   if (job.processes && job.nodes && *job.processes > job.nodes->min * *gpus)
-    return too_few(
-        "processes", *job.processes, job.nodes->min * *gpus,
-        " on " + std::to_string(job.nodes->min) + (job.nodes->min == 1 ? " node" : " nodes"));
+    return too_few("processes", *job.processes, job.nodes->min * *gpus,
+                   " on " + counted(job.nodes->min, "node"));
   return {};
 }
 

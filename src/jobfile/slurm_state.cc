@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "text/duration_text.h"
+#include "text/number.h"
 #include "text/strings.h"
 
 namespace dlaunch {
@@ -59,7 +60,7 @@ bool has_reason(const SlurmState& job) {
 bool runs(const SlurmState& job) {
   constexpr std::array<std::string_view, 5> kRun{"RUNNING", "SIGNALING", "STOPPED", "SUSPENDED",
                                                  "RESIZING"};
-  return std::find(kRun.begin(), kRun.end(), job.state) != kRun.end();
+  return contains(kRun, job.state);
 }
 
 std::string meaning(SlurmEnding ending, const std::string& job, const SlurmState& state) {
@@ -94,11 +95,9 @@ std::chrono::milliseconds for_ranks(std::chrono::milliseconds until_kill) {
 
 std::optional<SlurmTime> read_slurm_time(std::string_view text) {
   constexpr std::int64_t kMost = 9'000'000'000;  // in the year 2255; WallTime ends in 2262
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool whole = error == std::errc() && end == text.data() + text.size();
-  const bool good = whole && number > 0 && number <= kMost;
-  return good ? std::optional(SlurmTime(number)) : std::nullopt;
+  const auto number = number_of<std::int64_t>(text);
+  const bool good = number && *number > 0 && *number <= kMost;
+  return good ? std::optional(SlurmTime(*number)) : std::nullopt;
 }
 
 SlurmState read_slurm_state(std::string_view text, std::string_view job) {

@@ -78,11 +78,8 @@ bool holds_word(std::string_view words, std::string_view wanted) {
 }
 
 std::string normalized(std::string_view key) {
-  std::string out(key);
-  for (char& c : out) {
-    if (c == '-') c = '_';
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
+  std::string out = lower(key);
+  std::replace(out.begin(), out.end(), '-', '_');
   return out;
 }
 
@@ -115,8 +112,7 @@ std::vector<std::string_view> called_so_elsewhere(std::string_view key) {
 
 bool is_sibling(const std::vector<std::string_view>& siblings, std::string_view prefix,
                 std::string_view key) {
-  return key.starts_with(prefix) &&
-         std::find(siblings.begin(), siblings.end(), key.substr(prefix.size())) != siblings.end();
+  return key.starts_with(prefix) && contains(siblings, key.substr(prefix.size()));
 }
 
 std::string nested(std::string_view key) {
@@ -131,8 +127,7 @@ std::string advice_for_unknown_key(std::string_view prefix, std::string_view key
   // "name = x" in the style of other formats: yaml-cpp takes the whole line for a key.
   const std::string_view before_equals = key.substr(0, key.find_first_of("= "));
   const bool is_assignment =
-      key.find('=') != std::string_view::npos &&
-      std::find(siblings.begin(), siblings.end(), before_equals) != siblings.end();
+      key.find('=') != std::string_view::npos && contains(siblings, before_equals);
   if (is_assignment) return "; write \"" + std::string(before_equals) + ": ...\", with a colon";
   if (const auto near = nearest(key, siblings)) return did_you_mean({*near});
   const std::string name = normalized(key);

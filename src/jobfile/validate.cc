@@ -18,10 +18,9 @@ constexpr std::int64_t kMostRanks = 100'000;
 /// (docs/internals/architecture.md, lost channels).
 constexpr Duration kFenceMargin = std::chrono::seconds(2);
 
-class Validator {
+class KeyValidator : public Validator {
  public:
-  Validator(const JobSpec& job, const GivenKeys& given, Diagnostics& diagnostics)
-      : job_(job), given_(given), diagnostics_(diagnostics) {}
+  using Validator::Validator;
 
   void check_counts();
   void check_size();
@@ -36,27 +35,11 @@ class Validator {
   void check_stdin();
 
  private:
-  [[nodiscard]] const GivenKey* find(std::string_view path) const {
-    const auto found = given_.find(path);
-    return found == given_.end() ? nullptr : &found->second;
-  }
-  [[nodiscard]] bool has_keys_under(const std::string& prefix) const {
-    const auto next = given_.lower_bound(prefix);
-    return next != given_.end() && next->first.starts_with(prefix);
-  }
   void check_rank_variables(const std::string& section, const std::string& shown);
   [[nodiscard]] std::vector<std::string> container_sections() const;
-  void contradict(const std::string& first, const std::string& second, std::string message,
-                  const std::string& otherwise = "") {
-    report_contradiction(given_, diagnostics_, {first, second, otherwise}, std::move(message));
-  }
-
-  const JobSpec& job_;
-  const GivenKeys& given_;
-  Diagnostics& diagnostics_;
 };
 
-void Validator::check_counts() {
+void KeyValidator::check_counts() {
   // An explicit processes_per_node: auto does not count as given.
   if (job_.processes && job_.processes_per_node.kind != ProcessesPerNode::Kind::automatic) {
     contradict("processes", "processes_per_node",
@@ -75,7 +58,7 @@ void Validator::check_counts() {
   }
 }
 
-void Validator::check_size() {
+void KeyValidator::check_size() {
   const std::int64_t nodes = job_.nodes ? job_.nodes->max : 1;
   std::int64_t ranks = 0;
   for (const RoleSpec& role : job_.roles) ranks += role.count;
@@ -107,12 +90,12 @@ void Validator::check_size() {
   }
 }
 
-void Validator::check_launch() {
+void KeyValidator::check_launch() {
   for (KeyConflict& conflict : launch_conflicts(job_))
     contradict(conflict.first, conflict.second, std::move(conflict.why));
 }
 
-void Validator::check_mpirun() {
+void KeyValidator::check_mpirun() {
   if (job_.mpi.launcher != Mpi::Launcher::mpirun) {
     if (!job_.mpi.program.empty())
       contradict("mpi.program", "mpi.launcher",
@@ -142,7 +125,7 @@ void Validator::check_mpirun() {
   }
 }
 
-void Validator::check_containers() {
+void KeyValidator::check_containers() {
   for (const std::string& section : container_sections()) {
     if (job_.mpi.launcher == Mpi::Launcher::mpirun) {
       contradict("mpi.launcher", section + ".image",
@@ -157,7 +140,7 @@ void Validator::check_containers() {
   }
 }
 
-std::vector<std::string> Validator::container_sections() const {
+std::vector<std::string> KeyValidator::container_sections() const {
   std::vector<std::string> sections;
   if (job_.container) sections.emplace_back("container");
   for (const RoleSpec& role : job_.roles) {
@@ -166,7 +149,7 @@ std::vector<std::string> Validator::container_sections() const {
   return sections;
 }
 
-void Validator::check_rank_variables(const std::string& section, const std::string& shown) {
+void KeyValidator::check_rank_variables(const std::string& section, const std::string& shown) {
   for (auto it = given_.lower_bound(section); it != given_.end() && it->first.starts_with(section);
        ++it) {
     const std::string name = it->first.substr(section.size());
@@ -180,7 +163,7 @@ void Validator::check_rank_variables(const std::string& section, const std::stri
   }
 }
 
-void Validator::check_variables() {
+void KeyValidator::check_variables() {
   check_rank_variables("env.", "env");
   check_rank_variables("env_pass.", "env_pass");
   check_rank_variables("env_secret.", "env_secret");
@@ -196,7 +179,7 @@ void Validator::check_variables() {
   }
 }
 
-void Validator::check_timeouts() {
+void KeyValidator::check_timeouts() {
   const Timeouts& t = job_.timeouts;
   const Duration least = t.fence_after + kHeartbeat + kFenceMargin;
   if (least < t.lost_after) return;
@@ -208,7 +191,7 @@ void Validator::check_timeouts() {
                               : "fence_after is " + duration_text(t.fence_after) + " by default");
 }
 
-void Validator::check_command() {
+void KeyValidator::check_command() {
   if (find("command") != nullptr) return check_setup();  // or the command has an error of its own
   const bool has_ranks = std::any_of(job_.roles.begin(), job_.roles.end(),
                                      [](const RoleSpec& role) { return role.count > 0; });
@@ -234,7 +217,7 @@ void Validator::check_command() {
   check_setup();
 }
 
-void Validator::check_setup() {
+void KeyValidator::check_setup() {
   constexpr const char* kAdvice =
       "setup needs a shell, but a command that is a list is executed without one; make the command "
       "a string";
@@ -247,7 +230,7 @@ void Validator::check_setup() {
   }
 }
 
-void Validator::check_metrics() {
+void KeyValidator::check_metrics() {
   for (const auto& [name, pattern] : job_.metrics) {
     const GivenKey* const key = find("metrics." + name);
     const std::string problem = metric_problem(pattern);
@@ -258,7 +241,7 @@ void Validator::check_metrics() {
 }
 
 /// Where the number of ranks is known only with the nodes, the plan checks it (plan/make_plan.cc).
-void Validator::check_stdin() {
+void KeyValidator::check_stdin() {
   const auto exists = [&](const char* key, std::uint32_t rank) {
     if (!job_.processes || rank < static_cast<std::uint32_t>(*job_.processes)) return;
     contradict(key, "processes",
@@ -276,7 +259,7 @@ void Validator::check_stdin() {
 }  // namespace
 
 void validate(const JobSpec& job, const GivenKeys& given, Diagnostics& diagnostics) {
-  Validator validator(job, given, diagnostics);
+  KeyValidator validator(job, given, diagnostics);
   validator.check_counts();
   validator.check_size();
   validate_roles(job, given, diagnostics);
@@ -291,26 +274,22 @@ void validate(const JobSpec& job, const GivenKeys& given, Diagnostics& diagnosti
   validate_hosts(job, given, diagnostics);
 }
 
-void report_contradiction(const GivenKeys& given, Diagnostics& diagnostics, const KeyPair& keys,
-                          std::string message) {
-  const auto find = [&](const std::string& path) {
-    const auto found = given.find(path);
-    return found == given.end() ? nullptr : &found->second;
-  };
-  const GivenKey* a = find(keys.first);
-  const GivenKey* b = find(keys.second);
+void Validator::contradict(const std::string& first, const std::string& second, std::string message,
+                           const std::string& otherwise) {
+  const GivenKey* a = find(first);
+  const GivenKey* b = find(second);
   const bool has_error_of_its_own = (a != nullptr && !a->good) || (b != nullptr && !b->good);
   if (has_error_of_its_own || (a == nullptr && b == nullptr)) return;
   if (a == nullptr || b == nullptr || a == b) {
-    if (!keys.otherwise.empty()) message += " (" + keys.otherwise + ")";
-    diagnostics.error((a != nullptr ? a : b)->key, std::move(message));
+    if (!otherwise.empty()) message += " (" + otherwise + ")";
+    diagnostics_.error((a != nullptr ? a : b)->key, std::move(message));
     return;
   }
   const bool a_is_later = b->key < a->key;
   const SourceRange other = (a_is_later ? b : a)->key;
-  message += " (" + diagnostics.key_at(a_is_later ? keys.second : keys.first, other) + ", " +
-             diagnostics.refer_to(other) + ")";
-  diagnostics.error((a_is_later ? a : b)->key, std::move(message));
+  message += " (" + diagnostics_.key_at(a_is_later ? second : first, other) + ", " +
+             diagnostics_.refer_to(other) + ")";
+  diagnostics_.error((a_is_later ? a : b)->key, std::move(message));
 }
 
 }  // namespace dlaunch::jobfile

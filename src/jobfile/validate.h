@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "jobfile/diagnostics.h"
 #include "jobfile/field_reader.h"
@@ -22,15 +23,31 @@ void validate_hosts(const JobSpec& job, const GivenKeys& given, Diagnostics& dia
 /// roles with a framework or `success` that does not support them.
 void validate_roles(const JobSpec& job, const GivenKeys& given, Diagnostics& diagnostics);
 
-struct KeyPair {
-  std::string first;
-  std::string second;
-  std::string otherwise{};  // the default of the key that was not written
-};
+/// What these have in common.
+class Validator {
+ public:
+  Validator(const JobSpec& job, const GivenKeys& given, Diagnostics& diagnostics)
+      : job_(job), given_(given), diagnostics_(diagnostics) {}
 
-/// Reports at the later of the two keys and names the other one. Reports nothing if neither was
-/// written or if one of them already has an error.
-void report_contradiction(const GivenKeys& given, Diagnostics& diagnostics, const KeyPair& keys,
-                          std::string message);
+ protected:
+  /// nullptr: not written.
+  [[nodiscard]] const GivenKey* find(std::string_view path) const {
+    const auto found = given_.find(path);
+    return found == given_.end() ? nullptr : &found->second;
+  }
+  [[nodiscard]] bool has_keys_under(const std::string& prefix) const {
+    const auto next = given_.lower_bound(prefix);
+    return next != given_.end() && next->first.starts_with(prefix);
+  }
+  /// Reports at the later of the two keys and names the other one. Reports nothing if neither was
+  /// written or if one of them already has an error. `otherwise`: the default of the key that was
+  /// not written.
+  void contradict(const std::string& first, const std::string& second, std::string message,
+                  const std::string& otherwise = "");
+
+  const JobSpec& job_;
+  const GivenKeys& given_;
+  Diagnostics& diagnostics_;
+};
 
 }  // namespace dlaunch::jobfile

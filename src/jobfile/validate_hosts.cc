@@ -10,6 +10,7 @@
 #include "jobfile/field_table.h"
 #include "jobfile/hostlist.h"
 #include "jobfile/resolve_hosts.h"
+#include "text/strings.h"
 
 namespace dlaunch::jobfile {
 
@@ -22,19 +23,14 @@ bool is_listed(const std::string& word, std::string_view list) {
   return (" " + std::string(list) + " ").find(" " + word + " ") != std::string::npos;
 }
 
-class HostValidator {
+class HostValidator : public Validator {
  public:
-  HostValidator(const JobSpec& job, const GivenKeys& given, Diagnostics& diagnostics)
-      : job_(job), given_(given), diagnostics_(diagnostics) {}
+  using Validator::Validator;
 
   void check_list();
   void check_connect();
 
  private:
-  [[nodiscard]] const GivenKey* find(const std::string& path) const {
-    const auto found = given_.find(path);
-    return found == given_.end() ? nullptr : &found->second;
-  }
   [[nodiscard]] const GivenKey* good(const std::string& path) const {
     const GivenKey* key = find(path);
     return key != nullptr && key->good ? key : nullptr;
@@ -46,10 +42,6 @@ class HostValidator {
     const GivenKey* text = mapping != nullptr ? mapping : find(path);
     return text != nullptr ? text : find("hosts");
   }
-  void contradict(std::string first, std::string second, std::string message) {
-    report_contradiction(given_, diagnostics_, {std::move(first), std::move(second)},
-                         std::move(message));
-  }
   /// The number of all hosts; nullopt: an error is or will be reported.
   std::optional<std::size_t> count();
   bool check_item(std::size_t index, std::map<std::string, std::size_t>& seen);
@@ -57,9 +49,6 @@ class HostValidator {
   void check_command();
   void check_word(std::size_t index);
 
-  const JobSpec& job_;
-  const GivenKeys& given_;
-  Diagnostics& diagnostics_;
   std::size_t slots_ = 0;  // of all hosts
   bool all_have_slots_ = true;
 };
@@ -112,16 +101,12 @@ bool HostValidator::check_item(std::size_t index, std::map<std::string, std::siz
 
 void HostValidator::check_list() {
   const GivenKey* hosts = good("hosts");
-  if (hosts != nullptr && good("hostfile") != nullptr) {
-    contradict("hosts", "hostfile",
-               "hosts and hostfile both select the nodes; give only one of them");
-    return;
-  }
+  if (hosts != nullptr && good("hostfile") != nullptr)
+    return contradict("hosts", "hostfile",
+                      "hosts and hostfile both select the nodes; give only one of them");
   if (hosts == nullptr || job_.hosts.from_scheduler) return;
-  if (job_.hosts.hosts.empty()) {
-    diagnostics_.error(hosts->key, "hosts names no host; for this machine leave it out");
-    return;
-  }
+  if (job_.hosts.hosts.empty())
+    return diagnostics_.error(hosts->key, "hosts names no host; for this machine leave it out");
   const auto given = count();
   if (!given) return;
   std::map<std::string, std::size_t> seen;
@@ -178,8 +163,7 @@ void HostValidator::check_word(std::size_t index) {
     const std::size_t close = word.find_first_not_of("abcdefghijklmnopqrstuvwxyz_", open + 1);
     if (close == std::string::npos || close == open + 1 || word[close] != '}') continue;
     const std::string_view name = std::string_view(word).substr(open, close - open + 1);
-    if (std::find(kPlaceholders.begin(), kPlaceholders.end(), name) != kPlaceholders.end())
-      continue;
+    if (contains(kPlaceholders, name)) continue;
     diagnostics_.error(find("connect.command")->value,
                        "connect.command[" + std::to_string(index) + "]: " + in_quotes(name) +
                            " is not known; there are {host}, {user}, {port} and {command}");
@@ -190,10 +174,8 @@ void HostValidator::check_command() {
   const GivenKey* key = good("connect.command");
   if (key == nullptr) return;
   const std::vector<std::string>& command = job_.connect.command;
-  if (command.empty() || command.front().find('{') == 0) {
-    diagnostics_.error(key->value, "connect.command must begin with the program to run");
-    return;
-  }
+  if (command.empty() || command.front().find('{') == 0)
+    return diagnostics_.error(key->value, "connect.command must begin with the program to run");
   for (std::size_t i = 0; i < command.size(); ++i) check_word(i);
   const bool has_host = std::any_of(command.begin(), command.end(), [](const std::string& word) {
     return word.find("{host}") != std::string::npos;

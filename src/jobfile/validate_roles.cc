@@ -8,18 +8,13 @@ namespace dlaunch::jobfile {
 
 namespace {
 
-class RoleValidator {
+class RoleValidator : public Validator {
  public:
-  RoleValidator(const JobSpec& job, const GivenKeys& given, Diagnostics& diagnostics)
-      : job_(job), given_(given), diagnostics_(diagnostics) {}
+  using Validator::Validator;
 
   void check();
 
  private:
-  [[nodiscard]] bool has_keys_under(const std::string& prefix) const {
-    const auto next = given_.lower_bound(prefix);
-    return next != given_.end() && next->first.starts_with(prefix);
-  }
   [[nodiscard]] bool has_bad_keys_under(const std::string& prefix) const {
     for (auto next = given_.lower_bound(prefix);
          next != given_.end() && next->first.starts_with(prefix); ++next) {
@@ -29,31 +24,21 @@ class RoleValidator {
   }
   void check_lone_roles();
   void check_framework();
-  void contradict(const std::string& first, const std::string& second, std::string message,
-                  const std::string& otherwise = "") {
-    report_contradiction(given_, diagnostics_, {first, second, otherwise}, std::move(message));
-  }
-
-  const JobSpec& job_;
-  const GivenKeys& given_;
-  Diagnostics& diagnostics_;
 };
 
 void RoleValidator::check() {
   if (given_.find("roles") == given_.end() || has_bad_keys_under("roles.")) return;
   std::int64_t ranks = 0;
   for (const RoleSpec& role : job_.roles) ranks += role.count;
-  if (ranks == 0 && (!job_.roles.empty() || !has_keys_under("roles."))) {
-    contradict("roles", "roles", "roles has no process; give at least one worker or a chief");
-    return;
-  }
+  if (ranks == 0 && (!job_.roles.empty() || !has_keys_under("roles.")))
+    return contradict("roles", "roles",
+                      "roles has no process; give at least one worker or a chief");
   const bool only_ps = std::none_of(job_.roles.begin(), job_.roles.end(), [](const RoleSpec& role) {
     return role.count > 0 && (role.name == "chief" || role.name == "worker");
   });
-  if (only_ps && (job_.success == Success::chief || job_.success == Success::workers)) {
-    contradict("success", "roles", "success needs a chief or a worker, and roles has neither");
-    return;
-  }
+  if (only_ps && (job_.success == Success::chief || job_.success == Success::workers))
+    return contradict("success", "roles",
+                      "success needs a chief or a worker, and roles has neither");
   check_lone_roles();
   check_framework();
 }
@@ -71,11 +56,9 @@ void RoleValidator::check_lone_roles() {
 }
 
 void RoleValidator::check_framework() {
-  if (!has_tasks(job_.framework)) {
-    contradict("roles", "framework", "roles are for framework: tensorflow and gcp only",
-               "the default framework is pytorch");
-    return;
-  }
+  if (!has_tasks(job_.framework))
+    return contradict("roles", "framework", "roles are for framework: tensorflow and gcp only",
+                      "the default framework is pytorch");
   const auto has_role = [this](std::string_view name) {
     for (const RoleSpec& role : job_.roles) {
       if (role.name == name && role.count > 0) return true;

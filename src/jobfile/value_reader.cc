@@ -10,9 +10,8 @@ namespace dlaunch::jobfile {
 
 std::optional<Value> ValueReader::read(const Field& field, const Entry& entry) const {
   if (document_[entry.value].kind == NodeKind::null) {
-    error(entry,
-          name_of(entry) + " has no value; remove the key, or give it " + expectation(field));
-    return std::nullopt;
+    return error(
+        entry, name_of(entry) + " has no value; remove the key, or give it " + expectation(field));
   }
   switch (field.kind) {
     case Kind::text:
@@ -51,8 +50,7 @@ std::optional<Value> ValueReader::read(const Field& field, const Entry& entry) c
     case Kind::record_list:
       break;
   }
-  wrong_type(field, entry);
-  return std::nullopt;
+  return wrong_type(field, entry);
 }
 
 SourceRange ValueReader::range_of(const Entry& entry) const {
@@ -64,52 +62,40 @@ std::string ValueReader::name_of(const Entry& entry) const {
   return diagnostics_.key_at(entry.path, range_of(entry));
 }
 
-void ValueReader::wrong_type(const Field& field, const Entry& entry) const {
+std::nullopt_t ValueReader::wrong_type(const Field& field, const Entry& entry) const {
   const Node& node = document_[entry.value];
-  error(entry, name_of(entry) + " must be " + expectation(field) + ", not " + found_instead(node) +
-                   correction(field, node));
+  return error(entry, name_of(entry) + " must be " + expectation(field) + ", not " +
+                          found_instead(node) + correction(field, node));
 }
 
 void ValueReader::not_yet(SourceRange range, const std::string& what) const {
   diagnostics_.error(range, "not available yet: " + what);
 }
 
-void ValueReader::error(const Entry& entry, std::string message) const {
+std::nullopt_t ValueReader::error(const Entry& entry, std::string message) const {
   diagnostics_.error(range_of(entry), std::move(message));
+  return std::nullopt;
 }
 
-std::optional<Value> ValueReader::accept_word(const Entry& entry, const Keyword& word) const {
-  if (refuse_not_yet_ && word.availability == Availability::not_yet) {
-    not_yet(range_of(entry), name_of(entry) + ": " + std::string(word.text));
-    return std::nullopt;
-  }
-  return Value(&word);
+const Keyword* ValueReader::word_in(const Field& field, const Entry& entry) const {
+  const Node& node = document_[entry.value];
+  return is_text(node) ? find_word(field, node.text) : nullptr;
 }
 
 std::optional<Value> ValueReader::read_text(const Field& field, const Entry& entry) const {
   const Node& node = document_[entry.value];
-  if (!is_text(node)) {
-    wrong_type(field, entry);
-    return std::nullopt;
-  }
-  if (trimmed(node.text).empty()) {
-    error(entry, name_of(entry) + " must not be empty");
-    return std::nullopt;
-  }
+  if (!is_text(node)) return wrong_type(field, entry);
+  if (trimmed(node.text).empty()) return error(entry, name_of(entry) + " must not be empty");
   if (const std::string problem = field.problem == nullptr ? "" : field.problem(node.text);
       !problem.empty()) {
-    error(entry, name_of(entry) + ": " + problem);
-    return std::nullopt;
+    return error(entry, name_of(entry) + ": " + problem);
   }
   return Value(node.text);
 }
 
 std::optional<Value> ValueReader::read_boolean(const Field& field, const Entry& entry) const {
   const Node& node = document_[entry.value];
-  if (!is_plain_type(node, PlainType::boolean)) {
-    wrong_type(field, entry);
-    return std::nullopt;
-  }
+  if (!is_plain_type(node, PlainType::boolean)) return wrong_type(field, entry);
   return Value(node.text[0] == 't' || node.text[0] == 'T');
 }
 
@@ -120,58 +106,45 @@ std::optional<std::int64_t> ValueReader::integer_in_range(const Field& field,
     const auto number = parse_integer(node.text);
     if (number && *number >= field.min && *number <= field.max) return number;
   }
-  wrong_type(field, entry);
-  return std::nullopt;
+  return wrong_type(field, entry);
 }
 
 std::optional<Value> ValueReader::read_integer(const Field& field, const Entry& entry) const {
-  const Node& node = document_[entry.value];
-  if (const Keyword* word = is_text(node) ? find_word(field, node.text) : nullptr) {
-    return accept_word(entry, *word);
-  }
+  if (const Keyword* word = word_in(field, entry)) return Value(word);
   if (const auto number = integer_in_range(field, entry)) return Value(*number);
   return std::nullopt;
 }
 
 std::optional<Value> ValueReader::read_number(const Field& field, const Entry& entry) const {
+  if (const Keyword* word = word_in(field, entry)) return Value(word);
   const Node& node = document_[entry.value];
-  if (const Keyword* word = is_text(node) ? find_word(field, node.text) : nullptr) {
-    return accept_word(entry, *word);
-  }
   if (is_plain_type(node, PlainType::integer) || is_plain_type(node, PlainType::floating)) {
     if (const auto number = parse_number(node.text); number && *number > 0) return Value(*number);
   }
-  wrong_type(field, entry);
-  return std::nullopt;
+  return wrong_type(field, entry);
 }
 
 std::optional<Value> ValueReader::read_word(const Field& field, const Entry& entry) const {
-  const Node& node = document_[entry.value];
-  if (const Keyword* word = is_text(node) ? find_word(field, node.text) : nullptr) {
-    return accept_word(entry, *word);
-  }
-  wrong_type(field, entry);
-  return std::nullopt;
+  if (const Keyword* word = word_in(field, entry)) return Value(word);
+  return wrong_type(field, entry);
 }
 
 std::optional<Duration> ValueReader::in_range(const Field& field, const Entry& entry,
                                               Duration value) const {
   if (value.count() >= field.min && value.count() <= field.max) return value;
-  error(entry, name_of(entry) + " must be at least " + duration_text(Duration(field.min)));
-  return std::nullopt;
+  return error(entry, name_of(entry) + " must be at least " + duration_text(Duration(field.min)));
 }
 
 std::optional<Value> ValueReader::read_duration(const Field& field, const Entry& entry) const {
+  if (const Keyword* word = word_in(field, entry)) return Value(word);
   const Node& node = document_[entry.value];
   if (is_text(node)) {
-    if (const Keyword* word = find_word(field, node.text)) return accept_word(entry, *word);
     if (const auto duration = parse_duration(node.text)) {
       if (const auto value = in_range(field, entry, *duration)) return Value(*value);
       return std::nullopt;
     }
   }
-  wrong_type(field, entry);
-  return std::nullopt;
+  return wrong_type(field, entry);
 }
 
 std::optional<Value> ValueReader::read_duration_range(const Field& field,
@@ -182,13 +155,10 @@ std::optional<Value> ValueReader::read_duration_range(const Field& field,
     const auto first = parse_duration(std::string_view(node.text).substr(0, dots));
     const auto last = parse_duration(std::string_view(node.text).substr(dots + 2));
     if (first && last && *first <= *last) return Value(std::pair(*first, *last));
-    if (first && last) {
-      error(entry, name_of(entry) + " must go from the shorter to the longer duration");
-      return std::nullopt;
-    }
+    if (first && last)
+      return error(entry, name_of(entry) + " must go from the shorter to the longer duration");
   }
-  wrong_type(field, entry);
-  return std::nullopt;
+  return wrong_type(field, entry);
 }
 
 std::optional<Value> ValueReader::read_size(const Field& field, const Entry& entry) const {
@@ -196,8 +166,7 @@ std::optional<Value> ValueReader::read_size(const Field& field, const Entry& ent
   if (is_text(node)) {
     if (const auto bytes = parse_size(node.text); bytes && *bytes > 0) return Value(*bytes);
   }
-  wrong_type(field, entry);
-  return std::nullopt;
+  return wrong_type(field, entry);
 }
 
 std::optional<Value> ValueReader::read_signal(const Field& field, const Entry& entry) const {
@@ -207,8 +176,7 @@ std::optional<Value> ValueReader::read_signal(const Field& field, const Entry& e
     if (const auto number = signal_number(node.text))
       return Value(signal_name(*number).substr(kPrefix));
   }
-  wrong_type(field, entry);
-  return std::nullopt;
+  return wrong_type(field, entry);
 }
 
 }  // namespace dlaunch::jobfile

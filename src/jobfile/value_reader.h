@@ -3,7 +3,6 @@
 
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "jobfile/diagnostics.h"
 #include "jobfile/document.h"
@@ -20,9 +19,8 @@ struct Entry {
 
 class ValueReader {
  public:
-  /// With `refuse_not_yet`, keywords and forms that are not available yet are errors.
-  ValueReader(const Document& document, Diagnostics& diagnostics, bool refuse_not_yet)
-      : document_(document), diagnostics_(diagnostics), refuse_not_yet_(refuse_not_yet) {}
+  ValueReader(const Document& document, Diagnostics& diagnostics)
+      : document_(document), diagnostics_(diagnostics) {}
 
   /// Reads all kinds except record_list and the mapping form of `field.record`. Nullopt: an error
   /// was reported.
@@ -31,8 +29,9 @@ class ValueReader {
   /// The range to point at: the value, or its key if the value is empty or starts on a later line.
   [[nodiscard]] SourceRange range_of(const Entry& entry) const;
 
-  /// Reports "PATH must be EXPECTED, not ACTUAL", with a suggestion if there is one.
-  void wrong_type(const Field& field, const Entry& entry) const;
+  /// Reports "PATH must be EXPECTED, not ACTUAL", with a suggestion if there is one. Returns the
+  /// value that a function then has.
+  std::nullopt_t wrong_type(const Field& field, const Entry& entry) const;
 
   /// Reports "not available yet: WHAT".
   void not_yet(SourceRange range, const std::string& what) const;
@@ -56,7 +55,8 @@ class ValueReader {
   [[nodiscard]] std::optional<Value> read_map(const Field& field, const Entry& entry) const;
   [[nodiscard]] std::optional<Value> read_command(const Field& field, const Entry& entry) const;
 
-  [[nodiscard]] std::optional<Value> accept_word(const Entry& entry, const Keyword& word) const;
+  /// The keyword of the field that the entry is; nullptr: none.
+  [[nodiscard]] const Keyword* word_in(const Field& field, const Entry& entry) const;
   [[nodiscard]] std::optional<std::int64_t> integer_in_range(const Field& field,
                                                              const Entry& entry) const;
   [[nodiscard]] std::optional<Duration> in_range(const Field& field, const Entry& entry,
@@ -66,13 +66,12 @@ class ValueReader {
   [[nodiscard]] std::optional<std::string> map_text(const Field& field, const Entry& entry) const;
   [[nodiscard]] std::optional<std::string> argument(const Entry& entry) const;
   [[nodiscard]] Entry item_entry(const Entry& list, std::size_t index) const;
-  void error(const Entry& entry, std::string message) const;
+  std::nullopt_t error(const Entry& entry, std::string message) const;
   /// The key as the file writes it.
   [[nodiscard]] std::string name_of(const Entry& entry) const;
 
   const Document& document_;
   Diagnostics& diagnostics_;
-  bool refuse_not_yet_;
 };
 
 }  // namespace dlaunch::jobfile

@@ -13,6 +13,7 @@
 #include <yaml-cpp/parser.h>
 
 #include "jobfile/yaml_error.h"
+#include "text/strings.h"
 #include "text/utf8.h"
 
 namespace dlaunch::jobfile {
@@ -312,35 +313,28 @@ std::optional<TokenSpan> name_with_brackets(std::string_view text, std::size_t o
 
 void report_syntax(std::string_view text, std::uint32_t source, std::size_t offset,
                    const std::string& message, Diagnostics& diagnostics) {
-  if (const auto tab = find_tab_in_indentation(text, offset); tab != std::string_view::npos) {
-    diagnostics.error({source, static_cast<std::uint32_t>(tab), 1},
-                      "not valid YAML: indent with spaces, not with tabs");
-    return;
-  }
+  if (const auto tab = find_tab_in_indentation(text, offset); tab != std::string_view::npos)
+    return diagnostics.error({source, static_cast<std::uint32_t>(tab), 1},
+                             "not valid YAML: indent with spaces, not with tabs");
   const bool is_about_keys =
       message.starts_with("illegal map value") || message.starts_with("end of map not found");
-  if (const auto colon = colon_mistake(text, offset); is_about_keys && colon) {
-    diagnostics.error({source, static_cast<std::uint32_t>(colon->offset),
-                       static_cast<std::uint32_t>(colon->length)},
-                      "not valid YAML: " + colon->message);
-    return;
-  }
+  if (const auto colon = colon_mistake(text, offset); is_about_keys && colon)
+    return diagnostics.error({source, static_cast<std::uint32_t>(colon->offset),
+                              static_cast<std::uint32_t>(colon->length)},
+                             "not valid YAML: " + colon->message);
   const TokenSpan span = token_span(text, offset);
-  if (message.starts_with("illegal map value") && is_key_indented_too_far(text, offset)) {
-    diagnostics.error({source, static_cast<std::uint32_t>(span.offset), 1},
-                      "not valid YAML: this line is indented further than the keys above; if it is "
-                      "a key, indent it like them");
-    return;
-  }
+  if (message.starts_with("illegal map value") && is_key_indented_too_far(text, offset))
+    return diagnostics.error(
+        {source, static_cast<std::uint32_t>(span.offset), 1},
+        "not valid YAML: this line is indented further than the keys above; if it is "
+        "a key, indent it like them");
   const bool in_brackets = message.starts_with("end of sequence flow not found") ||
                            message.starts_with("end of map flow not found");
-  if (const auto name = name_with_brackets(text, offset); in_brackets && name) {
-    diagnostics.error({source, static_cast<std::uint32_t>(name->offset),
-                       static_cast<std::uint32_t>(name->length)},
-                      "not valid YAML: a name with brackets must be quoted here: \"" +
-                          std::string(text.substr(name->offset, name->length)) + '"');
-    return;
-  }
+  if (const auto name = name_with_brackets(text, offset); in_brackets && name)
+    return diagnostics.error({source, static_cast<std::uint32_t>(name->offset),
+                              static_cast<std::uint32_t>(name->length)},
+                             "not valid YAML: a name with brackets must be quoted here: \"" +
+                                 std::string(text.substr(name->offset, name->length)) + '"');
   diagnostics.error(
       {source, static_cast<std::uint32_t>(span.offset), static_cast<std::uint32_t>(span.length)},
       "not valid YAML: " + plain_yaml_message(message));
@@ -386,11 +380,8 @@ std::optional<std::vector<YamlDocument>> read_documents(const Sources& sources, 
 /// A number or a name by itself, as most options of the command line are. The parser makes the same
 /// of it (YAML 1.2.2, 7.3.3), but its tables alone would take as long as the rest of the job.
 bool is_plain_word(std::string_view text) {
-  const auto is_of_word = [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-  };
-  return !text.empty() && std::all_of(text.begin(), text.end(), is_of_word) && text != "null" &&
-         text != "Null" && text != "NULL";
+  return !text.empty() && std::all_of(text.begin(), text.end(), is_letter_or_digit) &&
+         text != "null" && text != "Null" && text != "NULL";
 }
 
 }  // namespace

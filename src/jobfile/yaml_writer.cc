@@ -20,7 +20,7 @@ constexpr std::size_t kLongestKey = 1000;
 /// Texts that are booleans in YAML 1.1 and so to other parsers.
 bool is_word_of_yaml_1_1(std::string_view text) {
   constexpr std::array<std::string_view, 8> kWords{"y", "n", "yes", "no", "on", "off", "=", "<<"};
-  return std::find(kWords.begin(), kWords.end(), lower(text)) != kWords.end();
+  return contains(kWords, lower(text));
 }
 
 /// Needs no quotes, not even in brackets (YAML 1.2.2, 7.3.3); conservative.
@@ -88,10 +88,8 @@ class Writer {
   std::string take() { return std::move(out_); }
 
   void mapping(NodeId id, std::size_t indent) {
-    const Node& node = document_[id];
-    for (std::size_t i = 0; i + 1 < node.items.size(); i += 2) {
-      const Node& key = document_[node.items[i]];
-      const std::string name = inline_scalar(key);
+    for (const Document::Entry& entry : document_.entries(id)) {
+      const std::string name = inline_scalar(document_[entry.key]);
       out_.append(indent, ' ');
       if (name.size() > kLongestKey) {
         out_ += "? " + name + '\n';
@@ -99,7 +97,7 @@ class Writer {
       } else {
         out_ += name + ':';
       }
-      value(node.items[i + 1], indent);
+      value(entry.value, indent);
     }
   }
 

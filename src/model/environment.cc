@@ -1,12 +1,13 @@
 #include "model/environment.h"
 
+#include "text/strings.h"
+
 namespace dlaunch {
 
 namespace {
 
 bool is_name_char(char c, bool first) {
-  return c == '_' || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
-         (!first && c >= '0' && c <= '9');
+  return c == '_' || is_letter(c) || (!first && is_digit(c));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <cerrno>
 
 #include "model/signal_names.h"
+#include "text/strings.h"
 
 namespace dlaunch {
 
@@ -87,8 +88,7 @@ std::string describe(const ExitStatus& status) {
   if (status.mpi == MpiEnd::never_connected) return "exited without having called MPI_Init";
   if (status.mpi == MpiEnd::not_finalized) return "exited without MPI_Finalize";
   if (status.mpi == MpiEnd::other_world) {
-    return "exited from an MPI world of " + std::to_string(status.mpi_world) +
-           (status.mpi_world == 1 ? " rank" : " ranks");
+    return "exited from an MPI world of " + counted(status.mpi_world, "rank");
   }
   if (!status.signaled) return "exited with code " + std::to_string(status.value);
   return "was killed by " + signal_name(status.value) +

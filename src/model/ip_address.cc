@@ -2,7 +2,7 @@
 
 #include <arpa/inet.h>
 
-#include <charconv>
+#include "text/number.h"
 
 namespace dlaunch {
 
@@ -58,12 +58,9 @@ std::optional<IpNetwork> parse_network(std::string_view text) {
   const auto address = parse_ip(text.substr(0, slash));
   const std::string_view digits = text.substr(slash + 1);
   const bool has_leading_zero = digits.size() > 1 && digits.front() == '0';
-  int prefix = -1;
-  const char* const end = digits.data() + digits.size();
-  const auto [stop, error] = std::from_chars(digits.data(), end, prefix);
-  const bool is_number = error == std::errc() && stop == end && !has_leading_zero;
-  if (!address || !is_number || prefix < 0 || prefix > ip_bits(*address)) return std::nullopt;
-  return IpNetwork{*address, prefix};
+  const auto prefix = count_of<int>(digits);
+  if (!address || !prefix || has_leading_zero || *prefix > ip_bits(*address)) return std::nullopt;
+  return IpNetwork{*address, *prefix};
 }
 
 }  // namespace dlaunch

@@ -1,22 +1,15 @@
 #include "model/rank_list.h"
 
-#include <charconv>
 #include <optional>
 #include <set>
 #include <string_view>
 
+#include "text/number.h"
 #include "text/plain_text.h"
 
 namespace dlaunch {
 
 namespace {
-
-std::optional<std::uint32_t> number(std::string_view word) {
-  std::uint32_t value = 0;
-  const char* const last = word.data() + word.size();
-  const auto [end, error] = std::from_chars(word.data(), last, value);
-  return error == std::errc() && end == last ? std::optional(value) : std::nullopt;
-}
 
 struct RangeStyle {
   std::string_view separator;
@@ -65,8 +58,9 @@ Result<std::vector<std::uint32_t>> parse_ranks(const std::string& text, std::uin
     more = comma != std::string_view::npos;
     if (more) rest.remove_prefix(comma + 1);
     const std::size_t dash = part.find('-');
-    const auto first = number(part.substr(0, dash));
-    const auto last = dash == std::string_view::npos ? first : number(part.substr(dash + 1));
+    const auto first = number_of<std::uint32_t>(part.substr(0, dash));
+    const auto last =
+        dash == std::string_view::npos ? first : number_of<std::uint32_t>(part.substr(dash + 1));
     if (!first || !last || *first > *last) {
       return fail(exit_code::kUsage,
                   "--rank " + plain_line(text) + ": expected ranks, for example 3 or 0,2-5");

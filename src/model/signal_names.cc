@@ -4,6 +4,8 @@
 #include <csignal>
 #include <utility>
 
+#include "text/strings.h"
+
 namespace dlaunch {
 
 namespace {
@@ -18,14 +20,6 @@ constexpr std::array<std::pair<int, std::string_view>, 28> kNames{{
     {SIGTTOU, "TTOU"},     {SIGURG, "URG"},   {SIGXCPU, "XCPU"},   {SIGXFSZ, "XFSZ"},
     {SIGVTALRM, "VTALRM"}, {SIGPROF, "PROF"}, {SIGWINCH, "WINCH"}, {SIGSYS, "SYS"},
 }};
-
-std::string upper(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
-  }
-  return out;
-}
 
 }  // namespace
 

@@ -55,8 +55,7 @@ bool goes_before_command(std::string_view word) {
   constexpr std::array<std::string_view, 12> kWords = {"exec", "time",  "nice",  "nohup",
                                                        "env",  "if",    "then",  "else",
                                                        "do",   "while", "until", "command"};
-  return word.find('=') != std::string_view::npos ||
-         std::find(kWords.begin(), kWords.end(), word) != kWords.end();
+  return word.find('=') != std::string_view::npos || contains(kWords, word);
 }
 
 bool is_in_list(std::string_view list, const std::string& entry) {
@@ -77,8 +76,7 @@ class Uses {
       const std::string path = files_.find_program(program, search_path.value_or(inherited));
       if (!path.starts_with(environment.folder + '/')) continue;
       EnvironmentUse use{environment, program, search_path, path};
-      if (std::find(uses_.begin(), uses_.end(), use) == uses_.end())
-        uses_.push_back(std::move(use));
+      if (!contains(uses_, use)) uses_.push_back(std::move(use));
       return;
     }
   }
@@ -140,8 +138,7 @@ bool chooses_environment(std::string_view shell_text) {
     begins = begins || word.begins_command;
     const std::string_view name = file_name(word.text);
     if (word.text.starts_with("PATH=") || name == "activate") return true;
-    if (begins && std::find(kChoosers.begin(), kChoosers.end(), name) != kChoosers.end())
-      return true;
+    if (begins && contains(kChoosers, name)) return true;
     begins = begins && goes_before_command(word.text);
   }
   return false;

@@ -1,7 +1,6 @@
 #include "plan/bind.h"
 
 #include <algorithm>
-#include <cstdint>
 
 #include "text/strings.h"
 

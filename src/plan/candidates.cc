@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <tuple>
 #include <utility>
 
 #include "model/environment.h"
+#include "model/ip_address.h"
 
 namespace dlaunch {
 

@@ -3,13 +3,11 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "model/cluster.h"
-#include "model/ip_address.h"
 #include "model/job_spec.h"
 #include "model/launch_plan.h"
 #include "model/result.h"

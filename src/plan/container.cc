@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <optional>
 #include <utility>
 
 #include "model/mount.h"
@@ -171,8 +170,7 @@ void note_workdir(const Container& container, const RuntimeRow& row, LaunchPlan&
   std::string note = std::string(row.name) +
                      " does not report an image's working directory: programs start in the job's "
                      "workdir; to choose another: --set container.workdir=/FOLDER";
-  if (std::find(plan.notes.begin(), plan.notes.end(), note) == plan.notes.end())
-    plan.notes.push_back(std::move(note));
+  if (!contains(plan.notes, note)) plan.notes.push_back(std::move(note));
 }
 
 /// Read-only if the runtime supports it: the folder contains our own program and what is executed

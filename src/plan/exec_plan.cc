@@ -1,12 +1,10 @@
 #include "plan/exec_plan.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "plan/inherited_env.h"
 #include "plan/make_plan.h"
 #include "plan/rank_env.h"
-#include "plan/tf_config.h"
 
 namespace dlaunch::launchers {
 

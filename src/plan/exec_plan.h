@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 #include "jobfile/launchers/inherited_world.h"
 #include "jobfile/launchers/master_port.h"

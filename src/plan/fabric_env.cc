@@ -79,8 +79,7 @@ void note_hidden_switches(const Node& node, const std::vector<FabricPort>& ports
                           std::vector<std::string>& notes) {
   std::vector<const RdmaDevice*> devices;
   for (const FabricPort& port : ports) {
-    if (std::find(devices.begin(), devices.end(), port.device) == devices.end())
-      devices.push_back(port.device);
+    if (!contains(devices, port.device)) devices.push_back(port.device);
   }
   const bool is_told = node.facts.fabric.nccl_settings.contains("NCCL_TOPO_FILE") ||
                        node.facts.environment.contains("NCCL_TOPO_FILE");

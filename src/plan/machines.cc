@@ -4,7 +4,8 @@
 #include <iterator>
 #include <set>
 #include <string>
-#include <unordered_map>
+
+#include "text/strings.h"
 
 namespace dlaunch {
 
@@ -114,7 +115,7 @@ std::string note_of_share(const MachineShare& share, const std::string& note) {
   const std::string nodes = std::to_string(share.nodes) + " nodes are this machine";
   if (!share.mine.empty()) return note + "; " + nodes;
   return "not bound: " + nodes + ", with " + std::to_string(share.ranks) + " ranks for " +
-         std::to_string(share.cores) + (share.cores == 1 ? " free core" : " free cores");
+         counted(share.cores, "free core");
 }
 
 }  // namespace dlaunch

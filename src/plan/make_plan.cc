@@ -51,7 +51,7 @@ Status check_crowding(const JobSpec& spec, const Cluster& cluster, const LaunchP
     if (cluster.nodes[i].slots > 0 || cores == 0 || ranks <= cores) continue;
     return fail(exit_code::kJobFile,
                 std::to_string(ranks) + " MPI ranks on " + plan.nodes[i].name + ", which has " +
-                    std::to_string(cores) + (cores == 1 ? " core" : " cores") +
+                    counted(cores, "core") +
                     "\n         if that is intended: --set mpi.oversubscribe=true, or slots in the "
                     "host list");
   }
@@ -202,10 +202,10 @@ Result<std::vector<int>> assign_gpus(const JobSpec& spec, const NodeGpus& gpus,
     }
   }
   if (one_each && is_known && next > gpus.size()) {
-    return fail(exit_code::kJobFile,
-                "\"binding.gpus: one-per-process\" but " + node.name + " has " +
-                    std::to_string(gpus.size()) + (gpus.size() == 1 ? " GPU" : " GPUs") +
-                    " that the job may use, for " + std::to_string(next) + " ranks");
+    return fail(exit_code::kJobFile, "\"binding.gpus: one-per-process\" but " + node.name +
+                                         " has " + counted(gpus.size(), "GPU") +
+                                         " that the job may use, for " + std::to_string(next) +
+                                         " ranks");
   }
   return homes;
 }
@@ -334,9 +334,8 @@ void add_role_notes(const JobSpec& spec, const Placement& placement, LaunchPlan&
   if (spec.placement == PlacementPolicy::spread && plan.ranks.size() > plan.nodes.size() &&
       !spec.roles.empty()) {
     const std::string tasks = std::to_string(plan.ranks.size());
-    plan.notes.push_back(tasks + " tasks share " + std::to_string(plan.nodes.size()) +
-                         (plan.nodes.size() == 1 ? " host" : " hosts") + "; on " + tasks +
-                         " hosts (--hosts) each has its own (placement: spread)");
+    plan.notes.push_back(tasks + " tasks share " + counted(plan.nodes.size(), "host") + "; on " +
+                         tasks + " hosts (--hosts) each has its own (placement: spread)");
   }
   const bool has_servers = std::any_of(roles.begin(), roles.end(), [](const PlacedRole& role) {
     return role.name == "ps" || role.name == "evaluator";

@@ -30,7 +30,7 @@ Status check_roles(const JobSpec& spec) {
   bool trains = false;
   for (const RoleSpec& role : spec.roles) {
     if (role.count <= 0) continue;
-    if (std::find(kRoleOrder.begin(), kRoleOrder.end(), role.name) == kRoleOrder.end()) {
+    if (!contains(kRoleOrder, role.name)) {
       return fail(exit_code::kJobFile,
                   "unknown role \"" + role.name + "\"; there are chief, worker, ps and evaluator");
     }
@@ -88,8 +88,7 @@ Result<Counts> counts_of_role(const PlacedRole& role, std::size_t nodes, Counts&
     const auto own = static_cast<std::size_t>(std::max(*role.spec->nodes, 1));
     if (own > nodes) {
       return fail(exit_code::kJobFile, "role " + role.name + ": \"nodes: " + std::to_string(own) +
-                                           "\" but the job has only " + std::to_string(nodes) +
-                                           (nodes == 1 ? " node" : " nodes"));
+                                           "\" but the job has only " + counted(nodes, "node"));
     }
     Counts counts = spread_evenly(role.size, own);
     counts.resize(nodes, 0);

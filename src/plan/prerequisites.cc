@@ -14,7 +14,7 @@ namespace {
 
 bool is_plain(std::string_view word) {
   return !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+    return is_letter_or_digit(c) ||
            std::string_view("_./+-=,:@%").find(c) != std::string_view::npos;
   });
 }
@@ -36,13 +36,13 @@ bool changes_no_files(std::string_view statement) {
   constexpr std::array<std::string_view, 8> kHarmless = {"export", "set",    "unset", "ulimit",
                                                          "umask",  "module", "ml",    "true"};
   const std::string_view first = statement.substr(0, statement.find_first_of(" \t"));
-  return std::find(kHarmless.begin(), kHarmless.end(), first) != kHarmless.end() &&
+  return contains(kHarmless, first) &&
          statement.find_first_of("`&|<>(){}\\") == std::string_view::npos;
 }
 
 template <class T>
 void add_once(std::vector<T>& list, T item) {
-  if (std::find(list.begin(), list.end(), item) == list.end()) list.push_back(std::move(item));
+  if (!contains(list, item)) list.push_back(std::move(item));
 }
 
 Environment own_settings(const LaunchPlan& plan, const RankPlan& rank) {

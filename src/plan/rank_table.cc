@@ -1,13 +1,13 @@
 #include "plan/rank_table.h"
 
 #include <algorithm>
-#include <utility>
 #include <vector>
 
 #include "model/rank_variables.h"
 #include "plan/bind.h"
 #include "plan/mpirun.h"
 #include "plan/tf_config.h"
+#include "text/strings.h"
 
 namespace dlaunch::rank_table {
 
@@ -101,8 +101,7 @@ std::string threads_reason(const View& v) {
   if (v.context.outer && v.context.outer->threads) return "cores that the launcher gave each rank";
   const std::size_t ranks = sharers(v);
   const std::size_t cores = cores_to_share(*v.facts, ranks);
-  return std::to_string(cores) + (cores == 1 ? " core" : " cores") + " / " + std::to_string(ranks) +
-         (ranks == 1 ? " rank" : " ranks") + ", at least 1";
+  return counted(cores, "core") + " / " + counted(ranks, "rank") + ", at least 1";
 }
 
 std::string hostfile(const View& v, HostfileDialect dialect) {
@@ -231,12 +230,13 @@ Value master_host(const View& v) {
   return v.plan.master.address.empty() ? std::nullopt : Value(v.plan.master.address);
 }
 
-/// "host:port"; an IPv6 address in brackets (RFC 3986, 3.2.2).
+std::string coordinator(const View& v) {
+  return host_and_port(v.plan.master.address, v.plan.master.port);
+}
+
 Value master_node(const View& v) {
   if (v.plan.nodes.size() < 2 || v.plan.master.address.empty()) return std::nullopt;
-  const std::string& host = v.plan.master.address;
-  const bool is_ipv6 = host.find(':') != std::string::npos;
-  return (is_ipv6 ? "[" + host + "]" : host) + ':' + std::to_string(v.plan.master.port);
+  return coordinator(v);
 }
 
 /// "10.0.0.4,10.0.0.5", without slots; on one node Azure sets none. Left out if it exceeds the
@@ -284,10 +284,6 @@ std::vector<std::string_view> names_in(std::string_view list) {
   return names;
 }
 
-bool has(const std::vector<std::string_view>& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 /// `wanted`, a list of either form, without the components that the list `excluded` excludes;
 /// `excluded` itself if nothing is left, or if it is not an exclusion.
 std::string components_without(std::string_view wanted, std::string_view excluded) {
@@ -295,7 +291,7 @@ std::string components_without(std::string_view wanted, std::string_view exclude
   const auto out = names_in(excluded);
   std::string list(is_exclusion(wanted) ? excluded : "");
   for (const std::string_view name : names_in(wanted)) {
-    if (has(out, name)) continue;
+    if (contains(out, name)) continue;
     if (!list.empty() && list != "^") list += ',';
     list += name;
   }
@@ -346,13 +342,6 @@ std::string visible_devices_reason(const View& v) {
   if (v.rank->role == "ps") return "a parameter server uses no GPU";
   if (v.rank->gpus.empty()) return "no GPU is left for the evaluator";
   return "binding.gpus: one-per-process";
-}
-
-/// RFC 3986, 3.2.2: an IPv6 address needs brackets before a port.
-std::string coordinator(const View& v) {
-  const std::string& host = v.plan.master.address;
-  const bool is_ipv6 = host.find(':') != std::string::npos;
-  return (is_ipv6 ? "[" + host + "]" : host) + ":" + std::to_string(v.plan.master.port);
 }
 
 /// jax.distributed.initialize() learns the number of processes only from a launcher that it knows,

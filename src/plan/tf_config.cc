@@ -4,15 +4,10 @@
 
 namespace dlaunch {
 
-namespace {
-
-/// An IPv6 address needs brackets before a port (RFC 3986, 3.2.2).
 std::string host_and_port(const std::string& host, std::uint16_t port) {
   const bool is_ipv6 = host.find(':') != std::string::npos;
   return (is_ipv6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
 }
-
-}  // namespace
 
 ClusterForm tf_config_form(const JobSpec& spec) {
   const bool is_gcp = spec.framework == Framework::gcp;

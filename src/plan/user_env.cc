@@ -1,10 +1,10 @@
 #include "plan/user_env.h"
 
-#include <algorithm>
 #include <map>
 
 #include "plan/inherited_env.h"
 #include "plan/make_plan.h"
+#include "text/strings.h"
 
 namespace dlaunch {
 
@@ -54,7 +54,7 @@ std::vector<std::string> missing_variables(const JobSpec& spec, const Environmen
   std::vector<std::string> missing;
   for (const auto* layer : {&spec.env_pass, &spec.env_secret}) {
     for (const std::string& name : *layer) {
-      const bool known = std::find(missing.begin(), missing.end(), name) != missing.end();
+      const bool known = contains(missing, name);
       if (!known && !is_pattern(name) && !launcher_env.contains(name)) missing.push_back(name);
     }
   }

@@ -1,8 +1,8 @@
 #include "plan/visible_gpus.h"
 
 #include <algorithm>
-#include <charconv>
 
+#include "text/number.h"
 #include "text/strings.h"
 
 namespace dlaunch {
@@ -10,9 +10,7 @@ namespace dlaunch {
 namespace {
 
 const GpuFact* by_index(const NodeFacts& facts, std::string_view entry) {
-  int index = -1;
-  const auto [end, error] = std::from_chars(entry.data(), entry.data() + entry.size(), index);
-  if (error != std::errc() || end != entry.data() + entry.size()) return nullptr;
+  const auto index = number_of<int>(entry);
   const auto found = std::find_if(facts.gpus.begin(), facts.gpus.end(),
                                   [&](const GpuFact& gpu) { return gpu.index == index; });
   return found == facts.gpus.end() ? nullptr : &*found;
@@ -56,7 +54,7 @@ std::vector<VisibleGpu> visible_gpus(const NodeFacts& facts,
                          : entry.starts_with("GPU-") ? by_uuid(facts, entry)
                                                      : by_index(facts, entry);
     if (gpu == nullptr && !is_mig) break;
-    if (!is_mig && std::find(named.begin(), named.end(), gpu) != named.end()) break;
+    if (!is_mig && contains(named, gpu)) break;
     if (!is_mig) named.push_back(gpu);
     visible.push_back({std::string(entry), gpu == nullptr ? -1 : gpu->numa, is_mig});
     if (comma == std::string_view::npos) break;

@@ -16,6 +16,7 @@
 #include "os/proc_file.h"
 #include "runs/run_directory.h"
 #include "text/plain_text.h"
+#include "text/strings.h"
 
 namespace dlaunch {
 
@@ -74,8 +75,7 @@ bool means(const std::string& word, const std::string& id) {
 }
 
 std::string could_be(const std::string& word, std::size_t runs) {
-  return '"' + plain_line(word) + "\" could be " + std::to_string(runs) +
-         (runs == 1 ? " run" : " runs") + "; give more of the id";
+  return '"' + plain_line(word) + "\" could be " + counted(runs, "run") + "; give more of the id";
 }
 
 /// The live run whose engine or front has this pid.

@@ -1,7 +1,6 @@
 #include "runs/run_record.h"
 
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
 
 #include <fcntl.h>
@@ -73,8 +72,7 @@ std::string run_record_json(const RunRecord& record) {
   std::string out;
   JsonText json(out);
   const auto text = [&](std::string_view name, const std::string& value) {
-    json.line(2).key(name);
-    value.empty() ? json.null() : json.string(value);
+    json.line(2).key(name).string_or_null(value);
   };
   json.begin_object();
   json.line(2).key("version").number(kVersion);

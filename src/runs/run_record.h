@@ -2,7 +2,6 @@
 // its engine lives (RunPresence). docs/reference/run-folder.md has the members.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>

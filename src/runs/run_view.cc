@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -15,6 +14,7 @@
 #include "os/unique_fd.h"
 #include "runs/run_record.h"
 #include "text/duration_text.h"
+#include "text/number.h"
 #include "text/plain_text.h"
 
 namespace dlaunch {
@@ -235,10 +235,8 @@ std::vector<std::uint32_t> attempts_of(const std::string& run_path) {
   while (const dirent* entry = ::readdir(directory)) {
     const std::string_view name(entry->d_name);
     if (!name.starts_with(kPrefix)) continue;
-    std::uint32_t number = 0;
-    const auto [end, error] =
-        std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), number);
-    if (error == std::errc() && end == name.data() + name.size()) attempts.push_back(number);
+    const auto number = number_of<std::uint32_t>(name.substr(kPrefix.size()));
+    if (number) attempts.push_back(*number);
   }
   ::closedir(directory);
   std::sort(attempts.begin(), attempts.end());

@@ -9,7 +9,6 @@
 #include <set>
 #include <vector>
 
-#include "model/event.h"
 #include "model/ids.h"
 #include "model/report.h"
 #include "model/time.h"

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "model/result.h"
+#include "text/strings.h"
 
 namespace dlaunch {
 namespace {
@@ -75,7 +76,7 @@ RestartDecision RestartBudget::after(const FailedAttempt& failed, NodesLeft node
 }
 
 bool RestartBudget::answers(RestartCause cause) const {
-  return std::find(policy_.on.begin(), policy_.on.end(), cause) != policy_.on.end();
+  return contains(policy_.on, cause);
 }
 
 bool RestartBudget::waits_for_nodes() const {
@@ -92,9 +93,7 @@ std::string RestartBudget::objection(RestartCause cause, int exit_code, NodesLef
   const std::string code = "exit code " + std::to_string(exit_code);
   if (exit_code == exit_code::kCannotExecute || exit_code == exit_code::kNotFound)
     return code + " means that a program cannot be executed";
-  const auto& excluded = policy_.not_on_exit;
-  if (std::find(excluded.begin(), excluded.end(), exit_code) != excluded.end())
-    return code + " is in restart.not_on_exit";
+  if (contains(policy_.not_on_exit, exit_code)) return code + " is in restart.not_on_exit";
   return "";
 }
 

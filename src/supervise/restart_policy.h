@@ -9,7 +9,6 @@
 
 #include "model/job_spec.h"
 #include "model/report.h"
-#include "model/time.h"
 
 namespace dlaunch {
 

@@ -1,6 +1,7 @@
 #include "supervise/starter.h"
 
 #include "supervise/wording.h"
+#include "text/strings.h"
 
 namespace dlaunch {
 
@@ -19,7 +20,7 @@ Outcome Starter::failure() const {
 
 Outcome Starter::too_few(std::uint32_t begun, std::uint32_t ranks) const {
   const std::string what =
-      where_ + " has started " + std::to_string(begun) + " of " + wording::ranks(ranks);
+      where_ + " has started " + std::to_string(begun) + " of " + counted(ranks, "rank");
   if (end_) {
     return ended::by_starter(what + " and exited with code 0", end_->said, exit_code::kPreflight);
   }

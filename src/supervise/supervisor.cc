@@ -1,10 +1,10 @@
 #include "supervise/supervisor.h"
 
 #include <algorithm>
-#include <cassert>
 #include <utility>
 
 #include "supervise/wording.h"
+#include "text/strings.h"
 
 namespace dlaunch {
 
@@ -287,7 +287,7 @@ void Supervisor::handle(const event::NodeEmpty& e) {
     // A rank whose end was not seen may have failed: that is never success.
     attempt_.progress.close(e.node, NodeState::empty);
     halt(ended::by_internal_error("node " + std::to_string(e.node.value) + " reports no end of " +
-                                  wording::ranks(unaccounted)));
+                                  counted(unaccounted, "rank")));
     return;
   }
   close_node(e.node, NodeState::empty);

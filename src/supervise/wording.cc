@@ -5,13 +5,14 @@
 
 #include "model/signal_names.h"
 #include "text/duration_text.h"
+#include "text/strings.h"
 
 namespace dlaunch::wording {
 namespace {
 
 std::string stopping(const Stopping& what) {
-  return "stopping " + ranks(what.ranks) + " (" + signal_name(what.stop_signal) + ", up to " +
-         duration(what.grace) + ")";
+  return "stopping " + counted(what.ranks, "rank") + " (" + signal_name(what.stop_signal) +
+         ", up to " + duration(what.grace) + ")";
 }
 
 /// "node1", "node1 and node2", "node1, node2, node3 and 5 more"
@@ -50,10 +51,6 @@ std::string duration(Duration d) {
   return "0 s";
 }
 
-std::string ranks(std::uint32_t count) {
-  return std::to_string(count) + (count == 1 ? " rank" : " ranks");
-}
-
 std::string stopping_on_cancel(int cancel_signal, const Stopping& what) {
   switch (cancel_signal) {
     case SIGINT:
@@ -75,8 +72,8 @@ std::string stopping_at_limit(Duration limit, const Stopping& what) {
 }
 
 std::string stopping_stragglers(Duration limit, const Stopping& what) {
-  return ranks(what.ranks) + (what.ranks == 1 ? " still runs " : " still run ") + duration(limit) +
-         " after the first one succeeded, " + stopping(what);
+  return counted(what.ranks, "rank") + (what.ranks == 1 ? " still runs " : " still run ") +
+         duration(limit) + " after the first one succeeded, " + stopping(what);
 }
 
 std::string stopping_the_others(const Stopping& what) {
@@ -141,7 +138,7 @@ std::string beyond_the_limit(Duration wait, Duration limit) {
 }
 
 std::string killing(std::uint32_t count) {
-  return "killing " + ranks(count) + " now";
+  return "killing " + counted(count, "rank") + " now";
 }
 
 std::string no_answer(Duration limit) {

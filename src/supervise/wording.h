@@ -14,9 +14,6 @@ namespace dlaunch::wording {
 /// "30 s", "1 min 30 s", "2 h", "250 ms"; the two largest units that are not zero.
 [[nodiscard]] std::string duration(Duration);
 
-/// "1 rank", "8 ranks"
-[[nodiscard]] std::string ranks(std::uint32_t count);
-
 struct Stopping {
   std::uint32_t ranks = 0;
   int stop_signal = 0;

@@ -1,6 +1,5 @@
 #include "sync/rules.h"
 
-#include <algorithm>
 #include <limits>
 
 namespace dlaunch::sync {

@@ -32,6 +32,9 @@ class JsonText {
   JsonText& real(double value);
   JsonText& boolean(bool value);
   JsonText& null();
+  JsonText& string_or_null(std::string_view value) {
+    return value.empty() ? null() : string(value);
+  }
 
   /// The next element or closing bracket starts a new line, `indent` spaces in.
   JsonText& line(std::size_t indent);

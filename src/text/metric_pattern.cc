@@ -1,11 +1,12 @@
 #include "text/metric_pattern.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstddef>
 
 #include <re2/re2.h>
+
+#include "text/number.h"
 
 namespace dlaunch {
 
@@ -28,22 +29,21 @@ std::string by_lines(const std::string& pattern) {
 }
 
 /// The whole text as a finite number.
-bool read_number(std::string_view text, double& number) {
+std::optional<double> read_number(std::string_view text) {
   if (text.starts_with('+')) text.remove_prefix(1);
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  return error == std::errc() && stop == end && std::isfinite(number);
+  const auto number = number_of<double>(text);
+  return number && std::isfinite(*number) ? number : std::nullopt;
 }
 
 void add(std::string_view group, MetricMatches& found) {
-  double number = 0;
-  if (!read_number(group, number)) {
+  const auto number = read_number(group);
+  if (!number) {
     constexpr std::size_t kShown = 40;
     if (found.not_numbers++ == 0) found.not_number = group.substr(0, kShown);
     return;
   }
   ++found.matches;
-  found.values.push_back(number);
+  found.values.push_back(*number);
   if (found.values.size() > 2 * kKept)
     found.values.erase(found.values.begin(), found.values.end() - std::ptrdiff_t{kKept});
 }

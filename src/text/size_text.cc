@@ -3,6 +3,8 @@
 #include <array>
 #include <cstddef>
 
+#include "text/strings.h"
+
 namespace dlaunch {
 
 namespace {
@@ -15,7 +17,7 @@ std::uint64_t rounded(std::uint64_t bytes, std::uint64_t unit) {
 
 std::string size_text(std::uint64_t bytes) {
   constexpr std::array<const char*, 6> kUnits = {"kB", "MB", "GB", "TB", "PB", "EB"};
-  if (bytes < 1000) return std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes");
+  if (bytes < 1000) return counted(bytes, "byte");
   std::size_t index = 0;
   std::uint64_t unit = 1000;
   while (index + 1 < kUnits.size() && rounded(bytes, unit) >= 1000) {
@@ -30,7 +32,7 @@ std::string size_text(std::uint64_t bytes) {
 }
 
 std::string files_text(std::uint64_t files, std::uint64_t bytes) {
-  return std::to_string(files) + (files == 1 ? " file, " : " files, ") + size_text(bytes);
+  return counted(files, "file") + ", " + size_text(bytes);
 }
 
 }  // namespace dlaunch

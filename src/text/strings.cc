@@ -1,6 +1,8 @@
 #include "text/strings.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 
 #include "text/utf8.h"
 
@@ -16,6 +18,14 @@ std::string lower(std::string_view text) {
   std::string out(text);
   for (char& c : out) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return out;
+}
+
+std::string upper(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) {
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
   }
   return out;
 }
@@ -45,6 +55,16 @@ std::string_view trimmed(std::string_view text) {
   const std::size_t first = text.find_first_not_of(kBlank);
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
+}
+
+std::string decimals(double value, int places) {
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), "%.*f", places, value);
+  return text.data();
+}
+
+std::string three_digits(double value) {
+  return decimals(value, value < 10 ? 2 : value < 100 ? 1 : 0);
 }
 
 std::string padded(std::string_view text, std::size_t width) {

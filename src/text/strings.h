@@ -1,4 +1,4 @@
-// Small operations on text that every room needs. Pure.
+// Small operations on texts and lists that every room needs. Pure.
 #pragma once
 
 #include <concepts>
@@ -20,12 +20,17 @@ template <std::integral Number>
 [[nodiscard]] constexpr bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
+[[nodiscard]] constexpr bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
 [[nodiscard]] constexpr bool is_letter_or_digit(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c);
+  return is_letter(c) || is_digit(c);
 }
 
 /// Changes A-Z to a-z and no other bytes.
 [[nodiscard]] std::string lower(std::string_view text);
+/// Changes a-z to A-Z and no other bytes.
+[[nodiscard]] std::string upper(std::string_view text);
 
 /// Up to the first "\n", without it.
 [[nodiscard]] std::string first_line(std::string_view text);
@@ -53,9 +58,22 @@ template <class Range, class TextOf = std::identity>
 /// Without leading and trailing blanks, tabs and line ends.
 [[nodiscard]] std::string_view trimmed(std::string_view text);
 
+/// With so many places after the point: "7.50".
+[[nodiscard]] std::string decimals(double value, int places);
+/// Three significant digits, more from 1000 on: "0.75", "7.52", "16.1", "1880".
+[[nodiscard]] std::string three_digits(double value);
+
 /// Blanks after or before `text` up to `width` columns; each code point counts as one.
 [[nodiscard]] std::string padded(std::string_view text, std::size_t width);
 [[nodiscard]] std::string right_aligned(std::string_view text, std::size_t width);
+
+/// Whether an element of the list, often a constant one of words, equals `value`.
+template <class List, class Value>
+[[nodiscard]] constexpr bool contains(const List& list, const Value& value) {
+  for (const auto& one : list)
+    if (one == value) return true;
+  return false;
+}
 
 /// What follows the last slash of a path: empty for "a/", all of it without a slash.
 [[nodiscard]] std::string_view file_name(std::string_view path);

@@ -6,7 +6,6 @@
 
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "launch/console/console_view.h"

@@ -5,13 +5,28 @@ import json
 import os
 import re
 import struct
+import traceback
 
 from expectations import expect, expect_equal
+from processes import process_table
 
 FILLER = "abcdefghijklmnopqrstuvwxyz" * 4
 # What is lost with a killed agent: a full pipe (pipe(7)) and what the agent has read but not written.
 LOST_WITH_AGENT = 2 * 65536
 KNOWN = re.compile(r"^(job\.yaml|plan\.json|events\.jsonl|summary\.json|run\.json|attempt-0(/(rank-\d+\.(out|err)|(local|remote)\.times))?)$")
+
+
+def perform(chaos, result):
+    """Writes the outcome as JSON to the file `result`."""
+    outcome, detail = "passed", ""
+    try:
+        chaos.perform()
+    except BaseException as error:
+        outcome = "failed"
+        detail = f"{error}\n" if isinstance(error, AssertionError) else ""
+        detail += traceback.format_exc(limit=-4) + process_table()
+    with open(result, "w", encoding="utf-8") as file:
+        json.dump({"outcome": outcome, "detail": detail, "story": chaos.story()}, file)
 
 
 class Record:

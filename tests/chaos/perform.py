@@ -1,21 +1,19 @@
 """perform.py SEED FOLDER RESULT DLAUNCH RANK_PROGRAM: one chaos run in this process, which run.py has made the
 init process of a PID namespace; writes the outcome as JSON to RESULT."""
 
-import json
 import os
 import signal
 import sys
 import time
-import traceback
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "process"))
 import expectations_of_chaos as after  # noqa: E402
 import scenario as scenarios  # noqa: E402
 from expectations import expect, expect_in  # noqa: E402
-from processes import all_processes, descendants_of, process_table, program_of, wait_gone, wait_until  # noqa: E402
+from processes import all_processes, descendants_of, is_alive, program_of, wait_gone, wait_until  # noqa: E402
 from sandbox import Sandbox  # noqa: E402
-from victims import Victim, alive, look_around  # noqa: E402
+from victims import Victim, look_around  # noqa: E402
 
 PATIENCE = 50.0  # seconds until a run must have ended; the longest wait in dlaunch itself is 30 s, for an agent to connect
 SUCCESS, NODE_LOST, INTERNAL, KILLED, TERMINATED = 0, 69, 70, 137, 143
@@ -69,7 +67,7 @@ class ChaosRun:
             # Before it executes dlaunch it is a copy of this process.
             wait_until(lambda: program_of(self.run.pid) in (self.box.dlaunch, ""), "dlaunch is executed")
         if moment == "born":
-            wait_until(lambda: self.scenario.born in self.look_around().by_role or not alive(self.run.pid),
+            wait_until(lambda: self.scenario.born in self.look_around().by_role or not is_alive(self.run.pid),
                        f"a first {self.scenario.born}")
         elif moment == "first":
             while not (self.box.next_event() or "").startswith("ready"):
@@ -135,7 +133,7 @@ class ChaosRun:
         def all_are_up():
             return all(record.read()["pid"] not in (0, *(victim.pid for _, victim in unknown)) for record in self.records.values())
 
-        wait_until(lambda: all_are_up() or not any(alive(pid) for pid in self.agents), "a rank was killed, or all are up")
+        wait_until(lambda: all_are_up() or not any(is_alive(pid) for pid in self.agents), "a rank was killed, or all are up")
         if all_are_up():
             self.hits = [hit for hit in self.hits if hit not in unknown]
 
@@ -245,15 +243,7 @@ def main():
     seed, folder, result, dlaunch, rank_program = sys.argv[1:6]
     box = Sandbox(folder, dlaunch, rank_program, os.getpid() == 1)
     chaos = ChaosRun(box, scenarios.make(int(seed)))
-    outcome, detail = "passed", ""
-    try:
-        chaos.perform()
-    except BaseException as error:
-        outcome = "failed"
-        detail = f"{error}\n" if isinstance(error, AssertionError) else ""
-        detail += traceback.format_exc(limit=-4) + process_table()
-    with open(result, "w", encoding="utf-8") as file:
-        json.dump({"outcome": outcome, "detail": detail, "story": chaos.story()}, file)
+    after.perform(chaos, result)
     box.close()
     if not box.namespaced:
         for pid in descendants_of(os.getpid()):

@@ -1,12 +1,10 @@
 """perform_on_nodes.py SEED FOLDER RESULT DLAUNCH RANK_PROGRAM: one chaos run over nodes in this process, which run.py has made the init
 process of a lab (tests/cluster); writes the outcome as JSON to RESULT."""
 
-import json
 import os
 import signal
 import sys
 import time
-import traceback
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(os.path.dirname(HERE), name) for name in ("process", "cluster")]
@@ -297,15 +295,7 @@ def main():
     seed, folder, result, dlaunch, rank_program = sys.argv[1:6]
     box = ClusterSandbox(folder, dlaunch, rank_program, True)
     chaos = NodesChaos(box, scenarios.make(int(seed)))
-    outcome, detail = "passed", ""
-    try:
-        chaos.perform()
-    except BaseException as error:
-        outcome = "failed"
-        detail = f"{error}\n" if isinstance(error, AssertionError) else ""
-        detail += traceback.format_exc(limit=-4) + process_table()
-    with open(result, "w", encoding="utf-8") as file:
-        json.dump({"outcome": outcome, "detail": detail, "story": chaos.story()}, file)
+    after.perform(chaos, result)
     box.close()
     os._exit(0)
 

@@ -4,7 +4,7 @@ import os
 import signal
 from dataclasses import dataclass, field
 
-from processes import program_of, stat_of
+from processes import is_alive, program_of
 
 
 @dataclass
@@ -17,14 +17,9 @@ class People:
 def children(pid):
     try:
         with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
-            return [int(word) for word in file.read().split() if alive(int(word))]
+            return [int(word) for word in file.read().split() if is_alive(int(word))]
     except OSError:
         return []
-
-
-def alive(pid):
-    stat = stat_of(pid)
-    return stat is not None and stat[0] not in "ZX"
 
 
 def below(pid):
@@ -47,7 +42,7 @@ def is_daemon(pid):
 def look_around(front, ranks, dlaunch, split, settled):
     """`ranks`: {pid: rank} of those that have reported who they are; `split`: those of them whose work a child does;
     `settled`: all have started their children. Before that a rank waits for the child that starts its daemon."""
-    people = People({"front": [front]} if alive(front) else {})
+    people = People({"front": [front]} if is_alive(front) else {})
     at = front
     for role in ("engine", "guardian", "agent"):
         some = children(at)
@@ -82,7 +77,7 @@ class Victim:
 
     def signal(self, number):
         """True if it was alive when the signal was sent."""
-        if self._fd is None or not alive(self.pid):
+        if self._fd is None or not is_alive(self.pid):
             return False
         try:
             signal.pidfd_send_signal(self._fd, number)

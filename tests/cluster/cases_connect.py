@@ -19,11 +19,6 @@ def hello(box, hosts=None, code=0, **more):
     return run.end(code, left=1000 if code else 0)
 
 
-def in_one_line(run):
-    """dlaunch's messages without the line breaks that it adds at the width of the terminal."""
-    return " ".join(run.text.split())
-
-
 def end_shells(box):
     """When the connection is closed, sshd does not end what an rc file has started, and neither can dlaunch."""
     for node in box.cluster.nodes:
@@ -155,8 +150,8 @@ def an_rc_file_that_takes_the_connection_from_stdin_is_named(box):
         for redirection in ("exec </dev/null", "exec <&-"):
             cluster[2].set_rc(redirection + "\n")
             run = hello(box, code=NODE_LOST)
-            expect_in("node2: its stdin is", in_one_line(run), f"{redirection}: where")
-            expect_in("an rc file of the login shell there (exec </dev/null)", in_one_line(run), f"{redirection}: what it is")
+            expect_in("node2: its stdin is", run.words, f"{redirection}: where")
+            expect_in("an rc file of the login shell there (exec </dev/null)", run.words, f"{redirection}: what it is")
             expect(run.seconds < 10, f"{run.seconds:.1f} s")
         if not staged_before:
             cluster[2].set_rc("")
@@ -168,8 +163,8 @@ def a_forced_command_is_told_of_and_what_to_type(box):
     cluster = box.make_cluster(2)
     cluster[2].start_sshd(ForceCommand="/bin/true")
     run = hello(box, code=NODE_LOST)
-    expect_in("ended with code 0 and no message: the command for the node was not run", in_one_line(run), "what happened")
-    expect_in(f"try: {cluster.ssh} -- node2 echo hello", in_one_line(run), "what to type")
+    expect_in("ended with code 0 and no message: the command for the node was not run", run.words, "what happened")
+    expect_in(f"try: {cluster.ssh} -- node2 echo hello", run.words, "what to type")
     expect_equal(box.ssh("node2", "echo hello").stdout, "", "what one sees who types it")
 
 

@@ -38,6 +38,10 @@ def expect_lost(box, run, node, since, within=LOST + SLACK):
     expect_equal(summary["origin"], "dlaunch", "origin in summary.json")
 
 
+def expect_fenced(node):
+    wait_until(lambda: not node.processes(sessions=False), f"{node.name} has fenced itself", LOST + SLACK, 0.05)
+
+
 @case
 def power_off(box):
     run = start(box, "gate")
@@ -62,7 +66,7 @@ def a_link_cut_longer_than_lost_after(box):
     node, since = box.cluster[2], time.monotonic()
     node.link_down()
     # The node fences itself before it is given up.
-    wait_until(lambda: not node.processes(sessions=False), "the cut node has fenced itself", LOST + SLACK, 0.05)
+    expect_fenced(node)
     expect(time.monotonic() - since > FENCE - 1, "before fence_after, counted from the last beat")
     expect_lost(box, run, node, since)
     node.link_up()
@@ -77,7 +81,7 @@ def a_cut_that_only_the_node_does_not_see(box):
     node, since = box.cluster[2], time.monotonic()
     node.drop("in")
     expect_lost(box, run, node, since)
-    wait_until(lambda: not node.processes(sessions=False), "the node has fenced itself", LOST + SLACK, 0.05)
+    expect_fenced(node)
     node.drop_nothing()
     node.kill_sessions()
     box.expect_nodes_empty("all nodes")
@@ -89,7 +93,7 @@ def a_cut_that_only_the_launcher_does_not_see(box):
     node, since = box.cluster[2], time.monotonic()
     node.drop("out")
     expect_lost(box, run, node, since)
-    wait_until(lambda: not node.processes(sessions=False), "the node has fenced itself", LOST + SLACK, 0.05)
+    expect_fenced(node)
     node.drop_nothing()
     node.kill_sessions()
     box.expect_nodes_empty("all nodes")
@@ -101,7 +105,7 @@ def the_launchers_link_cut_for_good(box):
     since = time.monotonic()
     box.cluster.launcher_link_down()
     for node in box.cluster.nodes:
-        wait_until(lambda: not node.processes(sessions=False), f"{node.name} has fenced itself", LOST + SLACK, 0.05)  # noqa: B023
+        expect_fenced(node)
     run.end(NODE_LOST, patience=LOST + SLACK + 10, left=1000)
     expect(time.monotonic() - since < LOST + SLACK, f"it took {run.seconds:.1f} s")
     for node in box.cluster.nodes:

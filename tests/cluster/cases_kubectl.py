@@ -36,9 +36,8 @@ class Pods:
 
     def refused(self, *expected, code=NODE_LOST, hosts=("worker-1", "worker-2"), settings=KEYS):
         run = self.launch("/bin/true", hosts=hosts, settings=settings).end(code, left=1000)
-        text = " ".join(run.text.split())
         for words in expected:
-            expect_in(words, text, f"the error with {settings}")
+            expect_in(words, run.words, f"the error with {settings}")
 
 
 @case

@@ -71,13 +71,10 @@ def a_sync_leaves_the_environment_out_and_that_is_said(box):
     expect(os.path.exists(job.on(cluster[1], "show.py")), "the workdir was copied")
     for line in ("cd . && python3 show.py", "./run.sh"):
         job.write("run.sh", "#!/bin/sh\nexec python3 show.py\n", 0o755)
-        box.write("job.yaml", f"""
+        box.write_job(f"""
 command: {line}
 workdir: {job.root}
 sync: true
-hosts: [node1, node2]
-processes_per_node: 1
-connect: {{ssh: {cluster.ssh}}}
 """)
         run = box.run("run", "job.yaml", env=env, code=CANNOT_EXECUTE)
         expect_in("active here, is not there: python3 would be /usr/bin/python3", run.text, line)
@@ -98,18 +95,15 @@ def an_environment_whose_python_is_not_there_is_none(box):
 
 @case
 def an_environment_that_the_job_does_not_use_is_a_note(box):
-    cluster = box.make_cluster(2)
+    box.make_cluster(2)
     env = make_environment("/run/venv")
     run = box.launch("/bin/true", env=env).end(0)
     expect_in("note: the environment /run/venv, active here, is not on node[1-2]; this job does not seem to use it", run.text, "a note")
     box.launch("/usr/bin/python3", "-c", "pass", env=env).end(0)
     box.write("activate", "PATH=/usr/bin:/bin\n")
-    box.write("job.yaml", f"""
+    box.write_job("""
 command: python3 -c pass
 setup: . ./activate
-hosts: [node1, node2]
-processes_per_node: 1
-connect: {{ssh: {cluster.ssh}}}
 """)
     box.run("run", "job.yaml", env=env)
 
@@ -159,14 +153,11 @@ def scripts_and_modules_that_are_not_there_are_errors_before_the_start(box):
 
 @case
 def what_setup_makes_is_not_missing(box):
-    cluster = box.make_cluster(2)
-    box.write("job.yaml", f"""
+    box.make_cluster(2)
+    box.write_job("""
 command: python3 made.py
 setup: echo "print('made')" > made.py
 workdir: /var/tmp
-hosts: [node1, node2]
-processes_per_node: 1
-connect: {{ssh: {cluster.ssh}}}
 """)
     expect_equal(box.run("run", "job.yaml").out.count(b"made"), 2, "ranks")
 

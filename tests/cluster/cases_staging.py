@@ -5,7 +5,7 @@ import time
 
 import lab
 from case import case
-from cases_connect import CACHE, NODE_LOST, hello, in_one_line
+from cases_connect import CACHE, NODE_LOST, hello
 from expectations import Skip, expect, expect_equal, expect_in
 
 
@@ -126,8 +126,8 @@ def a_binary_that_something_else_keeps_from_running_stays_and_is_told_of(box):
     before = staged(node)
     node.set_rc("ulimit -v 5000\n")  # enough for a shell
     run = hello(box, code=NODE_LOST)
-    expect_in("no folder there can hold the program", in_one_line(run), "what happened")
-    expect_in("cannot be executed", in_one_line(run), "what happened")
+    expect_in("no folder there can hold the program", run.words, "what happened")
+    expect_in("cannot be executed", run.words, "what happened")
     expect_equal(staged(node), before, "files in the cache")
 
 

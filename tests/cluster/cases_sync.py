@@ -234,18 +234,15 @@ def too_much_is_told_before_anything_is_sent(box):
 
 @case
 def checks_come_after_the_copy(box):
-    cluster = box.make_cluster(2)
+    box.make_cluster(2)
     job = Job(box)
     job.write("venv/bin/activate", "export FROM_SETUP=1\n")
     job.write("run.sh", "#!/bin/sh\necho setup $FROM_SETUP\n", 0o755)
-    box.write("job.yaml", f"""
+    box.write_job(f"""
 command: ./run.sh
 setup: . venv/bin/activate
 workdir: {job.root}
 sync: true
-hosts: [node1, node2]
-processes_per_node: 1
-connect: {{ssh: {cluster.ssh}}}
 """)
     expect_equal(box.run("run", "job.yaml").out.count(b"setup 1"), 2, "ranks")
 

@@ -38,6 +38,10 @@ class ClusterSandbox(Sandbox):
                  "--set", f"connect.ssh={self.cluster.ssh}", "--set", "env_pass=[EVENTS, GATE, CASE]", *options]
         return self.start(*words, "--", *command, **more)
 
+    def write_job(self, keys):
+        """job.yaml: these keys, for a rank on each node."""
+        self.write("job.yaml", f"{keys}hosts: [{', '.join(self.cluster.names)}]\nprocesses_per_node: 1\nconnect: {{ssh: {self.cluster.ssh}}}\n")
+
     def people(self, node):
         """(guardian, agent, [what the agent has started]) on a node, each None or empty where there is none."""
         ours = [pid for pid in node.processes(sessions=False) if os.path.basename(program_of(pid)) == "dlaunch"]

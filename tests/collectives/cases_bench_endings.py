@@ -185,5 +185,4 @@ def a_rank_that_is_stopped_is_reported_in_time(box):
     os.kill(ranks_of(box)[0], signal.SIGSTOP)
     run.end(124, patience=60)
     # On a busy machine the ranks may not have begun yet.
-    said = " ".join(run.text.split())
-    expect(re.search(r"(all_reduce of 1M|the start) did not end within 2 s", said), f"the report: {said}")
+    expect(re.search(r"(all_reduce of 1M|the start) did not end within 2 s", run.words), f"the report: {run.words}")

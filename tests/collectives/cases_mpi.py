@@ -71,7 +71,7 @@ def a_missing_rank_is_reported_in_time(box):
 def a_rank_that_dies_in_a_collective_ends_the_call(box):
     box.make_cluster(2)
     run = box.mpi([1, 2], box.built("endings"), "die").end(128 + signal.SIGKILL)
-    expect_in("rank 1 on node2 was killed by SIGKILL", " ".join(run.text.split()), "summary")
+    expect_in("rank 1 on node2 was killed by SIGKILL", run.words, "summary")
     box.expect_no_files()
 
 

@@ -8,7 +8,6 @@ The library is that of the build folder in which the dlaunch under test lies.
 """
 
 import os
-import shutil
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -16,6 +15,7 @@ TESTS = os.path.dirname(HERE)
 TOP = os.path.dirname(TESTS)
 sys.path[:0] = [HERE, *(os.path.join(TESTS, name) for name in ("mpi", "cluster", "process"))]
 import lab  # noqa: E402
+import mpi_programs  # noqa: E402
 from runner import CaseSuite, main  # noqa: E402
 
 
@@ -25,12 +25,6 @@ def build_folder():
     return os.path.dirname(os.path.dirname(os.path.abspath(dlaunch)))
 
 
-def why_not():
-    if not shutil.which("mpicc.openmpi"):
-        return "missing package: libopenmpi-dev"
-    return lab.why_not()
-
-
 if __name__ == "__main__":
     os.environ["DLAUNCH_BUILD"] = build_folder()
-    sys.exit(main(CaseSuite("collectives", HERE, os.path.join(HERE, "run_collectives_case.py"), lab.command(), why_skipped=why_not()), __doc__))
+    sys.exit(main(CaseSuite("collectives", HERE, "collectives_sandbox.CollectivesSandbox", lab.command(), why_skipped=mpi_programs.why_not() or lab.why_not()), __doc__))

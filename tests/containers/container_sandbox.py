@@ -102,4 +102,4 @@ class ContainerSandbox(MpiSandbox):
 
     def error_of(self, run):
         expect(run.text.strip(), "nothing was said")
-        return " ".join(run.text.split())
+        return run.words

@@ -15,5 +15,4 @@ import lab  # noqa: E402
 from runner import CaseSuite, main  # noqa: E402
 
 if __name__ == "__main__":
-    sys.exit(main(CaseSuite("containers", HERE, os.path.join(HERE, "run_container_case.py"), lab.command(), why_skipped=lab.why_not()),
-                  __doc__))
+    sys.exit(main(CaseSuite("containers", HERE, "container_sandbox.ContainerSandbox", lab.command(), why_skipped=lab.why_not()), __doc__))

@@ -25,7 +25,7 @@ def why_not():
 
 
 def run_suite():
-    return main(CaseSuite("frameworks", HERE, os.path.join(HERE, "run_frameworks_case.py"), lab.command(), why_skipped=why_not()), __doc__)
+    return main(CaseSuite("frameworks", HERE, "frameworks_sandbox.FrameworksSandbox", lab.command(), why_skipped=why_not()), __doc__)
 
 
 def run_for_table():

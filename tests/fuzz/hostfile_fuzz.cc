@@ -1,6 +1,5 @@
 // Whatever a hostfile contains, reading it gives hosts, each once, or errors, in bounded memory; so
 // does the value of each scheduler variable.
-#include <algorithm>
 #include <set>
 #include <string>
 #include <string_view>

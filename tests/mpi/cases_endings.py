@@ -19,7 +19,7 @@ def command_of(pid):
 def mpi_abort_ends_the_job_with_its_code(box):
     box.make_cluster(2)
     run = box.mpi([2, 1], box.program("endings"), "abort", "2", "7").end(7)
-    expect_in("rank 2 on node2 called MPI_Abort and ended with code 7", " ".join(run.text.split()), "summary")
+    expect_in("rank 2 on node2 called MPI_Abort and ended with code 7", run.words, "summary")
     expect_equal(summary(box)["ranks"][2]["mpi"], "aborted", "summary.json")
     box.expect_no_files()
 
@@ -41,7 +41,7 @@ def mpi_abort_in_a_shell_that_goes_on(box):
 def a_crash_in_a_collective_ends_the_job_at_once(box):
     box.make_cluster(2)
     run = box.crash_at_once(box.program("endings"))
-    expect_in("rank 1 on node2 was killed by SIGSEGV", " ".join(run.text.split()), "summary")
+    expect_in("rank 1 on node2 was killed by SIGSEGV", run.words, "summary")
     box.expect_no_files()
 
 
@@ -58,7 +58,7 @@ def spawning_is_refused(box):
     run = box.mpi_here(2, box.program("endings"), "spawn", "0")
     run.end()
     expect(run.code not in (0, 98), f"exit code {run.code}")
-    expect_in("has called MPI_Comm_spawn, which is not possible here", " ".join(run.text.split()), "note")
+    expect_in("has called MPI_Comm_spawn, which is not possible here", run.words, "note")
     expect_in(b"MPI_ERR_SPAWN", run.out + run.err, "the program's own error")
 
 
@@ -66,10 +66,9 @@ def spawning_is_refused(box):
 def no_silent_singletons(box):
     """A program without MPI, or with an MPI library that dlaunch cannot serve, is not a success of N worlds of one."""
     run = box.mpi_here(2, "hostname").end(65)
-    text = " ".join(run.text.split())
-    expect_in("exited without having called MPI_Init", text, "what happened")
-    expect_in("not an MPI program", text, "why")
-    expect_in("framework: none", text, "what to do")
+    expect_in("exited without having called MPI_Init", run.words, "what happened")
+    expect_in("not an MPI program", run.words, "why")
+    expect_in("framework: none", run.words, "what to do")
     expect_equal(summary(box)["cause"], "mpi", "summary.json")
 
 
@@ -89,7 +88,7 @@ def a_server_that_dies_before_mpi_init(box):
     servers = [pid for pid in children_of(run.chain()[2]) if command_of(pid) == "dlaunch-pmix"]
     expect_equal(len(servers), 1, "servers")
     os.kill(servers[0], signal.SIGKILL)
-    wait_until(lambda: "dlaunch-pmix has ended before its ranks" in " ".join(run.text.split()), "the note")
+    wait_until(lambda: "dlaunch-pmix has ended before its ranks" in run.words, "the note")
     box.open_gate()
     run.end(65)
     expect_equal(summary(box)["cause"], "mpi", "summary.json")
@@ -104,9 +103,8 @@ def open_mpi_fails_on_a_node_without_openpmix(box):
     run = box.mpi([1, 1], box.program("world"))
     run.end()
     expect(run.code != 0, "it failed")
-    text = " ".join(run.text.split())
-    expect_in("node2: dlaunch-pmix cannot run: ", text, "why")
-    expect_in("rank 1 on node2", text, "who has failed")
+    expect_in("node2: dlaunch-pmix cannot run: ", run.words, "why")
+    expect_in("rank 1 on node2", run.words, "who has failed")
 
 
 @case
@@ -114,10 +112,9 @@ def a_node_without_openpmix_is_named(box):
     box.make_cluster(2)
     box.cluster[2].sh(HIDE_PMIX)
     run = box.mpi([1, 1], box.program("world"), options=["--set", "mpi.pmi=pmix"]).end(75)
-    text = " ".join(run.text.split())
-    expect_in("node2: dlaunch-pmix cannot run: ", text, "which node")
-    expect_in("libpmix2", text, "what to install")
-    expect("node1" not in text, f"only that one\n{text}")
+    expect_in("node2: dlaunch-pmix cannot run: ", run.words, "which node")
+    expect_in("libpmix2", run.words, "what to install")
+    expect("node1" not in run.words, f"only that one\n{run.words}")
 
 
 @case

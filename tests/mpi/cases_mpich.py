@@ -5,6 +5,7 @@ import subprocess
 
 from case import case
 from expectations import Skip, expect, expect_equal, expect_in
+from cases_world import run_in_world
 from mpi_sandbox import HIDE_PMIX, summary
 
 DEBIAN = "mpicc.mpich"
@@ -24,15 +25,9 @@ def from_pypi(box, venv, package, name):
     return box.program(name, compiler)
 
 
-def expect_world(box, ranks):
-    outputs = b"".join(box.rank_output(rank) for rank in range(ranks))
-    expect_equal(outputs, b"world ok %d\n" % ranks, "output of all ranks")
-    box.expect_no_files()
-
-
 def here(box, ranks):
     box.mpi_here(ranks, mpich(box), box.path("file")).end(0)
-    expect_world(box, ranks)
+    run_in_world(box, ranks)
 
 
 def over_nodes(box, shape, program, *arguments, options=()):
@@ -58,8 +53,8 @@ def mpich_eight_ranks_on_one_machine(box):
 def mpich_over_nodes(box, shape):
     """It ends with MPI_Abort: world.c says why. The MPICH 5 cases below test MPI_Finalize over nodes."""
     run = over_nodes(box, shape, mpich(box), box.path("file"), "42").end(42, patience=60)
-    expect_world(box, sum(shape))
-    expect_in("rank 0 on node1 called MPI_Abort", " ".join(run.text.split()), "summary")
+    run_in_world(box, sum(shape))
+    expect_in("rank 0 on node1 called MPI_Abort", run.words, "summary")
 
 
 @case
@@ -88,7 +83,7 @@ def mpich_three_ranks_on_one_node_and_one_on_another(box):
 @case
 def mpich_in_a_shell_and_a_private_pid_namespace(box):
     box.mpi_here(2, "sh", "-c", f"{mpich(box)} | cat; true", options=["--set", "isolation=pid-namespace"]).end(0)
-    expect_world(box, 2)
+    run_in_world(box, 2)
 
 
 @case
@@ -105,8 +100,8 @@ def mpich_needs_no_openpmix(box):
     box.make_cluster(2)
     box.cluster[2].sh(HIDE_PMIX)
     run = box.mpi([1, 1], program, box.path("file"), "42").end(42, patience=60)
-    expect_world(box, 2)
-    expect_in("node2: dlaunch-pmix cannot run: ", " ".join(run.text.split()), "note")
+    run_in_world(box, 2)
+    expect_in("node2: dlaunch-pmix cannot run: ", run.words, "note")
 
 
 @case
@@ -121,7 +116,7 @@ def mpich_where_only_pmix_is_wanted(box):
     """If the library uses a protocol other than the job's, N worlds of one do not count as success."""
     run = box.mpi_here(2, mpich(box, "init"), options=["--set", "mpi.pmi=pmix"]).end(65)
     expect_equal(summary(box)["cause"], "mpi", "summary.json")
-    expect_in("PMI-1 (MPICH", " ".join(run.text.split()), "why")
+    expect_in("PMI-1 (MPICH", run.words, "why")
 
 
 @case
@@ -138,7 +133,7 @@ def the_plan_shows_what_is_set(box):
 @case
 def mpich_abort_ends_the_job_with_its_code(box):
     run = over_nodes(box, [2, 1], mpich(box, "endings"), "abort", "2", "7").end(7)
-    expect_in("rank 2 on node2 called MPI_Abort and ended with code 7", " ".join(run.text.split()), "summary")
+    expect_in("rank 2 on node2 called MPI_Abort and ended with code 7", run.words, "summary")
     expect_equal(summary(box)["ranks"][2]["mpi"], "aborted", "summary.json")
     box.expect_no_files()
 
@@ -153,7 +148,7 @@ def mpich_a_crash_in_a_collective_ends_the_job_at_once(box):
     program = mpich(box, "endings")
     box.make_cluster(2)
     run = box.crash_at_once(program)
-    expect_in("rank 1 on node2 was killed by SIGSEGV", " ".join(run.text.split()), "summary")
+    expect_in("rank 1 on node2 was killed by SIGSEGV", run.words, "summary")
     box.expect_no_files()
 
 
@@ -187,7 +182,7 @@ def mpich_ranks_of_two_libraries_do_not_wait_for_each_other(box):
         run = box.mpi(shape, "sh", "-c", program)
         run.end()
         expect(run.code != 0, "it failed")
-        expect_in("all ranks of a job need one MPI library", " ".join(run.text.split()), "note")
+        expect_in("all ranks of a job need one MPI library", run.words, "note")
 
 
 TRICKS = """
@@ -227,9 +222,9 @@ def a_client_that_plays_tricks_harms_only_itself(box):
     for trick in ("garbage", "endless", "unknown", "deaf", "spawn", "arguments", "later"):
         run = box.mpi_here(1, "/usr/bin/python3", script, trick).end(7)
         if trick == "spawn":
-            expect_in("rank 0 has called MPI_Comm_spawn, which is not possible here", " ".join(run.text.split()), "note")
+            expect_in("rank 0 has called MPI_Comm_spawn, which is not possible here", run.words, "note")
         elif trick != "deaf":
-            expect_in("sends malformed PMI-1 messages", " ".join(run.text.split()), f"note about {trick}")
+            expect_in("sends malformed PMI-1 messages", run.words, f"note about {trick}")
 
 
 # ---- MPICH 5, Intel MPI
@@ -238,13 +233,13 @@ def a_client_that_plays_tricks_harms_only_itself(box):
 def world_of(box, venv, package, shape):
     program = from_pypi(box, venv, package, "world")
     over_nodes(box, shape, program, box.path("file")).end(0, patience=80)
-    expect_world(box, sum(shape))
+    run_in_world(box, sum(shape))
 
 
 def abort_of(box, venv, package):
     program = from_pypi(box, venv, package, "endings")
     run = over_nodes(box, [2, 1], program, "abort", "2", "7").end(7, patience=80)
-    expect_in("rank 2 on node2 called MPI_Abort and ended with code 7", " ".join(run.text.split()), "summary")
+    expect_in("rank 2 on node2 called MPI_Abort and ended with code 7", run.words, "summary")
 
 
 @case(budget=90)

@@ -8,6 +8,7 @@ import signal
 
 from case import case
 from expectations import Skip, expect, expect_equal, expect_in
+from mpi_sandbox import summary
 from processes import all_processes, program_of, wait_until
 
 BY = ["--set", "mpi.launcher=mpirun", "--set", "mpi.torch_variables=true"]
@@ -35,10 +36,6 @@ class Kind:
 
 OPEN_MPI = Kind("mpirun.openmpi", "mpicc.openmpi")
 HYDRA = Kind("mpiexec.hydra", "mpicc.mpich")
-
-
-def summary(box):
-    return json.loads(box.read(box.run_folder(), "summary.json"))
 
 
 def expect_no_join_folder(box):
@@ -106,9 +103,8 @@ def uneven_nodes(box):
 def the_first_failing_rank_is_known_by_its_code(box):
     """mpirun's own code would be that of any rank, or 1."""
     run = OPEN_MPI.here(box, 3, "sh", "-c", f"[ $OMPI_COMM_WORLD_RANK = 1 ] && exit 7; exec {box.program('endings')} wait -1").end(7)
-    text = " ".join(run.text.split())
-    expect_in("rank 1 on", text, "who")
-    expect_in("exited with code 7, first of 3", text, "how")
+    expect_in("rank 1 on", run.words, "who")
+    expect_in("exited with code 7, first of 3", run.words, "how")
     found = summary(box)
     expect_equal((found["exit_code"], found["origin"]), (7, "rank"), "summary.json")
     expect_no_join_folder(box)
@@ -118,14 +114,14 @@ def the_first_failing_rank_is_known_by_its_code(box):
 def a_signal_is_known_as_one(box):
     box.make_cluster(2)
     run = OPEN_MPI.over(box, [1, 2], box.program("endings"), "crash", "1").end(128 + signal.SIGSEGV)
-    expect_in("rank 1 on node2 was killed by SIGSEGV", " ".join(run.text.split()), "summary")
+    expect_in("rank 1 on node2 was killed by SIGSEGV", run.words, "summary")
     box.expect_no_files()
 
 
 @case
 def a_rank_that_is_killed(box):
     run = HYDRA.here(box, 2, "sh", "-c", '[ "$PMI_RANK" = 1 ] && kill -9 $$; exec sleep 1000').end(128 + signal.SIGKILL)
-    expect_in("rank 1 on", " ".join(run.text.split()), "who")
+    expect_in("rank 1 on", run.words, "who")
 
 
 @case
@@ -282,7 +278,7 @@ def mpirun_that_is_killed(box):
     agent = run.chain()[2]
     os.kill(child_named(agent, "mpirun.openmpi"), signal.SIGKILL)
     run.end(128 + signal.SIGKILL)
-    expect_in("was killed by SIGKILL", " ".join(run.text.split()), "summary")
+    expect_in("was killed by SIGKILL", run.words, "summary")
     expect_equal((summary(box)["cause"], summary(box)["origin"]), ("mpirun", "dlaunch"), "summary.json")
     expect_no_join_folder(box)
 
@@ -339,7 +335,7 @@ def mpi_abort_with_code_0_does_not_stop_a_restart(box):
     """mpirun ends the other ranks and exits with 0, so no failure of a rank is known."""
     run = OPEN_MPI.here(box, 3, box.program("endings"), "abort", "0", "0", options=RESTART).end()
     expect(run.code not in (0, None), f"exit code {run.code}")
-    expect_in("restart 1 of 1", " ".join(run.text.split()), "what it says")
+    expect_in("restart 1 of 1", run.words, "what it says")
 
 
 @case
@@ -368,9 +364,8 @@ def mpiruns_own_complaint_is_shown(box):
                         'echo "There are not enough slots available in the system" >&2\nexit 213\n')
     os.chmod(wrapper, 0o755)
     run = box.mpi_here(2, "true", options=[*BY, "--set", f"mpi.program={wrapper}"]).end(213)
-    text = " ".join(run.text.split())
-    expect_in("exited with code 213", text, "summary")
-    expect_in("There are not enough slots available", text, "its words")
+    expect_in("exited with code 213", run.words, "summary")
+    expect_in("There are not enough slots available", run.words, "its words")
     expect_in(b"There are not enough slots", box.read(box.run_folder(), "attempt-0", "mpirun.log"), "mpirun.log")
 
 
@@ -379,15 +374,14 @@ def an_mpirun_that_starts_nobody(box):
     wrapper = box.write("mpirun-of-the-site", '#!/bin/sh\n[ "$1" = --version ] && echo "mpirun (Open MPI) 4.1.4"\nexit 0\n')
     os.chmod(wrapper, 0o755)
     run = box.mpi_here(2, "true", options=[*BY, "--set", f"mpi.program={wrapper}"]).end(75)
-    expect_in("has started 0 of 2 ranks and exited with code 0", " ".join(run.text.split()), "summary")
+    expect_in("has started 0 of 2 ranks and exited with code 0", run.words, "summary")
 
 
 @case
 def no_mpirun_there(box):
     run = box.mpi_here(2, "true", options=[*BY, "--set", "mpi.program=no-such-mpirun"]).end(69)
-    text = " ".join(run.text.split())
-    expect_in('there is no "no-such-mpirun" on', text, "what")
-    expect_in("openmpi-bin", text, "what to install")
+    expect_in('there is no "no-such-mpirun" on', run.words, "what")
+    expect_in("openmpi-bin", run.words, "what to install")
 
 
 @case

@@ -13,17 +13,12 @@ ALONE = ["env", "PMI_SIZE=1", "PMI_RANK=0"]
 WITHOUT_PMIX = ["env", "-u", "PMIX_NAMESPACE", "-u", "JSM_JSRUN_PORT", "-u", "PMIX_RANK"]
 
 
-def words(run):
-    return " ".join(run.text.split())
-
-
 def expect_other_world(box, run, size, planned):
     run.end(65)
-    text = words(run)
-    expect_in(f"exited from an MPI world of {size}", text, "what happened")
-    expect_in(f"are one world of {planned}", text, "what the job has")
-    expect_in("PMI_SIZE", text, "why")
-    expect_in("mpi.init: optional", text, "what to do")
+    expect_in(f"exited from an MPI world of {size}", run.words, "what happened")
+    expect_in(f"are one world of {planned}", run.words, "what the job has")
+    expect_in("PMI_SIZE", run.words, "why")
+    expect_in("mpi.init: optional", run.words, "what to do")
     found = summary(box)
     expect_equal((found["cause"], found["origin"]), ("mpi", "dlaunch"), "summary.json")
     expect_in("other-world", [rank["mpi"] for rank in found["ranks"]], "summary.json")
@@ -37,7 +32,7 @@ def expect_other_world(box, run, size, planned):
 def mpich_ranks_that_are_each_a_world_of_one(box):
     run = box.mpi_here(2, *ALONE, mpich(box, "init"))
     expect_other_world(box, run, "1 rank", 2)
-    expect_in("begins an MPI world of 1, and the job has 2 ranks", words(run), "the note at its start")
+    expect_in("begins an MPI world of 1, and the job has 2 ranks", run.words, "the note at its start")
 
 
 @case
@@ -51,7 +46,7 @@ def mpich_a_program_that_cleans_its_own_environment(box):
     """Invisible from outside: only its requests show it."""
     run = box.mpi_here(2, mpich(box, "alone"))
     expect_other_world(box, run, "1 rank", 2)
-    expect("begins an MPI world" not in words(run), "a note of what cannot be known")
+    expect("begins an MPI world" not in run.words, "a note of what cannot be known")
 
 
 @case
@@ -63,7 +58,7 @@ def mpich_one_rank_of_several_is_a_world_of_its_own(box):
         run = box.mpi(shape, "sh", "-c", script)
         run.end()
         expect(run.code != 0, "it failed")
-        expect_in("rank 1 begins an MPI world of 1, and the job has 2 ranks", words(run), "who, and why")
+        expect_in("rank 1 begins an MPI world of 1, and the job has 2 ranks", run.words, "who, and why")
     box.expect_no_files()
 
 
@@ -101,8 +96,8 @@ def one_rank_of_several_that_does_not_find_the_server(box):
     box.make_cluster(2)
     for shape in ([2], [1, 1]):
         run = box.mpi(shape, "sh", "-c", script).end(65)
-        expect_in("rank 1 on", words(run), "who")
-        expect_in("exited without having called MPI_Init", words(run), "what happened")
+        expect_in("rank 1 on", run.words, "who")
+        expect_in("exited without having called MPI_Init", run.words, "what happened")
 
 
 @case
@@ -112,7 +107,7 @@ def ranks_with_an_empty_environment(box):
     programs = [box.program("init")] + ([box.program("init", DEBIAN)] if box.compiles(DEBIAN) else [])
     for program in programs:
         run = box.mpi_here(2, "env", "-i", path, program).end(65)
-        expect_in("exited without having called MPI_Init", words(run), "what happened")
+        expect_in("exited without having called MPI_Init", run.words, "what happened")
 
 
 @case
@@ -125,7 +120,7 @@ def two_ranks_that_take_the_same_place(box):
 @case
 def open_mpi_where_only_pmi_1_is_wanted(box):
     run = box.mpi_here(2, box.program("init"), options=["--set", "mpi.pmi=pmi-1"]).end(65)
-    expect_in("exited without having called MPI_Init", words(run), "what happened")
+    expect_in("exited without having called MPI_Init", run.words, "what happened")
 
 
 # ---- correct programs
@@ -170,7 +165,7 @@ def mpich_5_that_does_not_ask_who_is_a_neighbour(box):
 @case
 def a_rank_that_ends_early_with_an_error_of_its_own(box):
     run = box.mpi_here(2, "sh", "-c", f"[ $PMI_RANK = 1 ] && exit 3; exec {mpich(box)}").end(3)
-    expect_in("exited with code 3", words(run), "what happened")
+    expect_in("exited with code 3", run.words, "what happened")
 
 
 # ---- mpirun as the starter of the ranks
@@ -194,7 +189,7 @@ def mpirun_starts_another_number(box, program, option, extra=()):
     run = box.mpi_here(2, box.program("world"), options=[*by_mpirun(box, program, another_number(program, option)), *extra])
     run.end()
     expect(run.code != 0, "it failed")
-    expect_in("mpirun has started 3 ranks, and the job has 2", words(run), "why")
+    expect_in("mpirun has started 3 ranks, and the job has 2", run.words, "why")
     expect_equal(summary(box)["cause"], "mpirun", "summary.json")
 
 
@@ -213,7 +208,7 @@ def ranks_of_hydra_that_are_each_a_world_of_one(box):
     if shutil.which("mpiexec.hydra") is None:
         raise Skip("mpiexec.hydra is not installed")
     run = box.mpi_here(2, *ALONE, mpich(box, "init"), options=["--set", "mpi.launcher=mpirun", "--set", "mpi.program=mpiexec.hydra"]).end(65)
-    expect_in("exited from an MPI world of 1 rank", words(run), "what happened")
+    expect_in("exited from an MPI world of 1 rank", run.words, "what happened")
     expect_equal(summary(box)["cause"], "mpi", "summary.json")
 
 

@@ -13,8 +13,7 @@ def here(box, ranks):
 
 
 def run_in_world(box, ranks):
-    outputs = b"".join(box.rank_output(rank) for rank in range(ranks))
-    expect_equal(outputs, b"world ok %d\n" % ranks, "output of all ranks")
+    box.expect_world(ranks)
     box.expect_no_files()
 
 

@@ -2,9 +2,16 @@
 
 import fcntl
 import os
+import shutil
 import subprocess
 
+from expectations import expect_equal
+
 HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def why_not():
+    return "" if shutil.which("mpicc.openmpi") else "missing package: libopenmpi-dev"
 
 
 class MpiPrograms:
@@ -14,6 +21,11 @@ class MpiPrograms:
         """Debian's wrappers are there without the headers that they need."""
         return subprocess.run(["sh", "-c", f"echo '#include <mpi.h>' | {compiler} -E -x c - >/dev/null"], check=False,
                               capture_output=True).returncode == 0
+
+    def expect_world(self, ranks):
+        """world.c has checked a ring, sums over all ranks and which ranks share a node; rank 0 prints the result."""
+        outputs = b"".join(self.rank_output(rank) for rank in range(ranks))
+        expect_equal(outputs, b"world ok %d\n" % ranks, "output of all ranks")
 
     def program(self, name, compiler="mpicc.openmpi"):
         """Its path, the same on all nodes."""

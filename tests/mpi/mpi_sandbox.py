@@ -74,7 +74,7 @@ class MpiSandbox(MpiPrograms, ClusterSandbox):
     def expect_code(self, run, code):
         """Of the rank that failed first. A library that sees another rank's connection close (Open MPI 5) fails, too, almost at once: within the error
         of the nodes' clocks dlaunch cannot tell which was first, and says so."""
-        if "cannot tell which of ranks" in " ".join(run.text.split()):
+        if "cannot tell which of ranks" in run.words:
             expect(run.code not in (0, None), f"exit code {run.code}")
         else:
             expect_equal(run.code, code, f"exit code\n{run.text}")

@@ -6,21 +6,15 @@ case in a lab of its own (tests/cluster). As root.
 """
 
 import os
-import shutil
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TESTS = os.path.dirname(HERE)
 sys.path[:0] = [HERE, os.path.join(TESTS, "cluster"), os.path.join(TESTS, "process")]
 import lab  # noqa: E402
+import mpi_programs  # noqa: E402
 from runner import CaseSuite, main  # noqa: E402
 
 
-def why_not():
-    if not shutil.which("mpicc.openmpi"):
-        return "missing package: libopenmpi-dev"
-    return lab.why_not()
-
-
 if __name__ == "__main__":
-    sys.exit(main(CaseSuite("mpi", HERE, os.path.join(HERE, "run_mpi_case.py"), lab.command(), why_skipped=why_not()), __doc__))
+    sys.exit(main(CaseSuite("mpi", HERE, "mpi_sandbox.MpiSandbox", lab.command(), why_skipped=mpi_programs.why_not() or lab.why_not()), __doc__))

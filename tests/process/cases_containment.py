@@ -376,7 +376,7 @@ def a_fork_storm_that_is_cancelled_twice_ends(box):
                         box.rank, "ignore", TERM, "storm", "800", "tell", "ready", "pause", **options)
         box.expect_all("ready", 1)
         run.signal(signal.SIGTERM)
-        wait_until(lambda: "a second one kills" in " ".join(run.text.split()), "the first signal arrived")
+        wait_until(lambda: "a second one kills" in run.words, "the first signal arrived")
         run.signal(signal.SIGTERM)
         run.end(128 + signal.SIGTERM)
 
@@ -398,7 +398,7 @@ def a_rank_that_kills_its_own_process_group(box):
         run = box.start("run", "-n", "1", "--set", f"logs.dir=runs-{name}", *more, "--", box.rank, *STUBBORN, "killgroup", "pause", **options)
         run.end(128 + signal.SIGKILL)
         expect_in("was killed by SIGKILL", run.text, name)
-        expect_in("the signal was not sent by dlaunch", " ".join(run.text.split()), "why")
+        expect_in("the signal was not sent by dlaunch", run.words, "why")
 
 
 @case

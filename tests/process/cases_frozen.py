@@ -8,18 +8,13 @@ import time
 from case import case
 from expectations import expect, expect_equal, expect_in
 from frozen import file_system, silent_server
-from processes import command_of, stat_of, wait_until
+from processes import command_of, is_alive, wait_until
 
 INTERNAL, TIME_LIMIT, INTERRUPTED, TERMINATED = 70, 124, 130, 143
 BOUND = 60.0  # seconds in which dlaunch is to return on a busy machine; it takes about half of that
 # Prints continuously, so that the process that writes the log soon waits.
 CHATTER = "echo $$ > $CASE/pid-$RANK; while :; do echo line; sleep 0.05; done"
 LINES = 3000
-
-
-def is_alive(pid):
-    stat = stat_of(pid)
-    return stat is not None and stat[0] not in "ZX"
 
 
 def processor_seconds(pid):

@@ -45,7 +45,7 @@ def out_of_memory_is_told_from_the_kernels_records(box):
             run = box.start("run", "-n", "2", "--set", f"logs.dir=runs-{name}", *more, "--", "sh", "-c", script, before=cgroup.enter)
             run.end(128 + signal.SIGKILL)
             expect_in("why     the kernel ended it: out of memory (", run.text, name)
-            expect_in("64 MiB)", " ".join(run.text.split()), "the limit")
+            expect_in("64 MiB)", run.words, "the limit")
             summary = box.json("summary.json", f"runs-{name}")
             expect_equal((summary["cause"], summary["first"], summary["exit_code"], summary["origin"]),
                          ("out-of-memory", 1, 137, "rank"), "summary.json")
@@ -77,6 +77,6 @@ def a_kill_by_somebody_else_is_not_called_lack_of_memory(box):
         run.end(128 + signal.SIGKILL)
         expect_equal(box.json("summary.json")["cause"], "signal", "cause")
         expect("out of memory" not in run.text, run.text)
-        expect_in("nor by the kernel's OOM killer", " ".join(run.text.split()), "why: the cgroup's counter can be read")
+        expect_in("nor by the kernel's OOM killer", run.words, "why: the cgroup's counter can be read")
     finally:
         cgroup.remove()

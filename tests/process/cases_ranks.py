@@ -18,10 +18,6 @@ def status_field(box, name, rank=0):
     return match[1]
 
 
-def group_and_session(pid):
-    return os.getpgid(pid), os.getsid(pid)
-
-
 @case
 def each_rank_leads_a_process_group(box):
     run = box.start("run", "-n", "4", "--", box.rank, "tell", "ready", "gate")

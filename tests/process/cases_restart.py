@@ -57,8 +57,7 @@ def a_failed_job_is_started_again_until_it_succeeds(box):
     expect_in("; restart 1 of 3 in 1 ms", run.text, "the first restart and its wait")
     expect_in("; restart 2 of 3 in 2 ms", run.text, "the second, whose wait is twice as long")
     expect(re.search(r"^dlaunch: attempt 1: rank 0 exited with code 7 after ", run.text, re.M), run.text)
-    flat = " ".join(run.text.split())
-    expect(re.search(r"dlaunch: done in .*, 1 rank ok after 2 restarts, logs in ", flat), run.text)
+    expect(re.search(r"dlaunch: done in .*, 1 rank ok after 2 restarts, logs in ", run.words), run.text)
     summary = box.json("summary.json")
     expect_equal((summary["attempt"], summary["exit_code"], summary["cause"]), (2, 0, "success"), "summary")
     expect_equal([(e["attempt"], e["cause"], e["exit_code"], e["first"], e["wait_s"]) for e in summary["earlier"]],
@@ -138,8 +137,7 @@ def ctrl_c_in_the_wait_ends_it_at_once(box):
     wait_for_screen(run, "restart 1 of 3 in 1 h")
     run.type(b"\x03")
     run.end(130)
-    flat = " ".join(run.text.split())
-    expect(re.search(r"attempt 0: rank 0 exited with code 7 after .* dlaunch: stopped by Ctrl-C after .* while waiting for restart 1 of 3", flat),
+    expect(re.search(r"attempt 0: rank 0 exited with code 7 after .* dlaunch: stopped by Ctrl-C after .* while waiting for restart 1 of 3", run.words),
            run.text)
     expect_equal(box.json("summary.json")["earlier"][0]["exit_code"], 7, "the attempt that failed")
     expect_equal(attempts(box), ["attempt-0"], "folders")
@@ -231,7 +229,7 @@ def a_port_that_somebody_took_costs_no_attempt(box):
     run.end(0)
     thief.close()
     expect(re.search(rf"dlaunch: port {port} was taken by pid {os.getpid()} \(.*, user .*\) before the job could listen; "
-                     "trying another port", " ".join(run.text.split())), run.text)
+                     "trying another port", run.words), run.text)
     expect_equal(output(box, 1), "listening\n", "the second attempt")
     earlier = box.json("summary.json")["earlier"]
     expect_equal([(e["cause"], e["port"]) for e in earlier], [("port-taken", port)], "earlier attempts")
@@ -248,9 +246,8 @@ def a_chosen_port_that_somebody_took_is_an_error_that_names_him(box):
     run.end(1)
     thief.close()
     expect_equal(taken, port, "port")
-    flat = " ".join(run.text.split())
-    expect(re.search(rf"port {port} on {re.escape(HOST)} was taken by pid {os.getpid()} ", flat), run.text)
-    expect_in("rank 0", flat, "who found out")
+    expect(re.search(rf"port {port} on {re.escape(HOST)} was taken by pid {os.getpid()} ", run.words), run.text)
+    expect_in("rank 0", run.words, "who found out")
     expect_in("rendezvous.port: auto", run.text, "what to do")
     summary = box.json("summary.json")
     expect_equal((summary["cause"], summary["port"]), ("port-taken", port), "summary")
@@ -308,9 +305,8 @@ def stragglers_are_stopped_and_named(box):
     box.write("job.yaml", f"command: test $RANK = 1 || exec {box.rank} pause\nprocesses: 3\n"
               "timeouts: {stragglers_after_success: 10ms}\nrestart: {max: 2}\n")
     run = box.run("run", code=124)
-    flat = " ".join(run.text.split())
-    expect_in("2 ranks still run 10 ms after the first one succeeded", flat, "live line")
-    expect_in("ranks 0, 2 were still running after others had succeeded (timeouts.stragglers_after_success: 10 ms)", flat, "summary")
+    expect_in("2 ranks still run 10 ms after the first one succeeded", run.words, "live line")
+    expect_in("ranks 0, 2 were still running after others had succeeded (timeouts.stragglers_after_success: 10 ms)", run.words, "summary")
     summary = box.json("summary.json")
     expect_equal((summary["cause"], summary["stragglers"], summary["attempt"]), ("stragglers", [0, 2], 0), "summary.json")
 
@@ -361,9 +357,8 @@ def lose_agent(box, pick, *options):
     lines = output(box, 1).splitlines()
     soft = str(resource.getrlimit(resource.RLIMIT_NOFILE)[0])
     expect_equal(lines, ["again", soft, os.path.realpath(box.folder), "of the caller"], "what the new rank finds")
-    flat = " ".join(run.text.split())
-    expect_in(f"{HOST} was lost (", flat, "what happened")
-    expect_in(f"waiting up to 5 min for {HOST} to answer again", flat, "what it waits for")
+    expect_in(f"{HOST} was lost (", run.words, "what happened")
+    expect_in(f"waiting up to 5 min for {HOST} to answer again", run.words, "what it waits for")
     expect_equal(box.json("summary.json")["earlier"][0]["cause"], "node-lost", "cause in summary.json")
 
 

@@ -251,4 +251,4 @@ def many_tasks_that_listen_and_fail_do_not_hold_up_the_agent(box):
     box.open_gate()
     # Looking for the holders of 100 ports at every exit would take minutes. A slow rank may be stopped before its own exit.
     run.end(3, patience=40)
-    expect_in("exited with code 3", " ".join(run.text.split()), "the verdict")
+    expect_in("exited with code 3", run.words, "the verdict")

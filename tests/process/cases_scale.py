@@ -1,7 +1,6 @@
 """Metrics of a job, and `dlaunch scale`: runs of it at several sizes."""
 
 import json
-import os
 import signal
 import xml.etree.ElementTree
 

@@ -65,6 +65,12 @@ def a_thousand_ranks_with_daemons_leave_nothing(box):
 # --- small limits: a clear error, and nothing left
 
 
+def expect_error_or_run(run, limit):
+    expect(0 <= run.code < 128, f"exit code {run.code} with {limit}\n{run.report()}")
+    expect(run.code == 0 or "dlaunch:" in run.text, f"no error with {limit}: {run.text!r}")
+    expect("terminate called" not in run.text, run.text)
+
+
 @case
 def too_few_descriptors_for_the_ranks(box):
     run = box.start("run", "-n", "200", "--", box.rank, "child", "daemon", "pause",
@@ -81,9 +87,7 @@ def any_limit_of_descriptors_ends_in_an_error_or_a_run(box):
         run = box.start("run", "-n", "2", "--set", f"logs.dir=runs-{limit}", "--", "sh", "-c", "exit 0",
                         before=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit)))
         run.end(patience=40)
-        expect(0 <= run.code < 128, f"exit code {run.code} with at most {limit} descriptors\n{run.report()}")
-        expect(run.code == 0 or "dlaunch:" in run.text, f"no error with at most {limit} descriptors: {run.text!r}")
-        expect("terminate called" not in run.text, run.text)
+        expect_error_or_run(run, f"at most {limit} descriptors")
     expect_equal(run.code, 0, "exit code with 48 descriptors")
 
 
@@ -102,9 +106,7 @@ def any_limit_of_processes_ends_in_an_error_or_a_run(box):
         run = box.start("run", "-n", "2", "--set", f"logs.dir=runs-{limit}", "--", box.rank, "print", "out",
                         before=become(SOMEBODY + limit, (resource.RLIMIT_NPROC, limit)))
         run.end(patience=40)
-        expect(0 <= run.code < 128, f"exit code {run.code} with at most {limit} processes\n{run.report()}")
-        expect(run.code == 0 or "dlaunch:" in run.text, f"no error with at most {limit} processes: {run.text!r}")
-        expect("terminate called" not in run.text, run.text)
+        expect_error_or_run(run, f"at most {limit} processes")
     expect_equal(run.code, 0, "exit code with 9 processes")
 
 

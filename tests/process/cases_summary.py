@@ -185,9 +185,8 @@ def a_rank_that_leaves_with_0_before_the_others_is_the_cause(box):
     run = box.run("run", "-n", "2", "--", "sh", "-c",
                   "test $RANK = 1 && { echo $$ >new; mv new pid; exit 0; }; until test -e pid; do sleep 0.01; done; "
                   "while kill -0 $(cat pid) 2>/dev/null; do sleep 0.01; done; exec /usr/bin/python3 lost.py", code=1)
-    said = " ".join(run.text.split())
-    expect(re.search(r"FAILED after .*: rank 1 on \S+ left with code 0 while others were still running ", said), run.text)
-    expect_in("rank 0 exited with code 1, because another rank closed its connection", said, "why")
+    expect(re.search(r"FAILED after .*: rank 1 on \S+ left with code 0 while others were still running ", run.words), run.text)
+    expect_in("rank 0 exited with code 1, because another rank closed its connection", run.words, "why")
     expect_equal(box.json("summary.json")["left_early"], [1], "left_early")
     expect_in("1, rank 1", box.run("runs").out.decode(), "the table of runs")
 
@@ -215,9 +214,8 @@ def a_traceback_stands_on_the_screen_once(box):
 def sigkill_from_outside_is_said_with_the_last_lines(box):
     run = box.run("run", "-n", "2", "--set", "logs.console=none", "--", "sh", "-c",
                   "test $RANK = 0 && exec sleep 1000; echo step 3; kill -9 $$", code=137)
-    said = " ".join(run.text.split())
-    expect_in("was killed by SIGKILL", said, "headline")
-    expect_in("the signal was not sent by dlaunch", said, "why")
+    expect_in("was killed by SIGKILL", run.words, "headline")
+    expect_in("the signal was not sent by dlaunch", run.words, "why")
     expect_in("last lines of rank 1 (stdout)\n    | step 3\n", run.text, "its last lines")
 
 
@@ -227,7 +225,7 @@ def a_loss_that_is_no_number_is_noted(box):
     expect_in('dlaunch: note: rank 0 has printed "loss: nan"', run.text, "note")
     expect("note" not in box.run("run", "-n", "2", "--", "echo", "step 3 loss: 0.25").text, "a note without a reason")
     run = box.run("run", "--set", "metrics.loss=loss: (\\S+)", "--", "printf", "loss: 0.25\\nloss: nan\\n")
-    expect_in("1 value of the metric loss is not a number", " ".join(run.text.split()), "note of a metric")
+    expect_in("1 value of the metric loss is not a number", run.words, "note of a metric")
 
 
 @case

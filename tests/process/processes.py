@@ -20,6 +20,11 @@ def stat_of(pid):
         return None
 
 
+def is_alive(pid):
+    stat = stat_of(pid)
+    return stat is not None and stat[0] not in "ZX"
+
+
 def all_processes():
     """{pid: parent} of every process that is not a zombie."""
     found = {}

@@ -1,5 +1,5 @@
-"""run_case.py MODULE CASE FOLDER RESULT DLAUNCH RANK_PROGRAM: runs one case in this process, which run.py
-has made the init process of a namespace, and writes its outcome as JSON to RESULT."""
+"""run_case.py PATH SANDBOX MODULE CASE FOLDER RESULT DLAUNCH RANK_PROGRAM: runs one case in this process, which run.py
+has made the init process of a namespace, and writes its outcome as JSON to RESULT. PATH: where modules are, as in $PATH; SANDBOX: MODULE.CLASS."""
 
 import json
 import os
@@ -9,7 +9,6 @@ import traceback
 
 from expectations import Skip
 from processes import descendants_of
-from sandbox import Sandbox
 
 
 def kill_all(pids):
@@ -45,8 +44,11 @@ def run_case(make_sandbox, module_name, case_name, folder, dlaunch, rank_program
             kill_all(descendants_of(os.getpid()))
 
 
-def main(make_sandbox):
-    module_name, case_name, folder, result, dlaunch, rank_program = sys.argv[1:7]
+def main():
+    path, sandbox, module_name, case_name, folder, result, dlaunch, rank_program = sys.argv[1:]
+    sys.path[:0] = path.split(os.pathsep)
+    sandbox_module, sandbox_class = sandbox.split(".")
+    make_sandbox = getattr(__import__(sandbox_module), sandbox_class)
     outcome = run_case(make_sandbox, module_name, case_name, folder, dlaunch, rank_program)
     with open(result, "w", encoding="utf-8") as file:
         json.dump(outcome, file)
@@ -54,4 +56,4 @@ def main(make_sandbox):
 
 
 if __name__ == "__main__":
-    main(Sandbox)
+    main()

@@ -25,7 +25,7 @@ import unsteady  # noqa: E402
 class CaseSuite:
     name: str
     folder: str  # of the cases
-    run_case: str = os.path.join(HERE, "run_case.py")  # the script that runs one
+    sandbox: str = "sandbox.Sandbox"  # what a case gets: module and class
     namespace: list = field(default_factory=list)  # the command that gives a case its namespaces; empty: not available
     jobs: int = 2  # cases at once
     why_skipped: str = ""  # not empty: every case is skipped, for this reason
@@ -49,8 +49,8 @@ class Runner:
         os.chmod(folder, 0o755)
         result = os.path.join(self.folder, one.module, one.name + attempt + ".json")
         start = time.monotonic()
-        command = [*self.suite.namespace, "/usr/bin/python3", self.suite.run_case, one.module, one.name,
-                   folder, result, self.dlaunch, self.rank]
+        command = [*self.suite.namespace, "/usr/bin/python3", os.path.join(HERE, "run_case.py"), os.pathsep.join(dict.fromkeys(sys.path)),
+                   self.suite.sandbox, one.module, one.name, folder, result, self.dlaunch, self.rank]
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                    stderr=subprocess.STDOUT)
         try:

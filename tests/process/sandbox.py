@@ -48,6 +48,11 @@ class Run:
     def text(self):
         return self.err.decode(errors="replace")
 
+    @property
+    def words(self):
+        """The text in one line, as if it were not wrapped."""
+        return " ".join(self.text.split())
+
     def chain(self):
         """(engine, guardian, agent): front -> engine -> guardian -> agent -> ranks."""
         chain, at = [], self.pid

@@ -48,10 +48,7 @@ def cell(text):
 
 def value_of(row):
     text = row["type"]
-    later = [word["text"] for word in row["words"] if not word["available"]]
-    if row["record"]:
-        text += ", or a mapping"
-    return text + (f" ({LATER}: {', '.join(later)})" if later and row["available"] else "")
+    return text + (", or a mapping" if row["record"] else "")
 
 
 def table_of(rows):
@@ -116,7 +113,7 @@ def generated(text, table):
     def part(match):
         what = match[2]
         if what == "rules":
-            body = "".join(f"- {rule['text']}.\n" for rule in table["rules"] if rule["available"])
+            body = "".join(f"- {rule}.\n" for rule in table["rules"])
         elif what == "sample":
             body = sample(rows)
         else:

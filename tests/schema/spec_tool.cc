@@ -27,18 +27,6 @@ void print_verdict(const std::string& path) {
   std::cout << verdict.text() << '\n';
 }
 
-std::string words_of(const Field& field) {
-  std::vector<std::string> words;
-  for (const Keyword& word : field.words) {
-    const bool is_usable = word.availability == Availability::available;
-    words.push_back(JsonObject()
-                        .put_string("text", word.text)
-                        .put("available", is_usable ? "true" : "false")
-                        .text());
-  }
-  return json_array(words);
-}
-
 std::string row_of(const Field& field) {
   JsonObject row;
   row.put_string("key", field.key)
@@ -46,8 +34,7 @@ std::string row_of(const Field& field) {
       .put_string("default", field.fallback)
       .put_string("help", field.help)
       .put("available", field.availability == Availability::available ? "true" : "false")
-      .put("required", field.required ? "true" : "false")
-      .put("words", words_of(field));
+      .put("required", field.required ? "true" : "false");
   const bool has_record = !field.record.empty() && !is_section_not_yet(field.record);
   return row.put("record", has_record ? json_string(field.record) : "null").text();
 }
@@ -56,13 +43,7 @@ void print_fields() {
   std::vector<std::string> rows;
   for (const Field& field : fields()) rows.push_back(row_of(field));
   std::vector<std::string> rules;
-  for (const JobRule& rule : job_rules()) {
-    const bool holds = is_available(rule.first) && is_available(rule.second);
-    rules.push_back(JsonObject()
-                        .put_string("text", rule.text)
-                        .put("available", holds ? "true" : "false")
-                        .text());
-  }
+  for (const JobRule& rule : job_rules()) rules.push_back(json_string(rule.text));
   JsonObject all;
   all.put("fields", json_array(rows)).put("rules", json_array(rules));
   std::cout << indented_json(all.text()) << '\n';

@@ -1,7 +1,6 @@
 // Which seeds a test runs: its default number, or as set in the environment.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <optional>

@@ -9,11 +9,6 @@ from expectations import Skip, expect_equal, expect_in
 MPICH = os.path.expanduser("~/.cache/dlaunch-test/mpich-venv/bin/mpicc")
 
 
-def expect_world(box, ranks):
-    """world.c has checked a ring, sums over all ranks and which ranks share a node; rank 0 prints the result."""
-    expect_equal(b"".join(box.rank_output(rank) for rank in range(ranks)), b"world ok %d\n" % ranks, "output of all ranks")
-
-
 def submit(box, *program, options):
     return box.submit("run", "--set", "framework=mpi", "--", *program, options=options)
 
@@ -30,7 +25,7 @@ def open_mpi_over_two_nodes(box):
     box.make_slurm(2)
     job = submit(box, program, box.path("file"), options=["-N2", "--ntasks-per-node=2"])
     box.end_of_job(job, 0, "COMPLETED", patience=60)
-    expect_world(box, 4)
+    box.expect_world(4)
 
 
 @case(budget=90)
@@ -38,7 +33,7 @@ def open_mpi_with_uneven_tasks_and_dlaunch_outside(box):
     program = open_mpi(box)
     box.make_slurm(2)
     box.allocate("run", "--set", "framework=mpi", "--", program, options=["-N2", "-n3"]).end(0, patience=60)
-    expect_world(box, 3)
+    box.expect_world(3)
 
 
 @case(budget=90)
@@ -47,7 +42,7 @@ def mpi_abort_is_the_jobs_exit_code(box):
     box.make_slurm(2)
     job = submit(box, program, box.path("file"), "42", options=["-N2", "--ntasks-per-node=1"])
     box.end_of_job(job, 42, "FAILED", patience=60)
-    expect_world(box, 2)
+    box.expect_world(2)
     expect_in("called MPI_Abort", " ".join(box.batch_text().split()), "why")
     expect_equal(summary_of(box)["exit_code"], 42, "exit code in the report")
 
@@ -60,4 +55,4 @@ def mpich_over_two_nodes(box):
     box.make_slurm(2)
     job = submit(box, program, box.path("file"), options=["-N2", "--ntasks-per-node=2"])
     box.end_of_job(job, 0, "COMPLETED", patience=60)
-    expect_world(box, 4)
+    box.expect_world(4)

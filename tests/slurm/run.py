@@ -9,10 +9,10 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TESTS = os.path.dirname(HERE)
-sys.path[:0] = [HERE, os.path.join(TESTS, "cluster"), os.path.join(TESTS, "process")]
+sys.path[:0] = [HERE, *(os.path.join(TESTS, name) for name in ("mpi", "cluster", "process"))]
 import lab  # noqa: E402
 import slurm  # noqa: E402
 from runner import CaseSuite, main  # noqa: E402
 
 if __name__ == "__main__":
-    sys.exit(main(CaseSuite("slurm", HERE, os.path.join(HERE, "run_slurm_case.py"), lab.command(), why_skipped=slurm.why_not()), __doc__))
+    sys.exit(main(CaseSuite("slurm", HERE, "slurm_sandbox.SlurmSandbox", lab.command(), why_skipped=slurm.why_not()), __doc__))

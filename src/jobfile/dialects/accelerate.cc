@@ -7,10 +7,7 @@
 
 #include "jobfile/dialects/accelerate.h"
 #include "jobfile/dialects/dialect.h"
-#include "jobfile/dialects/shell_words.h"
 #include "jobfile/dialects/started_programs.h"
-#include "jobfile/expectation.h"
-#include "jobfile/scalar.h"
 #include "jobfile/shell_quote.h"
 #include "jobfile/suggestion.h"
 #include "text/strings.h"
@@ -39,13 +36,11 @@ class CommandReader {
     // This is then the complete command; the words after "--" follow it as for any file.
     if (t_.is_set("command")) return;
     t_.took_arguments = true;
-    if (words_.empty()) {
-      t_.diagnostics.error(
+    if (words_.empty())
+      return t_.diagnostics.error(
           SourceRange::whole(0),
           "this file says how to start a program, but not which one; give it after --, "
           "for example: -- python train.py");
-      return;
-    }
     skip_launcher();
     while (next_ < words_.size() && words_[next_].starts_with('-')) {
       if (!read_option()) return;
@@ -140,12 +135,6 @@ std::string why_not_accelerate(const Document& document, NodeId root) {
   return is_config ? "" : "no compute_environment or distributed_type";
 }
 
-std::string upper(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-  return out;
-}
-
 class AccelerateConfig {
  public:
   explicit AccelerateConfig(Translation& translation)
@@ -188,7 +177,7 @@ class AccelerateConfig {
         "NO",         "MULTI_CPU",    "MULTI_GPU",   "MULTI_NPU", "MULTI_MLU",
         "MULTI_SDAA", "MULTI_MUSA",   "MULTI_XPU",   "MULTI_HPU", "DEEPSPEED",
         "FSDP",       "MULTI_NEURON", "MEGATRON_LM", "TP"};
-    if (std::find(kKnown.begin(), kKnown.end(), name) == kKnown.end()) {
+    if (!contains(kKnown, name)) {
       const bool is_tpu = name == "XLA" || name == "TPU";
       t_.diagnostics.error(type->range,
                            "distributed_type " + in_quotes(type->text) +
@@ -230,11 +219,9 @@ class AccelerateConfig {
       return;
     }
     const std::int64_t each = count / nodes;
-    if (each < 1) {
-      t_.diagnostics.error(at, "num_processes " + std::to_string(count) + " do not fill " +
-                                   std::to_string(nodes) + " machines");
-      return;
-    }
+    if (each < 1)
+      return t_.diagnostics.error(at, "num_processes " + std::to_string(count) + " do not fill " +
+                                          std::to_string(nodes) + " machines");
     if (count % nodes != 0) {
       t_.note_at(at, std::to_string(count) + " processes on " + std::to_string(nodes) +
                          " machines: " + std::to_string(each) +
@@ -327,15 +314,12 @@ class AccelerateConfig {
   ForeignKeys keys_;
 };
 
-void translate_accelerate(Translation& translation) {
-  AccelerateConfig(translation).translate();
-}
-
 }  // namespace
 
-const Dialect kAccelerate{"accelerate config",   why_not_accelerate, translate_accelerate,
-                          /*has_inputs=*/false,
-                          /*has_outputs=*/false,
-                          /*has_steps=*/false,   "distributed_type", kKeyNames};
+const Dialect kAccelerate{.name = "accelerate config",
+                          .why_not = why_not_accelerate,
+                          .translate = [](Translation& t) { AccelerateConfig(t).translate(); },
+                          .own_key = "distributed_type",
+                          .key_names = kKeyNames};
 
 }  // namespace dlaunch::jobfile

@@ -8,6 +8,7 @@
 #include "jobfile/expectation.h"
 #include "jobfile/scalar.h"
 #include "jobfile/suggestion.h"
+#include "text/strings.h"
 
 namespace dlaunch::jobfile::accelerate {
 
@@ -182,19 +183,14 @@ constexpr std::string_view kOfLaunchers[] = {"deepspeed_multinode_launcher", "de
                                              "deepspeed_inclusion_filter",
                                              "deepspeed_exclusion_filter", "mpirun_hostfile"};
 
-std::string with_letters(std::string_view text, Letters letters) {
-  std::string out(text);
-  for (char& c : out) {
-    if (letters == Letters::lower && c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-    if (letters == Letters::upper && c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
-  }
-  return out;
+std::string with_letters(const std::string& text, Letters letters) {
+  return letters == Letters::lower ? lower(text) : letters == Letters::upper ? upper(text) : text;
 }
 
 /// A YAML scalar in the form of Python's str() after accelerate's YAML 1.1 parser.
 std::string python_text(const Node& node) {
   if (!node.plain) return node.text;
-  const std::string small = with_letters(node.text, Letters::lower);
+  const std::string small = lower(node.text);
   if (small == "true" || small == "yes" || small == "on") return "True";
   if (small == "false" || small == "no" || small == "off") return "False";
   return node.text;
@@ -231,9 +227,8 @@ class SectionReader {
   }
 
   [[nodiscard]] std::string variable_of(const Option& option) const {
-    return option.variable.empty()
-               ? std::string(section_.variables) + with_letters(option.key, Letters::upper)
-               : std::string(option.variable);
+    return option.variable.empty() ? std::string(section_.variables) + upper(option.key)
+                                   : std::string(option.variable);
   }
 
   /// The scalar of a key of the section, with its prefix or, where accelerate adds it, without.
@@ -271,11 +266,10 @@ class SectionReader {
   void read_value(const ForeignKey& key, const Option& option) {
     const Node& node = t_.document[key.value];
     if (node.kind == NodeKind::null || is_plain_type(node, PlainType::null)) return;
-    if (node.kind != NodeKind::scalar) {
-      t_.diagnostics.error(key.key, keys_.path_of(key.name) + " must have one value, not " +
-                                        found_instead(node) + "; several are written as a, b");
-      return;
-    }
+    if (node.kind != NodeKind::scalar)
+      return t_.diagnostics.error(key.key, keys_.path_of(key.name) + " must have one value, not " +
+                                               found_instead(node) +
+                                               "; several are written as a, b");
     if (has_its_other(option))
       set(variable_of(option), with_letters(python_text(node), option.letters),
           range_of(t_.document, key));
@@ -287,11 +281,9 @@ class SectionReader {
     std::vector<std::string> names;
     for (const Option& option : section_.options) names.push_back(whole_key(option));
     const std::string meant = did_you_mean(whole, {names.begin(), names.end()});
-    const bool lacks_prefix = std::find(names.begin(), names.end(),
-                                        std::string(section_.prefix) + key.name) != names.end();
+    const bool lacks_prefix = contains(names, std::string(section_.prefix) + key.name);
     const Node& node = t_.document[key.value];
-    const bool is_of_launcher = std::find(std::begin(kOfLaunchers), std::end(kOfLaunchers),
-                                          key.name) != std::end(kOfLaunchers);
+    const bool is_of_launcher = contains(kOfLaunchers, key.name);
     if (is_of_launcher) {
       t_.not_used.push_back({keys_.path_of(key.name), key.key});
     } else if (section_.others == Others::passed && node.kind == NodeKind::scalar) {
@@ -324,7 +316,7 @@ class SectionReader {
   }
 
   void read_written_overrides(const std::string& text, SourceRange at) {
-    const std::string small = with_letters(text, Letters::lower);
+    const std::string small = lower(text);
     std::size_t begin = 0;
     for (const std::string_view variable : kFp8Overrides) {
       const auto end = std::min(small.find(',', begin), small.size());
@@ -343,7 +335,7 @@ class SectionReader {
   /// rank to the others.
   void check_loading() {
     const auto loads = keys_.is_given() ? given("cpu_ram_efficient_loading") : std::nullopt;
-    const bool is_off = loads && with_letters(*loads, Letters::lower) == "false";
+    const bool is_off = loads && lower(*loads) == "false";
     for (const ForeignKey& key : keys_.all()) {
       const bool is_sync =
           key.name == "fsdp_sync_module_states" || key.name == "sync_module_states";
@@ -366,15 +358,13 @@ class SectionReader {
 void name_deepspeed_fields(Translation& t, ForeignKeys& file) {
   std::string fields;
   const auto section = value_of(t.document, file.node(), "deepspeed_config");
-  if (section && t.document[*section].kind == NodeKind::mapping) {
-    const std::vector<NodeId>& items = t.document[*section].items;
-    for (std::size_t i = 0; i + 1 < items.size(); i += 2)
-      fields += (fields.empty() ? "" : ",") + t.document[items[i]].text;
+  if (section) {
+    for (const Document::Entry& entry : t.document.entries(*section))
+      fields += (fields.empty() ? "" : ",") + t.document[entry.key].text;
   }
   if (file.text("mixed_precision"))
     fields += (fields.empty() ? "" : ",") + std::string("mixed_precision");
-  t.job.text({"env", "ACCELERATE_CONFIG_DS_FIELDS"}, with_letters(fields, Letters::lower),
-             file.range());
+  t.job.text({"env", "ACCELERATE_CONFIG_DS_FIELDS"}, lower(fields), file.range());
 }
 
 }  // namespace
@@ -386,8 +376,8 @@ void read_sections(Translation& translation, ForeignKeys& keys, const Settings& 
   // Before 0.16 the backend was a top-level key, instead of the section.
   const auto backend = keys.text("dynamo_backend");
   if (backend && settings.type != "DEEPSPEED")
-    translation.job.text({"env", "ACCELERATE_DYNAMO_BACKEND"},
-                         with_letters(backend->text, Letters::upper), backend->range);
+    translation.job.text({"env", "ACCELERATE_DYNAMO_BACKEND"}, upper(backend->text),
+                         backend->range);
 }
 
 }  // namespace dlaunch::jobfile::accelerate

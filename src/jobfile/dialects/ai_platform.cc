@@ -28,12 +28,8 @@ constexpr KeyName kKeyNames[] = {{"name", "jobId"},
                                  {"roles.*.command", "containerCommand"}};
 
 std::string why_not_ai_platform(const Document& document, NodeId root) {
-  const Node& node = document[root];
-  for (std::size_t i = 0; i + 1 < node.items.size(); i += 2) {
-    const std::string& key = document[node.items[i]].text;
-    if (key == kKey || key == "training_input") return "";
-  }
-  return "no trainingInput";
+  const bool is_given = document.find(root, kKey) || document.find(root, "training_input");
+  return is_given ? "" : "no trainingInput";
 }
 
 /// The machine types and counts of a scale tier.
@@ -85,16 +81,12 @@ class TrainingInput {
  private:
   /// "a README in the wild shows keys at the wrong indent under an empty trainingInput"
   void empty() {
-    const Node& node = t_.document[t_.root];
-    for (std::size_t i = 0; i + 1 < node.items.size(); i += 2) {
-      const Node& key = t_.document[node.items[i]];
-      if (key.text != kKey) continue;
-      const bool has_more = node.items.size() > i + 2;
-      t_.diagnostics.error(key.range,
-                           has_more ? "trainingInput is empty; the keys below it must be indented"
-                                    : "trainingInput is empty");
-      return;
-    }
+    const auto entry = t_.document.find(t_.root, kKey);
+    if (!entry) return;
+    const bool has_more = entry->value != t_.document[t_.root].items.back();
+    t_.diagnostics.error(t_.document[entry->key].range,
+                         has_more ? "trainingInput is empty; the keys below it must be indented"
+                                  : "trainingInput is empty");
   }
 
   void read_tier() {
@@ -269,15 +261,14 @@ class TrainingInput {
   std::vector<LocatedText> master_args_;
 };
 
-void translate_ai_platform(Translation& translation) {
-  TrainingInput(translation).translate();
-}
-
 }  // namespace
 
-const Dialect kAiPlatform{
-    "AI Platform Training", why_not_ai_platform,     translate_ai_platform,
-    /*has_inputs=*/false,   /*has_outputs=*/false,   /*has_steps=*/false,   kKey, kKeyNames,
-    /*has_modules=*/true,   /*starts_in_image=*/true};
+const Dialect kAiPlatform{.name = "AI Platform Training",
+                          .why_not = why_not_ai_platform,
+                          .translate = [](Translation& t) { TrainingInput(t).translate(); },
+                          .own_key = kKey,
+                          .key_names = kKeyNames,
+                          .has_modules = true,
+                          .starts_in_image = true};
 
 }  // namespace dlaunch::jobfile

@@ -11,12 +11,6 @@ namespace dlaunch::jobfile::azure {
 
 namespace {
 
-bool is_data_type(std::string_view type) {
-  constexpr std::string_view kTypes[] = {"uri_folder",   "uri_file",     "mltable", "custom_model",
-                                         "mlflow_model", "triton_model", "path"};
-  return std::find(std::begin(kTypes), std::end(kTypes), type) != std::end(kTypes);
-}
-
 class BindingReader {
  public:
   BindingReader(Translation& translation, const CommandJob& job)
@@ -73,10 +67,8 @@ class BindingReader {
           mapping.range, std::string(name) + " must be a mapping, not " + found_instead(mapping));
       return keys;
     }
-    for (std::size_t i = 0; i + 1 < mapping.items.size(); i += 2) {
-      const Node& key = document_[mapping.items[i]];
-      keys.push_back({key.text, key.range, mapping.items[i + 1]});
-    }
+    for (const auto [key, value] : document_.entries(*node))
+      keys.push_back({document_[key].text, document_[key].range, value});
     return keys;
   }
 
@@ -235,13 +227,11 @@ class BindingReader {
     const auto reference = parent_reference(*path);
     if (reference && reference->names_parent) return;  // as without a path
     const bool is_given = is_named(translation_.input.foreign.outputs, binding.name);
-    if (path->find("${{") != std::string::npos && !is_remote(*path) && !is_given) {
-      translation_.diagnostics.error(
+    if (path->find("${{") != std::string::npos && !is_remote(*path) && !is_given)
+      return translation_.diagnostics.error(
           at, "the output " + binding.name + " goes to " + in_quotes(*path) +
                   ", which dlaunch cannot resolve; give a folder: --output " + binding.name +
                   "=DIR");
-      return;
-    }
     if (refuse_path("the output " + binding.name, *path, at)) return;
     if (const auto local = local_path(translation_, job_, *path, at)) {
       binding.value = local;
@@ -267,7 +257,7 @@ class BindingReader {
   void override_inputs(std::vector<Binding>& inputs) {
     for (const NamedValue& given : translation_.input.foreign.inputs) {
       const auto& taken = job_.of_pipeline;
-      if (std::find(taken.begin(), taken.end(), given.name) != taken.end()) continue;
+      if (contains(taken, given.name)) continue;
       const SourceRange at = add_source(translation_, given);
       Binding* binding = find(inputs, given.name);
       if (binding == nullptr) {

@@ -180,10 +180,7 @@ class CommandTranslator {
       if (const auto value = value_of(t_.document, code->value, name))
         at = t_.document[*value].range;
     }
-    if (!text) {
-      t_.diagnostics.error(at, "code must be a folder, not " + found_instead(node));
-      return;
-    }
+    if (!text) return t_.diagnostics.error(at, "code must be a folder, not " + found_instead(node));
     text = resolved({*text, at});
     if (!text) return;
     if (const std::string problem = problem_of_path(*text); !problem.empty())
@@ -208,21 +205,18 @@ class CommandTranslator {
     if (!environment) return;
     const SourceRange at = range_of(t_.document, *environment);
     const Node& node = t_.document[environment->value];
-    if (node.kind == NodeKind::scalar) {
-      t_.note_at(at, "the environment " + in_quotes(node.text) +
-                         " is not created: the software installed on the nodes is used");
-      return;
-    }
+    if (node.kind == NodeKind::scalar)
+      return t_.note_at(at, "the environment " + in_quotes(node.text) +
+                                " is not created: the software installed on the nodes is used");
     // Until 2021 {docker: {image: ...}}.
     const auto docker = value_of(t_.document, environment->value, "docker");
     const bool is_inside = docker && !value_of(t_.document, environment->value, "image");
     const NodeId holder = is_inside ? *docker : environment->value;
     const auto image = scalar_of(t_.document, holder, "image");
     const auto image_node = value_of(t_.document, holder, "image");
-    if (!image || !image_node) {
-      t_.note_at(at, "the environment is not created: the software installed on the nodes is used");
-      return;
-    }
+    if (!image || !image_node)
+      return t_.note_at(
+          at, "the environment is not created: the software installed on the nodes is used");
     const SourceRange where = t_.document[*image_node].range;
     const auto name = resolved({*image, where});
     t_.job.text({"container", "image"}, name.value_or(*image), where);

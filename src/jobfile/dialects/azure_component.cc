@@ -1,6 +1,5 @@
 // Merges a component and the job or step that refers to it into one mapping, as if the user had
 // written it that way.
-#include <algorithm>
 #include <filesystem>
 #include <utility>
 #include <vector>
@@ -17,37 +16,37 @@ namespace {
 
 using Words = std::vector<std::string_view>;
 
-const Words& types_of(Body kind) {
-  static const Words kOutputs{"uri_folder",   "uri_file",     "mltable", "custom_model",
-                              "mlflow_model", "triton_model", "path"};
-  static const Words kInputs = [] {
-    Words types = kOutputs;
-    // For components; the last ones are 2021 spellings.
-    for (const char* type :
-         {"string", "integer", "number", "boolean", "enum", "int", "float", "str", "bool"})
-      types.emplace_back(type);
-    return types;
-  }();
-  return kind == Body::input ? kInputs : kOutputs;
+constexpr std::string_view kDataTypes[] = {
+    "uri_folder", "uri_file", "mltable", "custom_model", "mlflow_model", "triton_model", "path"};
+
+Words types_of(Body kind) {
+  Words types(std::begin(kDataTypes), std::end(kDataTypes));
+  // For components; the last ones are 2021 spellings.
+  if (kind == Body::input)
+    types.insert(types.end(),
+                 {"string", "integer", "number", "boolean", "enum", "int", "float", "str", "bool"});
+  return types;
 }
 
-const Words& modes_of(Body kind) {
-  static const Words kOutputs{"rw_mount", "upload", "direct", "mount"};
-  static const Words kInputs{"ro_mount", "rw_mount",   "download",     "direct",
-                             "mount",    "eval_mount", "eval_download"};
-  return kind == Body::input ? kInputs : kOutputs;
+Words modes_of(Body kind) {
+  if (kind == Body::output) return {"rw_mount", "upload", "direct", "mount"};
+  return {"ro_mount", "rw_mount", "download", "direct", "mount", "eval_mount", "eval_download"};
 }
 
 void check_word(ForeignKeys& keys, const char* key, const Words& known) {
   const auto word = keys.text(key);
   if (!word || word->text.find("${{") != std::string::npos) return;
-  if (std::find(known.begin(), known.end(), lower(word->text)) != known.end()) return;
+  if (contains(known, lower(word->text))) return;
   const std::string meant = did_you_mean(word->text, known);
   keys.error(word->range, "unknown " + keys.path_of(key) + ' ' + in_quotes(word->text) +
                               (meant.empty() ? "; there are " + joined(known) : meant));
 }
 
 }  // namespace
+
+bool is_data_type(std::string_view type) {
+  return contains(kDataTypes, type);
+}
 
 bool check_body(Translation& translation, NodeId body, const std::string& path, Body kind) {
   ForeignKeys keys(translation.document, translation.diagnostics, Spelling::exact, body, path);
@@ -75,9 +74,7 @@ NodeId merged(Document& document, NodeId base, NodeId from) {
   Node copy = document[base];
   copy.range = document[from].range;
   const NodeId result = document.add(std::move(copy));
-  const std::vector<NodeId> items = document[from].items;
-  for (std::size_t i = 0; i + 1 < items.size(); i += 2)
-    put_entry(document, result, items[i], items[i + 1]);
+  for (const auto [key, value] : document.entries(from)) document.put(result, key, value);
   return result;
 }
 
@@ -95,25 +92,19 @@ bool is_merged_inside(const Document& document, const std::string& key, NodeId b
 /// "Keys on a pipeline step override the same keys in its component."
 NodeId overridden(Document& document, NodeId base, NodeId step) {
   const NodeId result = merged(document, base, step);
-  const std::vector<NodeId> items = document[step].items;
-  for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
-    const std::string key = document[items[i]].text;
-    const auto before = value_of(document, base, key);
-    if (before && is_merged_inside(document, key, *before, items[i + 1]))
-      put_entry(document, result, items[i], merged(document, *before, items[i + 1]));
+  for (const auto [key, value] : document.entries(step)) {
+    const std::string name = document[key].text;
+    const auto before = value_of(document, base, name);
+    if (before && is_merged_inside(document, name, *before, value))
+      document.put(result, key, merged(document, *before, value));
   }
   return result;
 }
 
 NodeId without(Document& document, NodeId mapping, std::string_view key) {
-  Node copy = document[mapping];
-  for (std::size_t i = 0; i + 1 < copy.items.size(); i += 2) {
-    if (document[copy.items[i]].text != key) continue;
-    const auto at = copy.items.begin() + static_cast<std::ptrdiff_t>(i);
-    copy.items.erase(at, at + 2);
-    break;
-  }
-  return document.add(std::move(copy));
+  const NodeId copy = document.add(Node(document[mapping]));
+  document.erase(copy, key);
+  return copy;
 }
 
 /// The component's mapping and the base folder of its paths; nullopt: an error was reported.
@@ -152,18 +143,6 @@ std::optional<Component> read_component(Translation& t, const std::string& text,
 
 }  // namespace
 
-void put_entry(Document& document, NodeId mapping, NodeId key, NodeId value) {
-  const std::string name = document[key].text;
-  std::vector<NodeId>& items = document[mapping].items;
-  for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
-    if (document[items[i]].text != name) continue;
-    items[i] = key;
-    items[i + 1] = value;
-    return;
-  }
-  items.insert(items.end(), {key, value});
-}
-
 std::optional<CommandJob> with_component(Translation& t, NodeId keys) {
   CommandJob job;
   job.keys = keys;
@@ -192,11 +171,7 @@ std::optional<CommandJob> with_component(Translation& t, NodeId keys) {
   }
   job.declared_inputs = value_of(t.document, base, "inputs");
   job.declared_outputs = value_of(t.document, base, "outputs");
-  if (!job.declared_inputs) {
-    Node none;
-    none.kind = NodeKind::mapping;
-    job.declared_inputs = t.document.add(std::move(none));
-  }
+  if (!job.declared_inputs) job.declared_inputs = t.document.add_mapping({});
   job.keys = overridden(t.document, base, without(t.document, job.keys, "component"));
   return job;
 }

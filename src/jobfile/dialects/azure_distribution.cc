@@ -6,6 +6,7 @@
 #include "jobfile/dialects/started_programs.h"
 #include "jobfile/scalar.h"
 #include "jobfile/suggestion.h"
+#include "text/strings.h"
 
 namespace dlaunch::jobfile::azure {
 
@@ -21,7 +22,7 @@ std::optional<std::int64_t> told_workers(const std::vector<std::string>& argumen
     if (word.ends_with(".py")) break;
     const auto equals = word.find('=');
     const std::string_view option = word.substr(0, equals);
-    if (std::find(kOptions.begin(), kOptions.end(), option) == kOptions.end()) continue;
+    if (!contains(kOptions, option)) continue;
     if (equals != std::string_view::npos) return parse_integer(word.substr(equals + 1));
     if (i + 1 < arguments.size()) return parse_integer(arguments[i + 1]);
   }
@@ -38,13 +39,12 @@ bool mentions_own_rank(std::string_view command) {
 void report_several(Translation& t, const WorkerLauncher& launcher, const ProcessCount& count) {
   const auto workers = told_workers(launcher.arguments);
   const std::string times = std::to_string(count.per_node) + " times on each node";
-  if (workers && *workers > 1) {
-    t.diagnostics.error(count.range, "the command begins " + std::to_string(*workers) +
-                                         " workers on each node by itself (" + launcher.name +
-                                         "), and would be started " + times + "; leave out " +
-                                         count.key + ", and it is started once on each");
-    return;
-  }
+  if (workers && *workers > 1)
+    return t.diagnostics.error(count.range, "the command begins " + std::to_string(*workers) +
+                                                " workers on each node by itself (" +
+                                                launcher.name + "), and would be started " + times +
+                                                "; leave out " + count.key +
+                                                ", and it is started once on each");
   t.note_at(count.range, launcher.name + " is started " + times +
                              "; if it starts workers for all "
                              "of the node, leave out " +
@@ -208,7 +208,7 @@ class DistributionTranslator {
     const std::int64_t tasks = count + (servers ? servers->value : 0);
     t_.job.number({"nodes"}, std::min(nodes_.value, tasks), nodes_.range);
     if (tasks < nodes_.value) {
-      t_.note_at(nodes_.range, std::to_string(tasks) + (tasks == 1 ? " task" : " tasks") +
+      t_.note_at(nodes_.range, counted(tasks, "task") +
                                    " of TensorFlow, so instance_count counts as " +
                                    std::to_string(tasks));
       if (!size_.is_told) nodes_.value = tasks;
@@ -228,8 +228,7 @@ class DistributionTranslator {
 }  // namespace
 
 std::string distribution_kind(std::string_view type) {
-  std::string kind(type);
-  for (char& c : kind) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  const std::string kind = lower(type);
   return kind == "torch.distributed" ? "pytorch" : kind;
 }
 

@@ -3,6 +3,7 @@
 
 #include "jobfile/dialects/azure_v2.h"
 #include "jobfile/suggestion.h"
+#include "text/strings.h"
 
 namespace dlaunch::jobfile::azure {
 
@@ -54,7 +55,7 @@ class StepReader {
     if (!inputs_ || t_.document[*inputs_].kind != NodeKind::mapping) return;
     const bool has_own = of_step && t_.document[*of_step].kind == NodeKind::mapping;
     for (const NamedValue& given : t_.input.foreign.inputs) {
-      if (has_own && entry(*of_step, given.name)) continue;
+      if (has_own && t_.document.find(*of_step, given.name)) continue;
       if (declaration(given.name)) told_.push_back({&given, add_source(t_, given)});
     }
   }
@@ -69,25 +70,13 @@ class StepReader {
       const bool is_data =
           path ||
           (type && (type->starts_with("uri_") || *type == "mltable" || type->ends_with("_model")));
-      Node value;
-      value.kind = NodeKind::scalar;
-      value.range = one.range;
-      value.text = one.given->value;
-      const NodeId id = t_.document.add(std::move(value));
-      return is_data ? with_value(declared, "path", id) : id;
+      const NodeId id = t_.document.add_text(one.given->value, one.range);
+      if (!is_data) return id;
+      const NodeId copy = t_.document.add(Node(t_.document[declared]));
+      t_.document.put(copy, t_.document.add_text("path", one.range), id);
+      return copy;
     }
     return std::nullopt;
-  }
-
-  NodeId with_value(NodeId mapping, std::string_view key, NodeId value) {
-    Node name;
-    name.kind = NodeKind::scalar;
-    name.text = key;
-    name.range = t_.document[value].range;
-    const NodeId key_id = t_.document.add(std::move(name));
-    const NodeId copy = t_.document.add(Node(t_.document[mapping]));
-    put_entry(t_.document, copy, key_id, value);
-    return copy;
   }
 
   NodeId resolved(NodeId id, bool is_input) {
@@ -142,8 +131,9 @@ class StepReader {
   /// "group.x" is an input in a group of inputs.
   [[nodiscard]] std::optional<NodeId> declaration(std::string_view name) const {
     std::optional<NodeId> inputs = inputs_;
-    while (inputs && t_.document[*inputs].kind == NodeKind::mapping) {
-      if (const auto found = entry(*inputs, name)) return found;
+    while (inputs) {
+      // An entry without a value counts, too: --input may give it.
+      if (const auto found = t_.document.find(*inputs, name)) return found->value;
       const auto dot = name.find('.');
       if (dot == std::string_view::npos) break;
       inputs = value_of(t_.document, *inputs, name.substr(0, dot));
@@ -152,30 +142,16 @@ class StepReader {
     return std::nullopt;
   }
 
-  /// Includes entries without a value, which --input may give.
-  [[nodiscard]] std::optional<NodeId> entry(NodeId mapping, std::string_view name) const {
-    const std::vector<NodeId>& items = t_.document[mapping].items;
-    for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
-      if (t_.document[items[i]].text == name) return items[i + 1];
-    }
-    return std::nullopt;
-  }
-
   [[nodiscard]] std::string why_no_input(const std::string& name) const {
     std::vector<std::string_view> names;
-    std::string all;
-    if (inputs_ && t_.document[*inputs_].kind == NodeKind::mapping) {
-      const std::vector<NodeId>& items = t_.document[*inputs_].items;
-      for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
-        names.push_back(t_.document[items[i]].text);
-        all += (all.empty() ? "; it has " : ", ") + t_.document[items[i]].text;
-      }
-    }
+    if (inputs_)
+      for (const Document::Entry& entry : t_.document.entries(*inputs_))
+        names.push_back(t_.document[entry.key].text);
     const std::string meant = did_you_mean(name, names);
     return "the pipeline has no input " + in_quotes(name) +
-           (!meant.empty() ? meant
-            : all.empty()  ? "; write it under inputs"
-                           : all);
+           (!meant.empty()  ? meant
+            : names.empty() ? "; write it under inputs"
+                            : "; it has " + joined(names));
   }
 
   Translation& t_;
@@ -184,24 +160,17 @@ class StepReader {
 };
 
 std::string listed(const Document& document, NodeId jobs) {
-  std::string out;
-  const Node& node = document[jobs];
-  for (std::size_t i = 0; i + 1 < node.items.size(); i += 2)
-    out += (out.empty() ? "" : ", ") + document[node.items[i]].text;
-  return out;
+  return joined(
+      document.entries(jobs),
+      ", ", [&](const Document::Entry& entry) -> const auto& { return document[entry.key].text; });
 }
 
 }  // namespace
 
 std::optional<ParentReference> parent_reference(std::string_view text) {
-  const auto trim = [](std::string_view part) {
-    const auto first = part.find_first_not_of(" \t");
-    if (first == std::string_view::npos) return std::string_view();
-    return part.substr(first, part.find_last_not_of(" \t") - first + 1);
-  };
-  text = trim(text);
+  text = trimmed(text);
   if (!text.starts_with("${{") || !text.ends_with("}}") || text.size() < 5) return std::nullopt;
-  text = trim(text.substr(3, text.size() - 5));
+  text = trimmed(text.substr(3, text.size() - 5));
   if (text.find("${{") != std::string_view::npos)
     return std::nullopt;  // two, or one inside another
   const bool names_parent = text.starts_with("parent.");
@@ -247,15 +216,8 @@ std::optional<CommandJob> find_step(Translation& t) {
   NodeId keys = reader.resolved_step(*found);
   reader.note_unused();
   if (!value_of(t.document, keys, "name")) {
-    Node name;
-    name.kind = NodeKind::scalar;
-    name.text = step;
-    name.range = t.document[*found].range;
-    Node key = name;
-    key.text = "name";
-    const NodeId key_id = t.document.add(std::move(key));
-    const NodeId name_id = t.document.add(std::move(name));
-    put_entry(t.document, keys, key_id, name_id);
+    const SourceRange where = t.document[*found].range;
+    t.document.put(keys, t.document.add_text("name", where), t.document.add_text(step, where));
   }
   auto job = with_component(t, keys);
   if (job) job->of_pipeline = reader.taken();

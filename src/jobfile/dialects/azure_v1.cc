@@ -208,13 +208,11 @@ class RunConfiguration {
     pytorch.skip({"communicationBackend", "nodeCount"});
     pytorch.refuse_others();
     const std::int64_t count = total ? total->value : nodes_.value;
-    if (count % nodes_.value != 0) {
-      t_.diagnostics.error(total->range,
-                           "processCount " + std::to_string(count) +
-                               " is the total of all nodes, but not a multiple of nodeCount " +
-                               std::to_string(nodes_.value));
-      return;
-    }
+    if (count % nodes_.value != 0)
+      return t_.diagnostics.error(
+          total->range, "processCount " + std::to_string(count) +
+                            " is the total of all nodes, but not a multiple of nodeCount " +
+                            std::to_string(nodes_.value));
     t_.job.text({"framework"}, "pytorch", at);
     t_.job.number({"rendezvous", "port"}, kMasterPort, at);
     const std::int64_t per_node = count / nodes_.value;
@@ -288,7 +286,7 @@ class RunConfiguration {
       give_data(reference, *value);
     }
     for (const NamedValue& given : t_.input.foreign.inputs) {
-      if (std::find(names.begin(), names.end(), given.name) != names.end()) continue;
+      if (contains(names, given.name)) continue;
       t_.diagnostics.error(azure::add_source(t_, given),
                            "the run configuration has no data reference " + in_quotes(given.name));
     }
@@ -296,11 +294,9 @@ class RunConfiguration {
 
   /// In a container the data has its own path.
   void give_data(const ForeignKey& reference, const NamedValue& given) {
-    if (is_remote(given.value)) {
-      t_.diagnostics.error(azure::add_source(t_, given),
-                           "dlaunch cannot fetch it; give a local file or folder");
-      return;
-    }
+    if (is_remote(given.value))
+      return t_.diagnostics.error(azure::add_source(t_, given),
+                                  "dlaunch cannot fetch it; give a local file or folder");
     if (const std::string problem = problem_of_path(given.value); !problem.empty()) {
       t_.diagnostics.error(azure::add_source(t_, given), "it is " + problem);
       return;
@@ -320,19 +316,13 @@ class RunConfiguration {
   std::string interpreter_ = "python";
 };
 
-void translate_v1(Translation& translation) {
-  RunConfiguration(translation).translate();
-}
-
 }  // namespace
 
-const Dialect kAzureV1{"Azure ML, SDK v1 run configuration",
-                       why_not_v1,
-                       translate_v1,
-                       /*has_inputs=*/true,
-                       /*has_outputs=*/false,
-                       /*has_steps=*/false,
-                       "communicator",
-                       kKeyNames};
+const Dialect kAzureV1{.name = "Azure ML, SDK v1 run configuration",
+                       .why_not = why_not_v1,
+                       .translate = [](Translation& t) { RunConfiguration(t).translate(); },
+                       .has_inputs = true,
+                       .own_key = "communicator",
+                       .key_names = kKeyNames};
 
 }  // namespace dlaunch::jobfile

@@ -1,6 +1,5 @@
 #include "jobfile/dialects/azure_v2.h"
 
-#include <algorithm>
 #include <array>
 
 #include "jobfile/dialects/dialect.h"
@@ -149,12 +148,11 @@ void translate_azure(Translation& t) {
   }
   const auto named = value_of(t.document, t.root, "type");
   const SourceRange at = named ? t.document[*named].range : t.document[t.root].range;
-  if (type == "sweep") {
-    t.diagnostics.error(at,
-                        "a sweep searches for the best of many runs, which dlaunch does not do; "
-                        "give it one trial as a job of type command");
-    return;
-  }
+  if (type == "sweep")
+    return t.diagnostics.error(
+        at,
+        "a sweep searches for the best of many runs, which dlaunch does not do; "
+        "give it one trial as a job of type command");
   t.diagnostics.error(at, "a job of type " + in_quotes(type) + " is not one that dlaunch runs" +
                               did_you_mean(type, {"command", "pipeline"}) +
                               "; it runs command jobs, components and "
@@ -163,10 +161,12 @@ void translate_azure(Translation& t) {
 
 }  // namespace
 
-const Dialect kAzureV2{"Azure ML, CLI v2",  why_not_azure,
-                       translate_azure,
-                       /*has_inputs=*/true, /*has_outputs=*/true,
-                       /*has_steps=*/true,
-                       /*own_key=*/{},      kKeyNames};
+const Dialect kAzureV2{.name = "Azure ML, CLI v2",
+                       .why_not = why_not_azure,
+                       .translate = translate_azure,
+                       .has_inputs = true,
+                       .has_outputs = true,
+                       .has_steps = true,
+                       .key_names = kKeyNames};
 
 }  // namespace dlaunch::jobfile

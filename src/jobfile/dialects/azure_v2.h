@@ -98,8 +98,8 @@ struct JobSize {
 void translate_distribution(Translation& translation, ForeignKeys& job, const LocatedText& command,
                             JobSize& size);
 
-/// Sets an entry of a mapping, replacing one of the same name.
-void put_entry(Document& document, NodeId mapping, NodeId key, NodeId value);
+/// A type of inputs and outputs whose values are files and folders: "uri_folder", "mltable", ...
+[[nodiscard]] bool is_data_type(std::string_view type);
 
 enum class Body { input, output };
 

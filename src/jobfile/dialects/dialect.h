@@ -4,8 +4,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>

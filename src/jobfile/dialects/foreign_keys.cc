@@ -7,17 +7,15 @@
 #include "jobfile/expectation.h"
 #include "jobfile/scalar.h"
 #include "jobfile/suggestion.h"
+#include "text/strings.h"
 
 namespace dlaunch::jobfile {
 
 namespace {
 
 std::string folded(std::string_view name) {
-  std::string out;
-  for (const char c : name) {
-    if (c == '_' || c == '-') continue;
-    out += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  }
+  std::string out = lower(name);
+  std::erase_if(out, [](char c) { return c == '_' || c == '-'; });
   return out;
 }
 
@@ -63,11 +61,8 @@ SourceRange range_of(const Document& document, const ForeignKey& key) {
 
 std::optional<NodeId> value_of(const Document& document, NodeId mapping, std::string_view key,
                                Spelling spelling) {
-  const Node& node = document[mapping];
-  if (node.kind != NodeKind::mapping) return std::nullopt;
-  for (std::size_t i = 0; i + 1 < node.items.size(); i += 2) {
-    const NodeId value = node.items[i + 1];
-    if (same_name(document[node.items[i]].text, key, spelling) &&
+  for (const auto [name, value] : document.entries(mapping)) {
+    if (same_name(document[name].text, key, spelling) &&
         (has_value(document, value) || document[value].reported))
       return value;
   }
@@ -90,11 +85,8 @@ ForeignKeys::ForeignKeys(const Document& document, Diagnostics& diagnostics, Spe
       path_(std::move(path)),
       range_(document[mapping].range),
       is_given_(true) {
-  const std::vector<NodeId>& items = document[mapping].items;
-  for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
-    const Node& key = document[items[i]];
-    items_.push_back({{key.text, key.range, items[i + 1]}});
-  }
+  for (const auto [key, value] : document.entries(mapping))
+    items_.push_back({{document[key].text, document[key].range, value}});
 }
 
 std::string ForeignKeys::path_of(const std::string& name) const {

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "jobfile/dialects/dialect.h"
-#include "jobfile/expectation.h"
 #include "jobfile/scalar.h"
 #include "jobfile/suggestion.h"
 #include "text/strings.h"
@@ -245,11 +244,6 @@ namespace {
 
 using namespace kubeflow;
 
-bool is_kubeflow(const Document& document, NodeId root) {
-  const std::string version = scalar_of(document, root, "apiVersion").value_or("");
-  return version.starts_with("kubeflow.org/");
-}
-
 constexpr KeyName kKeyNames[] = {{"name", "metadata.name"},
                                  {"timeouts.run", "runPolicy.activeDeadlineSeconds"},
                                  {"env_pass", "env"},
@@ -261,8 +255,8 @@ constexpr KeyName kKeyNames[] = {{"name", "metadata.name"},
                                  {"nodes", "replicas"}};
 
 std::string why_not_kubeflow(const Document& document, NodeId root) {
-  if (!is_kubeflow(document, root)) {
-    const auto version = scalar_of(document, root, "apiVersion");
+  const auto version = scalar_of(document, root, "apiVersion");
+  if (!version || !version->starts_with("kubeflow.org/")) {
     return version ? "the apiVersion " + in_quotes(*version) + " is not kubeflow.org/v1 or the like"
                    : "no apiVersion of kubeflow.org";
   }
@@ -296,10 +290,7 @@ void translate_kubeflow(Translation& t) {
     t.job.text({"name"}, name->text, name->range);
   if (!is_known_version(t, top, kind.text)) return;
   ForeignKeys spec = top.mapping("spec");
-  if (!spec.is_given()) {
-    t.diagnostics.error(kind.range, "the " + kind.text + " has no spec");
-    return;
-  }
+  if (!spec.is_given()) return t.diagnostics.error(kind.range, "the " + kind.text + " has no spec");
   if (kind.text == "PyTorchJob") {
     translate_pytorch_job(t, spec);
   } else if (kind.text == "TFJob") {
@@ -329,15 +320,11 @@ void translate_kubeflow(Translation& t) {
 
 }  // namespace
 
-const Dialect kKubeflow{"Kubeflow",
-                        why_not_kubeflow,
-                        translate_kubeflow,
-                        /*has_inputs=*/false,
-                        /*has_outputs=*/false,
-                        /*has_steps=*/false,
-                        "apiVersion",
-                        kKeyNames,
-                        /*has_modules=*/false,
-                        /*starts_in_image=*/true};
+const Dialect kKubeflow{.name = "Kubeflow",
+                        .why_not = why_not_kubeflow,
+                        .translate = translate_kubeflow,
+                        .own_key = "apiVersion",
+                        .key_names = kKeyNames,
+                        .starts_in_image = true};
 
 }  // namespace dlaunch::jobfile

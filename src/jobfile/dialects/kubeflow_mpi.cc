@@ -133,8 +133,7 @@ class MpiJob {
     if (!line.processes || line.oversubscribe || is_hydra(line) || !worker.is_given) return;
     const std::int64_t nodes = nodes_of(worker);
     if (worker.replicas.count.value == 0 || line.processes->value <= nodes * slots) return;
-    const std::string hosts = std::to_string(nodes) + (nodes == 1 ? " worker" : " workers") +
-                              " with " + std::to_string(slots) +
+    const std::string hosts = counted(nodes, "worker") + " with " + std::to_string(slots) +
                               (slots == 1 ? " slot each" : " slots each");
     t_.diagnostics.error(line.processes->range,
                          std::to_string(line.processes->value) + " processes on " + hosts +

@@ -3,8 +3,6 @@
 #include <algorithm>
 
 #include "jobfile/dialects/kubeflow.h"
-#include "jobfile/dialects/shell_words.h"
-#include "jobfile/shell_quote.h"
 #include "jobfile/dialects/started_programs.h"
 #include "jobfile/scalar.h"
 #include "jobfile/shell_quote.h"

@@ -5,7 +5,6 @@
 #include <string_view>
 
 #include "jobfile/dialects/kubeflow.h"
-#include "jobfile/expectation.h"
 #include "jobfile/scalar.h"
 #include "text/strings.h"
 

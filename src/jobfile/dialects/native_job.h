@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,8 +29,12 @@ class NativeJob {
 
   // Each of these replaces an existing value.
   void text(const Path& path, std::string value, SourceRange at);
-  void number(const Path& path, std::int64_t value, SourceRange at);
-  void boolean(const Path& path, bool value, SourceRange at);
+  void number(const Path& path, std::int64_t value, SourceRange at) {
+    plain(path, std::to_string(value), at);
+  }
+  void boolean(const Path& path, bool value, SourceRange at) {
+    plain(path, value ? "true" : "false", at);
+  }
   /// An empty list is not set: the caller has reported it.
   void texts(const Path& path, const std::vector<LocatedText>& values, SourceRange at);
   /// Sets the node unchanged.
@@ -43,7 +46,7 @@ class NativeJob {
   [[nodiscard]] NodeId root() const { return root_; }
 
  private:
-  NodeId scalar(std::string value, bool plain, SourceRange at);
+  void plain(const Path& path, std::string value, SourceRange at);
 
   Document& document_;
   NodeId root_;

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "jobfile/diagnostics.h"
+#include "text/strings.h"
 
 namespace dlaunch::jobfile {
 
@@ -23,7 +24,6 @@ bool is_remote(std::string_view text) {
 }
 
 std::string problem_of_path(std::string_view text) {
-  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
   if (text.starts_with("file:")) text.remove_prefix(5);
   while (text.starts_with("/")) text.remove_prefix(1);  // file:///C:/data
   const bool has_drive = text.size() > 2 && is_letter(text[0]) && text[1] == ':' &&

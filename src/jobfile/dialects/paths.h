@@ -1,7 +1,6 @@
 // Paths in foreign files, as text: no file system access.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 

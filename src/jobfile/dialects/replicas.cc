@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "jobfile/dialects/shell_words.h"
-#include "jobfile/expectation.h"
 #include "jobfile/scalar.h"
 #include "jobfile/shell_quote.h"
+#include "text/strings.h"
 
 namespace dlaunch::jobfile {
 
@@ -60,8 +60,7 @@ LocatedText replaced(const LocatedText& word, const Find& find) {
 /// Other text in "$( )" is shell syntax.
 bool is_name(std::string_view text) {
   const auto is_of_name = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '.' || c == '-';
+    return is_letter_or_digit(c) || c == '_' || c == '.' || c == '-';
   };
   return !text.empty() && std::all_of(text.begin(), text.end(), is_of_name);
 }
@@ -274,11 +273,9 @@ void set_limit(Translation& t, const LocatedText& duration) {
   if (text.ends_with('s')) text.pop_back();
   const auto seconds = parse_number(text);
   constexpr double kMostSeconds = 3e9;
-  if (!seconds || *seconds < 0 || *seconds > kMostSeconds) {
-    t.diagnostics.error(duration.range,
-                        "a duration must be like \"7200s\", not " + in_quotes(duration.text));
-    return;
-  }
+  if (!seconds || *seconds < 0 || *seconds > kMostSeconds)
+    return t.diagnostics.error(
+        duration.range, "a duration must be like \"7200s\", not " + in_quotes(duration.text));
   const auto whole = static_cast<std::int64_t>(*seconds);
   if (whole > 0) t.job.text({"timeouts", "run"}, std::to_string(whole) + "s", duration.range);
 }

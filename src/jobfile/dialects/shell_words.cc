@@ -5,16 +5,14 @@
 #include <utility>
 
 #include "jobfile/shell_quote.h"
+#include "text/strings.h"
 
 namespace dlaunch::jobfile {
 
 namespace {
 
 bool begins_name(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
-bool is_of_name(char c) {
-  return begins_name(c) || (c >= '0' && c <= '9');
+  return is_letter(c) || c == '_';
 }
 
 /// Length of "$NAME" or "${NAME}" at `at`; 0: no variable.
@@ -23,7 +21,7 @@ std::size_t variable_at(std::string_view text, std::size_t at) {
   const bool braces = at + 1 < text.size() && text[at + 1] == '{';
   std::size_t end = at + 1 + (braces ? 1U : 0U);
   if (end >= text.size() || !begins_name(text[end])) return 0;
-  while (end < text.size() && is_of_name(text[end])) ++end;
+  while (end < text.size() && (begins_name(text[end]) || is_digit(text[end]))) ++end;
   if (!braces) return end - at;
   return end < text.size() && text[end] == '}' ? end + 1 - at : 0;
 }

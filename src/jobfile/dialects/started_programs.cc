@@ -24,23 +24,22 @@ Words from(const Words& words, std::size_t first) {
 }
 
 bool is_of_name(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  return is_letter_or_digit(c) || c == '_';
 }
 
 /// "NAME=value" before a command.
 bool is_assignment(std::string_view word) {
   const auto equals = word.find('=');
   if (equals == std::string_view::npos || equals == 0) return false;
-  const bool begins_with_digit = word.front() >= '0' && word.front() <= '9';
   const std::string_view name = word.substr(0, equals);
-  return !begins_with_digit && std::all_of(name.begin(), name.end(), is_of_name);
+  return !is_digit(word.front()) && std::all_of(name.begin(), name.end(), is_of_name);
 }
 
 /// XCU 2.4: a command may follow these.
 bool is_reserved(std::string_view word) {
   constexpr std::array<std::string_view, 10> kWords{"if", "then",  "elif",  "else", "do",
                                                     "{",  "while", "until", "!",    "coproc"};
-  return std::find(kWords.begin(), kWords.end(), word) != kWords.end();
+  return contains(kWords, word);
 }
 
 /// A program that runs the program in its arguments: after its options, of which the letters in
@@ -108,7 +107,7 @@ std::optional<std::string> shell_text(const Words& words) {
     for (std::size_t i = 1; i < words.size(); ++i) text += words[i] + ' ';
     return text;
   }
-  if (std::find(kShells.begin(), kShells.end(), program) == kShells.end()) return std::nullopt;
+  if (!contains(kShells, program)) return std::nullopt;
   for (std::size_t i = 1; i + 1 < words.size() && words[i].starts_with('-'); ++i) {
     const bool has_text = !words[i].starts_with("--") && words[i].ends_with('c');
     if (has_text) return words[i + 1];
@@ -136,13 +135,12 @@ std::optional<WorkerLauncher> launcher_of(const Words& words) {
                                                      "torch.distributed.run",
                                                      "accelerate.commands.launch", "torchx.run"};
   const std::string_view program = file_name(words.front());
-  if (std::find(kPrograms.begin(), kPrograms.end(), program) != kPrograms.end())
-    return WorkerLauncher{std::string(program), from(words, 1)};
+  if (contains(kPrograms, program)) return WorkerLauncher{std::string(program), from(words, 1)};
   if (program == "accelerate" && words.size() > 1 && words[1] == "launch")
     return WorkerLauncher{"accelerate launch", from(words, 2)};
   for (std::size_t i = 1; i + 1 < words.size(); ++i) {
     const std::string& module = words[i + 1];
-    const bool is_known = std::find(kModules.begin(), kModules.end(), module) != kModules.end();
+    const bool is_known = contains(kModules, module);
     if (words[i] == "-m" && is_known) return WorkerLauncher{module, from(words, i + 2)};
   }
   return std::nullopt;

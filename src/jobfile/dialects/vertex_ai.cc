@@ -30,10 +30,6 @@ constexpr KeyName kKeyNames[] = {{"name", "displayName"},
                                  {"roles.*.container.image", "containerSpec.imageUri"},
                                  {"roles.*.count", "replicaCount"}};
 
-std::string why_not_vertex(const Document& document, NodeId root) {
-  return job_spec_of(document, root) ? "" : "no workerPoolSpecs";
-}
-
 /// "The first is the primary replica, then workers, parameter servers, evaluators."
 constexpr std::array<const char*, 4> kRoles{"chief", "worker", "ps", "evaluator"};
 
@@ -46,22 +42,19 @@ class CustomJob {
               job_spec_of(t_.document, t_.root).value_or(t_.root), "") {}
 
   void translate() {
-    if (const auto tuning = top_.find("trialJobSpec")) {
-      t_.diagnostics.error(tuning->key,
-                           "hyperparameter tuning searches for the best of many runs, which "
-                           "dlaunch does not do; give it one trial as a CustomJob");
-      return;
-    }
+    if (const auto tuning = top_.find("trialJobSpec"))
+      return t_.diagnostics.error(tuning->key,
+                                  "hyperparameter tuning searches for the best of many runs, which "
+                                  "dlaunch does not do; give it one trial as a CustomJob");
     t_.job.text({"framework"}, "gcp", keys_.range());
     if (const auto name = top_.text("displayName")) t_.job.text({"name"}, name->text, name->range);
     std::vector<Replicas> groups;
     const std::vector<NodeId> pools = read_pools();
-    if (pools.size() > kRoles.size()) {
-      t_.diagnostics.error(t_.document[pools[kRoles.size()]].range,
-                           "workerPoolSpecs has at most 4 pools: primary, workers, parameter "
-                           "servers, evaluators");
-      return;
-    }
+    if (pools.size() > kRoles.size())
+      return t_.diagnostics.error(
+          t_.document[pools[kRoles.size()]].range,
+          "workerPoolSpecs has at most 4 pools: primary, workers, parameter "
+          "servers, evaluators");
     for (std::size_t i = 0; i < pools.size(); ++i) {
       if (auto group = read_pool(i, pools[i])) groups.push_back(std::move(*group));
     }
@@ -169,21 +162,15 @@ class CustomJob {
   ForeignKeys keys_;
 };
 
-void translate_vertex(Translation& translation) {
-  CustomJob(translation).translate();
-}
-
 }  // namespace
 
-const Dialect kVertexAi{"Vertex AI",
-                        why_not_vertex,
-                        translate_vertex,
-                        /*has_inputs=*/false,
-                        /*has_outputs=*/false,
-                        /*has_steps=*/false,
-                        "workerPoolSpecs",
-                        kKeyNames,
-                        /*has_modules=*/false,
-                        /*starts_in_image=*/true};
+const Dialect kVertexAi{.name = "Vertex AI",
+                        .why_not = [](const Document& document, NodeId root) -> std::string {
+                          return job_spec_of(document, root) ? "" : "no workerPoolSpecs";
+                        },
+                        .translate = [](Translation& t) { CustomJob(t).translate(); },
+                        .own_key = "workerPoolSpecs",
+                        .key_names = kKeyNames,
+                        .starts_in_image = true};
 
 }  // namespace dlaunch::jobfile

@@ -1,8 +1,9 @@
 #include "jobfile/launchers/claims.h"
 
 #include <array>
-#include <charconv>
 #include <limits>
+
+#include "text/number.h"
 
 namespace dlaunch::launchers {
 
@@ -88,13 +89,10 @@ Result<std::optional<std::uint32_t>> number_variable(const Environment& env,
                                                      std::string_view name) {
   const auto text = find_variable(env, name);
   if (!text || text->empty()) return std::optional<std::uint32_t>();
-  std::uint32_t number = 0;
-  const char* end = text->data() + text->size();
-  const auto [stop, error] = std::from_chars(text->data(), end, number);
-  if (error != std::errc() || stop != end ||
-      number > static_cast<std::uint32_t>(std::numeric_limits<std::int32_t>::max()))
+  const auto number = number_of<std::uint32_t>(*text);
+  if (!number || *number > static_cast<std::uint32_t>(std::numeric_limits<std::int32_t>::max()))
     return wrong(std::string(name) + " should be a number, but is \"" + *text + '"');
-  return std::optional(number);
+  return number;
 }
 
 Result<std::uint32_t> needed_number(const Environment& env, std::string_view name,

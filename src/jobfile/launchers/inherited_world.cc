@@ -9,6 +9,7 @@
 #include "jobfile/launchers/master_port.h"
 #include "jobfile/launchers/node_list.h"
 #include "jobfile/slurm_allocation.h"
+#include "text/strings.h"
 
 namespace dlaunch::launchers {
 
@@ -156,7 +157,7 @@ Status place_task(const Claim& claim, const Environment& env, World& world) {
   world.nodes = static_cast<std::uint32_t>(world.hosts.size());
   if (*node >= world.nodes) {
     return wrong("SLURM_NODEID is " + std::to_string(*node) + ", but SLURM_STEP_NODELIST has " +
-                 std::to_string(world.nodes) + (world.nodes == 1 ? " node" : " nodes"));
+                 counted(world.nodes, "node"));
   }
   world.node = *node;
   world.local_rank = *claim.local_rank;

@@ -2,7 +2,6 @@
 // the node of a process whose launcher tells only its rank and its local rank.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>

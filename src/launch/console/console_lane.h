@@ -2,7 +2,6 @@
 // ConsoleWriter.
 #pragma once
 
-#include <array>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>

@@ -1,6 +1,5 @@
 #include "launch/console/log_view.h"
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "model/rank_list.h"
+#include "text/number.h"
 
 namespace dlaunch {
 
@@ -60,12 +61,8 @@ std::optional<Difference> difference(std::string_view first, std::string_view ot
 
 /// Without a point, and without a leading 0 that a range would lose.
 std::optional<std::uint32_t> whole(const std::string& value) {
-  std::uint32_t number = 0;
-  const char* const last = value.data() + value.size();
-  const auto [end, error] = std::from_chars(value.data(), last, number);
-  if (error != std::errc() || end != last || (value.size() > 1 && value.front() == '0'))
-    return std::nullopt;
-  return number;
+  if (value.size() > 1 && value.front() == '0') return std::nullopt;
+  return number_of<std::uint32_t>(value);
 }
 
 double amount(const std::string& value) {

@@ -1,13 +1,13 @@
 #include "measure/check/check_output.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <map>
 
 #include "measure/table.h"
 #include "plan/fabric_ports.h"
 #include "text/json_text.h"
 #include "text/size_text.h"
+#include "text/strings.h"
 #include "text/wrap.h"
 
 namespace dlaunch {
@@ -17,16 +17,8 @@ namespace {
 using LinkLayer = RdmaPort::LinkLayer;
 using Severity = CheckFinding::Severity;
 
-std::string decimals(double value, int places) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.*f", places, value);
-  return text;
-}
-
-/// Three significant digits.
 std::string speed(double gbs) {
-  if (gbs <= 0) return "-";
-  return decimals(gbs, gbs >= 100 ? 0 : gbs >= 10 ? 1 : 2) + " GB/s";
+  return gbs > 0 ? three_digits(gbs) + " GB/s" : "-";
 }
 
 /// "H100" for "NVIDIA H100 80GB HBM3", to fit a column.

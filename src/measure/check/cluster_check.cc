@@ -1,16 +1,16 @@
 #include "measure/check/cluster_check.h"
 
 #include <algorithm>
-#include <optional>
 #include <vector>
 
 #include <unistd.h>
 
+#include "launch/session/rehearsal.h"
 #include "measure/check/backend_choice.h"
 #include "measure/check/fabric_findings.h"
 #include "measure/check/fabric_run.h"
 #include "measure/check/node_checks.h"
-#include "measure/check/survey.h"
+#include "model/cluster.h"
 #include "os/clock.h"
 
 namespace dlaunch {
@@ -18,6 +18,72 @@ namespace dlaunch {
 namespace {
 
 using Severity = CheckFinding::Severity;
+
+/// The nodes of a job as a check sees them: which of them answer, what each has, in what condition
+/// it is, and whether what the job needs is there.
+struct Survey {
+  std::vector<CheckedNode> nodes;  // index = node of the job's hosts, in their order
+  Cluster cluster;                 // the same; facts of those that have answered
+  /// Why those that have answered cannot meet; empty: they can, or it was not tried.
+  std::string no_meeting;
+  std::vector<std::uint32_t> unreached;  // with no_meeting: whose fault that is, where it is known
+  std::string no_plan;                   // why nothing of what the job needs was looked for
+};
+
+PrepareSettings prepare_settings(const ClusterCheckOptions& options) {
+  PrepareSettings settings;
+  settings.up_to = options.job_needs ? PrepareStep::prerequisites
+                   : options.reach   ? PrepareStep::meeting
+                                     : PrepareStep::facts;
+  settings.try_meeting = options.reach;
+  settings.inspection = InspectionScope{options.nodes, options.fabric, options.job_needs};
+  return settings;
+}
+
+std::uint32_t index_of(NodeId id, const Cluster& cluster) {
+  return static_cast<std::uint32_t>(cluster.find(id) - cluster.nodes.data());
+}
+
+CheckedNode checked_node(const Node& node, const Rehearsal& rehearsal) {
+  const Prepared& outcome = rehearsal.outcome;
+  CheckedNode checked;
+  checked.name = node.name;
+  checked.facts = node.facts;
+  if (const auto lost = outcome.lost.find(node.id); lost != outcome.lost.end())
+    checked.failure = lost->second;
+  if (const auto found = outcome.conditions.find(node.id); found != outcome.conditions.end())
+    checked.condition = found->second;
+  if (const auto missing = outcome.missing.find(node.id); missing != outcome.missing.end())
+    checked.missing = missing->second;
+  const auto clock = rehearsal.clocks.find(node.id);
+  const bool is_known =
+      clock != rehearsal.clocks.end() && clock->second.error() < NodeClock::kUnknown;
+  if (is_known && checked.failure.empty()) {
+    checked.clock_offset_ns = clock->second.offset().count();
+    checked.clock_error_ns = clock->second.error().count();
+  }
+  return checked;
+}
+
+/// Starts no rank. Waits at most for the limits of preparation.h. Must be called before any thread
+/// exists. Errors: those of rehearse().
+Result<Survey> survey_nodes(const JobSpec& spec, const PlanContext& context,
+                            const ClusterCheckOptions& options) {
+  auto rehearsal = rehearse(spec, context, prepare_settings(options));
+  if (!rehearsal) return tl::unexpected(rehearsal.error());
+  const Prepared& outcome = rehearsal->outcome;
+  Survey survey;
+  for (const Node& node : rehearsal->cluster.nodes)
+    survey.nodes.push_back(checked_node(node, *rehearsal));
+  if (outcome.failure && outcome.lost.empty()) {
+    if (outcome.failed_at == PrepareStep::meeting) survey.no_meeting = outcome.failure->message;
+    if (outcome.failed_at == PrepareStep::plan) survey.no_plan = outcome.failure->message;
+  }
+  for (const NodeId node : outcome.unreached)
+    survey.unreached.push_back(index_of(node, rehearsal->cluster));
+  survey.cluster = std::move(rehearsal->cluster);
+  return survey;
+}
 
 /// Without node checks only failed connections count: such a node cannot be used in any case.
 std::vector<CheckFinding> findings_of(const Survey& survey, const ClusterCheckOptions& options) {

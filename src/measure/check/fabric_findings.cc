@@ -1,11 +1,11 @@
 #include "measure/check/fabric_findings.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <functional>
 #include <numeric>
 
 #include "plan/fabric_ports.h"
+#include "text/strings.h"
 
 namespace dlaunch {
 
@@ -15,17 +15,12 @@ using measure::SlowLink;
 using measure::SlowNode;
 using Severity = CheckFinding::Severity;
 
-std::string decimals(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.*f", value >= 100 ? 0 : value >= 10 ? 1 : 2, value);
-  return text;
-}
-
 /// "0.02 GB/s, other pairs 2.1 GB/s"; the latencies where these are bad.
 std::string exchange_text(double value, double usual, double us, double usual_us) {
   const bool is_slow = value < measure::kBad * usual;
-  if (is_slow) return decimals(value) + " GB/s, other pairs " + decimals(usual) + " GB/s";
-  return "takes " + decimals(us) + " us for 8 bytes, other pairs " + decimals(usual_us) + " us";
+  if (is_slow) return three_digits(value) + " GB/s, other pairs " + three_digits(usual) + " GB/s";
+  return "takes " + three_digits(us) + " us for 8 bytes, other pairs " + three_digits(usual_us) +
+         " us";
 }
 
 class Fabric {
@@ -105,16 +100,16 @@ class Fabric {
     if (slow.by == SlowNode::By::compute) {
       return put(
           Severity::bad, {slow.node}, "slow-compute",
-          "a core computes " + decimals(slow.value) + " GFLOP/s, other nodes " +
-              decimals(slow.usual),
+          "a core computes " + three_digits(slow.value) + " GFLOP/s, other nodes " +
+              three_digits(slow.usual),
           "look for other processes, a limit of its cgroup, or a lower clock (heat, power): top, "
           "dmesg");
     }
     if (slow.by == SlowNode::By::memory) {
-      return put(
-          Severity::bad, {slow.node}, "slow-memory",
-          "a core copies " + decimals(slow.value) + " GB/s, other nodes " + decimals(slow.usual),
-          "look for other processes, or a memory module that failed: dmesg");
+      return put(Severity::bad, {slow.node}, "slow-memory",
+                 "a core copies " + three_digits(slow.value) + " GB/s, other nodes " +
+                     three_digits(slow.usual),
+                 "look for other processes, or a memory module that failed: dmesg");
     }
     std::string with;
     for (std::size_t i = 0; i < slow.with.size(); ++i)
@@ -153,9 +148,9 @@ class Fabric {
     report_.all_reduce_bytes = data_.all_reduce->bytes;
     report_.expected_gbs = expected();
     if (*report_.expected_gbs <= 0 || reached >= *report_.expected_gbs) return;
-    const std::string text = "all_reduce reaches " + decimals(reached) +
+    const std::string text = "all_reduce reaches " + three_digits(reached) +
                              " GB/s bus bandwidth, expected at least " +
-                             decimals(*report_.expected_gbs);
+                             three_digits(*report_.expected_gbs);
     if (data_.measured.nodes == 2) {
       return put(Severity::bad, {0, 1}, "busbw",
                  text + ": the link between them or one of the nodes is bad",

@@ -7,6 +7,7 @@
 
 #include "measure/run/measured_run.h"
 #include "model/result.h"
+#include "text/strings.h"
 
 namespace dlaunch {
 
@@ -21,10 +22,7 @@ bool is_own_end(const RunEnding& ending) {
   const ExitStatus& status = *ending.first_status;
   const std::array signals{SIGKILL, SIGSEGV, SIGBUS, SIGILL, SIGFPE};
   const std::array codes{exit_code::kPreflight, exit_code::kCannotExecute, exit_code::kNotFound};
-  const auto has = [&](const auto& values) {
-    return std::find(values.begin(), values.end(), status.value) != values.end();
-  };
-  return status.signaled ? has(signals) : has(codes);
+  return status.signaled ? contains(signals, status.value) : contains(codes, status.value);
 }
 
 std::optional<std::uint32_t> index_of(const std::string& node,
@@ -81,7 +79,7 @@ bool ends_the_check(int code) {
                          exit_code::kSignalBase + SIGTERM,
                          exit_code::kSignalBase + SIGHUP,
                          exit_code::kSignalBase + SIGQUIT};
-  return std::find(codes.begin(), codes.end(), code) != codes.end();
+  return contains(codes, code);
 }
 
 }  // namespace

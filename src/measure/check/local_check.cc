@@ -1,8 +1,6 @@
 #include "measure/check/local_check.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <functional>
 
 #include "fabric/gpu_health_report.h"
 #include "measure/table.h"
@@ -20,18 +18,8 @@ using speed::GpuSpeed;
 
 constexpr std::size_t kLabel = 10;
 
-std::string fixed_text(double value, int digits) {
-  char text[32];
-  static_cast<void>(std::snprintf(text, sizeof text, "%.*f", digits, value));
-  return text;
-}
-
-/// Three significant digits: 7.52, 16.1, 188.
 std::string figure(double value) {
-  constexpr double kTen = 10;
-  constexpr double kHundred = 100;
-  if (value <= 0) return "-";
-  return fixed_text(value, value < kTen ? 2 : value < kHundred ? 1 : 0);
+  return value > 0 ? three_digits(value) : "-";
 }
 
 struct Measured {
@@ -140,7 +128,7 @@ void add_one_rank_findings(const LocalCheck& check, std::vector<std::string>& fi
   if (!rank.problem.empty()) {
     findings.push_back("NCCL cannot be used, even with one rank: " + rank.problem);
   } else if (rank.wrong > 0) {
-    findings.push_back("NCCL copied " + fixed_text(rank.wrong, 0) + " elements wrong within a GPU");
+    findings.push_back("NCCL copied " + decimals(rank.wrong, 0) + " elements wrong within a GPU");
   }
 }
 
@@ -208,13 +196,8 @@ void write_speed(JsonText& json, const LocalCheck& check) {
     const auto index = index_of(check.info, gpu.uuid);
     json.line(4).begin_object().key("index");
     index ? json.number(*index) : json.null();
-    json.key("uuid").string(gpu.uuid).key("model").string(gpu.model);
-    json.key("to_device_gbyte_s").real(gpu.to_device_gbyte_s);
-    json.key("to_host_gbyte_s").real(gpu.to_host_gbyte_s);
-    json.key("within_gbyte_s").real(gpu.within_gbyte_s);
-    json.key("float32_tflop_s").real(gpu.float32_tflop_s);
-    json.key("float16_tflop_s").real(gpu.float16_tflop_s);
-    json.key("is_right").boolean(gpu.is_right).key("problem").string(gpu.problem).end_object();
+    write_figures(json, gpu);
+    json.end_object();
   }
   json.end_array();
 }
@@ -251,11 +234,9 @@ std::string local_check_text(const LocalCheck& check) {
   for (const LocalCheck::Part& part : check.parts) add_line(out, part.name, part.says);
   if (check.one_rank) add_line(out, "nccl copy", one_rank_text(*check.one_rank));
   const auto findings = local_findings(check);
-  const std::string time = " (" + fixed_text(check.seconds, 1) + " s)";
+  const std::string time = " (" + decimals(check.seconds, 1) + " s)";
   add_line(out, "verdict",
-           findings.empty() ? "ok" + time
-                            : "BAD, " + std::to_string(findings.size()) +
-                                  (findings.size() == 1 ? " finding" : " findings") + time);
+           findings.empty() ? "ok" + time : "BAD, " + counted(findings.size(), "finding") + time);
   for (const std::string& finding : findings) add_line(out, "", finding);
   return out;
 }
@@ -272,10 +253,8 @@ std::string local_check_json(const LocalCheck& check) {
   json.line(2).key("seconds").real(check.seconds);
   write_speed(json, check);
   write_one_rank(json, check);
-  json.line(2).key("no_speed");
-  check.no_speed.empty() ? json.null() : json.string(check.no_speed);
-  json.line(2).key("no_gpu_speed");
-  !check.speed || check.speed->no_gpus.empty() ? json.null() : json.string(check.speed->no_gpus);
+  json.line(2).key("no_speed").string_or_null(check.no_speed);
+  json.line(2).key("no_gpu_speed").string_or_null(check.speed ? check.speed->no_gpus : "");
   json.line(2).key("parts").begin_object();
   for (const LocalCheck::Part& part : check.parts) json.key(part.name).string(part.says);
   json.end_object().line(0).end_object();

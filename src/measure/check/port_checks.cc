@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "plan/fabric_ports.h"
+#include "text/strings.h"
 
 namespace dlaunch {
 
@@ -22,9 +23,7 @@ struct PortSeen {
 };
 
 std::string state_text(const RdmaPort& port) {
-  std::string text(name_in(kPortStateNames, port.state));
-  for (char& c : text) c = static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
-  return text;
+  return upper(name_in(kPortStateNames, port.state));
 }
 
 bool is_active(const RdmaPort& port) {

@@ -8,6 +8,7 @@
 #include "measure/check/node_choice.h"
 #include "text/duration_text.h"
 #include "text/plain_text.h"
+#include "text/strings.h"
 #include "text/wrap.h"
 
 namespace dlaunch {
@@ -15,8 +16,7 @@ namespace dlaunch {
 namespace {
 
 bool asks_for(const JobSpec& spec, Preflight::Check check) {
-  const auto& checks = spec.preflight.checks;
-  return std::find(checks.begin(), checks.end(), check) != checks.end();
+  return contains(spec.preflight.checks, check);
 }
 
 void say(const std::string& text) {

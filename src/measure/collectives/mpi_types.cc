@@ -1,6 +1,5 @@
 #include "measure/collectives/mpi_types.h"
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>

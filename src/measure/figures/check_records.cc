@@ -1,8 +1,6 @@
 #include "measure/figures/check_records.h"
 
-#include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "text/strings.h"
 

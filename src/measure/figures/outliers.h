@@ -14,7 +14,6 @@
 #pragma once
 
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "measure/figures/pairing.h"

@@ -1,9 +1,7 @@
 #include "measure/figures/pair_table.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdio>
 
 #include "measure/figures/sizes.h"
 #include "measure/figures/statistics.h"
@@ -18,14 +16,8 @@ constexpr std::size_t kColumn = 8;
 constexpr std::size_t kMostNamed = 10;
 constexpr std::size_t kFewestToJudge = 3;
 
-std::string fixed(double value, int digits) {
-  std::array<char, 64> text{};
-  std::snprintf(text.data(), text.size(), "%.*f", digits, value);
-  return text.data();
-}
-
 std::string gigabytes(double value) {
-  return fixed(value, value < 0.1 ? 4 : value < 100 ? 2 : 0);
+  return decimals(value, value < 0.1 ? 4 : value < 100 ? 2 : 0);
 }
 
 std::vector<double> bandwidths_of(const std::vector<PairResult>& pairs) {
@@ -83,7 +75,7 @@ std::string slow_text(const std::vector<std::string>& labels,
   const std::vector<PairResult> slow = slow_links(pairs);
   for (std::size_t i = 0; i < slow.size() && i < kMostNamed; ++i) {
     text += "# slow: " + link_name(labels, slow[i]) + ", " + gigabytes(slow[i].bandwidth) +
-            " GB/s, " + fixed(slow[i].bandwidth / usual, 2) + " of the upper quartile\n";
+            " GB/s, " + decimals(slow[i].bandwidth / usual, 2) + " of the upper quartile\n";
   }
   if (slow.size() > kMostNamed)
     text += "# and " + std::to_string(slow.size() - kMostNamed) + " more: --json lists all\n";
@@ -161,7 +153,7 @@ std::string pair_json(const BenchHeader& header, const std::vector<PairResult>& 
     append_number(out, pair.time);
     out += ", \"bandwidth\": ";
     append_number(out, pair.bandwidth);
-    const bool is_slow = std::find(slow.begin(), slow.end(), pair) != slow.end();
+    const bool is_slow = contains(slow, pair);
     out += std::string(", \"slow\": ") + (is_slow ? "true" : "false") + '}';
   }
   return out + "\n]}";

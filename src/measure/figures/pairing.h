@@ -1,7 +1,6 @@
 // Which nodes measure with each other, and which measurements may run at the same time. Pure.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 

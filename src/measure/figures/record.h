@@ -2,7 +2,6 @@
 // its kind. Pure.
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>

@@ -1,7 +1,6 @@
 // Separate from record.cc because the ranks' program only writes records.
 #include <algorithm>
 #include <string>
-#include <utility>
 
 #include <nlohmann/json.hpp>
 

@@ -1,7 +1,8 @@
 #include "measure/figures/settings.h"
 
-#include <charconv>
 #include <utility>
+
+#include "text/number.h"
 
 namespace dlaunch::measure {
 
@@ -26,11 +27,7 @@ std::string Settings::text(const std::string& key, const std::string& otherwise)
 }
 
 std::uint64_t Settings::number(const std::string& key, std::uint64_t otherwise) const {
-  const std::string word = text(key);
-  std::uint64_t number = 0;
-  const char* end = word.data() + word.size();
-  const auto [stop, error] = std::from_chars(word.data(), end, number);
-  return !word.empty() && error == std::errc() && stop == end ? number : otherwise;
+  return number_of<std::uint64_t>(text(key)).value_or(otherwise);
 }
 
 Result<Settings> read_settings(const std::vector<std::string>& words) {

@@ -52,9 +52,7 @@ std::string escaped(std::string_view text) {
 }
 
 std::string pixel(double value) {
-  std::array<char, 32> text{};
-  std::snprintf(text.data(), text.size(), "%.1f", value);
-  return text.data();
+  return decimals(value, 1);
 }
 
 std::string label(double value) {

@@ -145,10 +145,7 @@ void add_gpus(std::string& out, const MachineInfo& info) {
 }
 
 std::string state_text(const RdmaPort& port) {
-  std::string state(name_in(kPortStateNames, port.state));
-  for (char& c : state) {
-    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');  // as in ibstat and sysfs
-  }
+  const std::string state = upper(name_in(kPortStateNames, port.state));  // as ibstat has it
   const bool says_more = port.state != RdmaPort::State::active && !port.physical_state.empty();
   return state + (says_more ? " (" + port.physical_state + ")" : "");
 }
@@ -253,11 +250,6 @@ void write_optional(JsonText& json, std::string_view name,
   number ? json.number(static_cast<std::int64_t>(*number)) : json.null();
 }
 
-void write_reason(JsonText& json, std::string_view name, const std::string& reason) {
-  json.key(name);
-  reason.empty() ? json.null() : json.string(reason);
-}
-
 /// null: not known. A GPU without active links may list none.
 void write_nvlinks(JsonText& json, const NvLinks& links) {
   json.key("nvlinks");
@@ -358,8 +350,7 @@ std::string info_json(const MachineInfo& info) {
     write_health(json, info.health[i], info.findings[i]);
   }
   json.end_array();
-  json.line(1);
-  write_reason(json, "no_gpu_health", info.no_health);
+  json.line(1).key("no_gpu_health").string_or_null(info.no_health);
   json.line(1).key("gpu_faults").begin_array();
   for (const XidEvent& fault : info.faults) {
     json.begin_object().key("xid").number(fault.number).key("bus_id").string(fault.bus_id);
@@ -367,9 +358,7 @@ std::string info_json(const MachineInfo& info) {
     json.key("text").string(fault.text).end_object();
   }
   json.end_array();
-  json.line(1);
-  write_reason(json, "no_gpu_faults", info.no_faults);
-  json.line(0).end_object();
+  json.line(1).key("no_gpu_faults").string_or_null(info.no_faults).line(0).end_object();
   out += '\n';
   return out;
 }

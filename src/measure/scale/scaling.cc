@@ -1,7 +1,6 @@
 #include "measure/scale/scaling.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <set>
@@ -9,6 +8,7 @@
 
 #include "measure/table.h"
 #include "text/json_text.h"
+#include "text/number.h"
 #include "text/plain_text.h"
 #include "text/strings.h"
 #include "text/wrap.h"
@@ -49,15 +49,9 @@ std::string number_text(double value) {
   return text;
 }
 
-std::string fixed_text(double value, int digits) {
-  char text[32];
-  static_cast<void>(std::snprintf(text, sizeof text, "%.*f", digits, value));
-  return text;
-}
-
 std::string percent_text(double part) {
   constexpr double kHundred = 100;
-  return fixed_text(part * kHundred, 0) + " %";
+  return decimals(part * kHundred, 0) + " %";
 }
 
 std::optional<ScaleFigures> figures_of(const ScaleRow& row) {
@@ -141,12 +135,9 @@ void write_row(JsonText& json, const ScaleRow& row, const std::optional<ScaleFig
   write_real(json, "efficiency", figures ? figures->efficiency : std::nullopt);
   json.key("runs").begin_array();
   for (const ScaleRun& run : row.runs) {
-    json.line(6).begin_object().key("run");
-    run.run.empty() ? json.null() : json.string(run.run);
+    json.line(6).begin_object().key("run").string_or_null(run.run);
     write_real(json, "throughput", run.throughput);
-    json.key("failure");
-    run.failure.empty() ? json.null() : json.string(run.failure);
-    json.end_object();
+    json.key("failure").string_or_null(run.failure).end_object();
   }
   json.end_array().end_object();
 }
@@ -207,7 +198,7 @@ std::string scale_text(const ScaleTable& table) {
     }
     rows.push_back({std::to_string(row->nodes), std::to_string(row->ranks), number_text(row->mean),
                     row->deviation ? number_text(*row->deviation) : "-",
-                    row->speed_up ? fixed_text(*row->speed_up, 2) : "-",
+                    row->speed_up ? decimals(*row->speed_up, 2) : "-",
                     row->efficiency ? percent_text(*row->efficiency) : "-"});
   }
   std::string out = table_text(rows, 0, rows.front().size());
@@ -225,9 +216,8 @@ std::string scale_json(const ScaleTable& table) {
   std::string out;
   JsonText json(out);
   json.begin_object().line(2).key("format").number(1).line(2).key("name").string(table.name);
-  json.line(2).key("by").string(table.by_nodes ? "nodes" : "ranks").line(2).key("metric");
-  table.measure.metric.empty() ? json.null() : json.string(table.measure.metric);
-  json.line(2).key("over");
+  json.line(2).key("by").string(table.by_nodes ? "nodes" : "ranks");
+  json.line(2).key("metric").string_or_null(table.measure.metric).line(2).key("over");
   table.measure.metric.empty() ? json.null() : json.string(name_of(table.measure.over));
   json.line(2).key("scaling").string(table.measure.strong ? "strong" : "weak");
   json.line(2).key("rows").begin_array();
@@ -275,14 +265,11 @@ Result<std::vector<std::uint32_t>> parse_counts(const std::string& text) {
   while (true) {
     const std::size_t comma = std::min(rest.find(','), rest.size());
     const std::string_view word = rest.substr(0, comma);
-    std::uint32_t count = 0;
-    const auto [stop, error] = std::from_chars(word.data(), word.data() + word.size(), count);
-    const bool is_count = error == std::errc() && stop == word.data() + word.size() && count > 0 &&
-                          count <= kMostCount;
-    if (!is_count)
+    const auto count = number_of<std::uint32_t>(word);
+    if (!count || *count < 1 || *count > kMostCount)
       return fail(exit_code::kUsage, "--counts: \"" + cut_to_columns(plain_line(text), 60) +
                                          "\": expected a list of numbers such as 1,2,4");
-    counts.insert(count);
+    counts.insert(*count);
     if (comma == rest.size()) break;
     rest.remove_prefix(comma + 1);
   }

@@ -1,7 +1,6 @@
 // A short measurement of GPUs, to compare those that should be equal; not a benchmark.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 

@@ -1,7 +1,5 @@
 #include "measure/speed/local_speed.h"
 
-#include "text/json_text.h"
-
 namespace dlaunch::speed {
 
 LocalSpeed measure_local() {
@@ -12,6 +10,16 @@ LocalSpeed measure_local() {
   speed.gpus_not_tried = gpus.not_tried;
   speed.gpus = measure_gpus(gpus.count);
   return speed;
+}
+
+void write_figures(JsonText& json, const GpuSpeed& gpu) {
+  json.key("uuid").string(gpu.uuid).key("model").string(gpu.model);
+  json.key("to_device_gbyte_s").real(gpu.to_device_gbyte_s);
+  json.key("to_host_gbyte_s").real(gpu.to_host_gbyte_s);
+  json.key("within_gbyte_s").real(gpu.within_gbyte_s);
+  json.key("float32_tflop_s").real(gpu.float32_tflop_s);
+  json.key("float16_tflop_s").real(gpu.float16_tflop_s);
+  json.key("is_right").boolean(gpu.is_right).key("problem").string(gpu.problem);
 }
 
 std::string to_json(const LocalSpeed& speed) {
@@ -26,13 +34,9 @@ std::string to_json(const LocalSpeed& speed) {
   json.key("no_gpus").string(speed.no_gpus);
   json.key("gpus_not_tried").boolean(speed.gpus_not_tried).key("gpus").begin_array();
   for (const GpuSpeed& gpu : speed.gpus) {
-    json.begin_object().key("uuid").string(gpu.uuid).key("model").string(gpu.model);
-    json.key("to_device_gbyte_s").real(gpu.to_device_gbyte_s);
-    json.key("to_host_gbyte_s").real(gpu.to_host_gbyte_s);
-    json.key("within_gbyte_s").real(gpu.within_gbyte_s);
-    json.key("float32_tflop_s").real(gpu.float32_tflop_s);
-    json.key("float16_tflop_s").real(gpu.float16_tflop_s);
-    json.key("is_right").boolean(gpu.is_right).key("problem").string(gpu.problem).end_object();
+    json.begin_object();
+    write_figures(json, gpu);
+    json.end_object();
   }
   json.end_array().end_object();
   return out;

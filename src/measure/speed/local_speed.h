@@ -9,6 +9,7 @@
 
 #include "measure/speed/cpu_speed.h"
 #include "measure/speed/gpu_speed.h"
+#include "text/json_text.h"
 
 namespace dlaunch::speed {
 
@@ -21,6 +22,9 @@ struct LocalSpeed {
 
 /// Takes about a second, with GPUs two, and a quarter of a second more for each GPU.
 [[nodiscard]] LocalSpeed measure_local();
+
+/// The members of an object.
+void write_figures(JsonText& json, const GpuSpeed& gpu);
 
 /// One line, without a newline.
 [[nodiscard]] std::string to_json(const LocalSpeed& speed);

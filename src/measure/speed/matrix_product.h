@@ -1,7 +1,6 @@
 // The product of two small float32 matrices, to measure the speed of a CPU.
 #pragma once
 
-#include <cstdint>
 #include <vector>
 
 namespace dlaunch::speed {

@@ -1,6 +1,5 @@
 #include "node/pmi/conversation.h"
 
-#include <algorithm>
 #include <charconv>
 #include <utility>
 

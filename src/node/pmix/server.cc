@@ -1,8 +1,8 @@
 #include "node/pmix/server.h"
 
 #include <cerrno>
+#include <condition_variable>
 #include <cstdlib>
-#include <cstring>
 #include <utility>
 
 #include <pmix.h>

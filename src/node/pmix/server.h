@@ -2,7 +2,6 @@
 // to the agent, and the agent's answers into answers to the library.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <map>
 #include <mutex>

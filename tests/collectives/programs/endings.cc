@@ -1,9 +1,7 @@
 // endings WHAT: provokes a failure and checks what a communicator reports. Exit code 0: the expected error.
 #include <csignal>
 #include <cstdio>
-#include <cstring>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <unistd.h>

@@ -1,10 +1,8 @@
 // Calls on device buffers over a back-end that can access only host memory. The device is an array
 // here: the tests check that the back-end never sees it, what is copied, and that an in-place call
 // stays in place.
-#include <algorithm>
 #include <array>
 #include <cstring>
-#include <string>
 #include <vector>
 
 #include <dlfcn.h>

@@ -16,7 +16,6 @@ namespace {
 using LinkLayer = RdmaPort::LinkLayer;
 using State = RdmaPort::State;
 using testing::ElementsAre;
-using testing::HasSubstr;
 using testing::IsEmpty;
 
 std::vector<std::string> names(const FabricFacts& facts) {

@@ -7,7 +7,6 @@
 #include "jobfile/dialects/foreign_keys.h"
 #include "jobfile/dialects/paths.h"
 #include "jobfile/job_reader.h"
-#include "jobfile/job_rules.h"
 #include "jobfile/yaml_reader.h"
 #include "jobfile/yaml_writer.h"
 #include "read_text.h"
@@ -245,11 +244,7 @@ TEST(ForeignJob, ImagesAreLeftOutAndSaid) {
   const std::string text = "type: command\ncommand: a\nenvironment: {image: x/y:1}\n";
   const auto job = read_any_job(foreign(text));
   ASSERT_TRUE(job) << job.error().message;
-  if (is_available("container.image")) {
-    EXPECT_EQ(job->spec.container->image, "x/y:1");
-  } else {
-    EXPECT_THAT(job->notes, ElementsAre(HasSubstr("without its container (x/y:1)")));
-  }
+  EXPECT_EQ(job->spec.container->image, "x/y:1");
   JobInput knowing = foreign(text);
   knowing.foreign.no_container = true;
   EXPECT_THAT(read_any_job(knowing)->notes, IsEmpty());

@@ -9,7 +9,6 @@
 namespace dlaunch::jobfile {
 namespace {
 
-using testing::HasSubstr;
 using Names = std::vector<std::string>;
 
 Names names_of(std::string_view text) {

@@ -13,7 +13,6 @@
 #include <gtest/gtest.h>
 
 #include "jobfile/job_reader.h"
-#include "jobfile/job_rules.h"
 #include "plan/command.h"
 #include "plan/make_plan.h"
 
@@ -192,11 +191,7 @@ class Judge {
     } else if (word == "plan-note") {
       EXPECT_THAT(plan_.notes, testing::Contains(testing::HasSubstr(line.rest)));
     } else if (word == "notes") {
-      const auto of_images = std::count_if(
-          job_.notes.begin(), job_.notes.end(),
-          [](const std::string& note) { return note.find(kImageNote) != std::string::npos; });
-      EXPECT_EQ(std::to_string(job_.notes.size() - static_cast<std::size_t>(of_images)), line.rest)
-          << testing::PrintToString(job_.notes);
+      EXPECT_EQ(std::to_string(job_.notes.size()), line.rest) << testing::PrintToString(job_.notes);
     } else if (word == "image") {
       check_image(line.rest);
     } else {
@@ -205,15 +200,7 @@ class Judge {
   }
 
  private:
-  static constexpr const char* kImageNote = "runs without its container";
-
-  /// Until containers are available, a note says that it is left out.
   void check_image(const std::string& image) const {
-    if (!jobfile::is_available("container.image")) {
-      EXPECT_THAT(job_.notes, testing::Contains(testing::AllOf(testing::HasSubstr(kImageNote),
-                                                               testing::HasSubstr(image))));
-      return;
-    }
     bool found = job_.spec.container && job_.spec.container->image == image;
     for (const RoleSpec& role : job_.spec.roles)
       found = found || (role.container && role.container->image == image);

@@ -10,7 +10,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::Not;
 using Severity = CheckFinding::Severity;
 
 CheckReport report_of(std::size_t count) {

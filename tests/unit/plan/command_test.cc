@@ -12,7 +12,6 @@
 namespace dlaunch {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
 
 Command line(std::string text) {

@@ -18,6 +18,7 @@
 namespace dlaunch {
 namespace {
 
+using test::plan_of;
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -36,13 +37,6 @@ Cluster machines(const std::vector<std::string>& shapes) {
   }
   cluster.nodes.front().is_launcher = true;
   return cluster;
-}
-
-LaunchPlan plan_of(const JobSpec& spec, const Cluster& cluster,
-                   const PlanContext& context = test::fake_context()) {
-  auto plan = make_plan(spec, cluster, context);
-  EXPECT_TRUE(plan.has_value()) << (plan ? "" : plan.error().message);
-  return plan ? *plan : LaunchPlan();
 }
 
 /// Variables of the first rank of a node.

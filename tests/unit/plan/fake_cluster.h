@@ -1,6 +1,8 @@
 // Clusters and jobs for the tests of the plan.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -79,6 +81,21 @@ inline PlanContext fake_context() {
   context.current_folder = "/home/eve/project";
   context.run_folder = "/home/eve/project/runs/20261120-210142-k3f";
   return context;
+}
+
+/// The plan of a job that can be planned.
+inline LaunchPlan plan_of(const JobSpec& spec, const Cluster& cluster,
+                          const PlanContext& context = fake_context()) {
+  const auto plan = make_plan(spec, cluster, context);
+  EXPECT_TRUE(plan.has_value()) << (plan ? "" : plan.error().message);
+  return plan.value_or(LaunchPlan{});
+}
+
+/// What is said of a job that cannot be planned.
+inline std::string error_of(const JobSpec& spec, const Cluster& cluster) {
+  const auto plan = make_plan(spec, cluster, fake_context());
+  EXPECT_FALSE(plan.has_value());
+  return plan ? "" : plan.error().message;
 }
 
 /// Everything that dlaunch sets for a rank, as the rank sees it.

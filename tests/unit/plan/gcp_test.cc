@@ -9,26 +9,15 @@ namespace {
 
 using nlohmann::json;
 using test::environment_of;
+using test::error_of;
 using test::fake_cluster;
-using test::fake_context;
 using test::list_job;
+using test::plan_of;
 
 JobSpec gcp_job() {
   JobSpec spec = list_job();
   spec.framework = Framework::gcp;
   return spec;
-}
-
-LaunchPlan plan_of(const JobSpec& spec, const Cluster& cluster) {
-  const auto plan = make_plan(spec, cluster, fake_context());
-  EXPECT_TRUE(plan.has_value()) << plan.error().message;
-  return plan.value_or(LaunchPlan{});
-}
-
-std::string error_of(const JobSpec& spec, const Cluster& cluster) {
-  const auto plan = make_plan(spec, cluster, fake_context());
-  EXPECT_FALSE(plan.has_value());
-  return plan ? "" : plan.error().message;
 }
 
 json variable_of(const LaunchPlan& plan, std::uint32_t rank, const char* name) {

@@ -11,15 +11,9 @@ using test::environment_of;
 using test::fake_cluster;
 using test::fake_context;
 using test::list_job;
+using test::plan_of;
 using testing::ElementsAre;
 using testing::IsEmpty;
-
-LaunchPlan plan_of(const JobSpec& spec, const Cluster& cluster,
-                   const PlanContext& context = fake_context()) {
-  const auto plan = make_plan(spec, cluster, context);
-  EXPECT_TRUE(plan.has_value()) << plan.error().message;
-  return plan.value_or(LaunchPlan{});
-}
 
 Error error_of(const JobSpec& spec, const Cluster& cluster) {
   const auto plan = make_plan(spec, cluster, fake_context());

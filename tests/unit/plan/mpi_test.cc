@@ -10,19 +10,13 @@ using test::environment_of;
 using test::fake_cluster;
 using test::fake_context;
 using test::list_job;
+using test::plan_of;
 using testing::HasSubstr;
 
 JobSpec mpi_job() {
   JobSpec spec = list_job({"./solve"});
   spec.framework = Framework::mpi;
   return spec;
-}
-
-LaunchPlan plan_of(const JobSpec& spec, const Cluster& cluster,
-                   const PlanContext& context = fake_context()) {
-  const auto plan = make_plan(spec, cluster, context);
-  EXPECT_TRUE(plan.has_value()) << plan.error().message;
-  return plan.value_or(LaunchPlan{});
 }
 
 /// 3 + 1 ranks, on nodes that meet by eth0 and eth1.

@@ -7,9 +7,11 @@ namespace dlaunch {
 namespace {
 
 using test::environment_of;
+using test::error_of;
 using test::fake_cluster;
 using test::fake_context;
 using test::list_job;
+using test::plan_of;
 
 constexpr const char* kAttempt = "/home/eve/project/runs/20261120-210142-k3f/attempt-0";
 
@@ -17,19 +19,6 @@ JobSpec once_job() {
   JobSpec spec = list_job({"deepspeed", "train.py"});
   spec.launch = Launch::once;
   return spec;
-}
-
-LaunchPlan plan_of(const JobSpec& spec, const Cluster& cluster,
-                   const PlanContext& context = fake_context()) {
-  const auto plan = make_plan(spec, cluster, context);
-  EXPECT_TRUE(plan.has_value()) << plan.error().message;
-  return plan.value_or(LaunchPlan{});
-}
-
-std::string error_of(const JobSpec& spec, const Cluster& cluster) {
-  const auto plan = make_plan(spec, cluster, fake_context());
-  EXPECT_FALSE(plan.has_value());
-  return plan ? "" : plan.error().message;
 }
 
 TEST(Hostfile, DialectsOfTheLaunchers) {

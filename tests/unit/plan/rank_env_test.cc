@@ -12,14 +12,8 @@ using test::environment_of;
 using test::fake_cluster;
 using test::fake_context;
 using test::list_job;
+using test::plan_of;
 using testing::Contains;
-
-LaunchPlan plan_of(const JobSpec& spec, const Cluster& cluster,
-                   const PlanContext& context = fake_context()) {
-  const auto plan = make_plan(spec, cluster, context);
-  EXPECT_TRUE(plan.has_value()) << plan.error().message;
-  return plan.value_or(LaunchPlan{});
-}
 
 std::string reason_of(const std::vector<Variable>& variables, const std::string& name) {
   for (const Variable& v : variables) {

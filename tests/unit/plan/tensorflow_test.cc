@@ -13,17 +13,12 @@ using test::environment_of;
 using test::fake_cluster;
 using test::fake_context;
 using test::list_job;
+using test::plan_of;
 
 JobSpec tf_job() {
   JobSpec spec = list_job();
   spec.framework = Framework::tensorflow;
   return spec;
-}
-
-LaunchPlan plan_of(const JobSpec& spec, const Cluster& cluster) {
-  const auto plan = make_plan(spec, cluster, fake_context());
-  EXPECT_TRUE(plan.has_value()) << plan.error().message;
-  return plan.value_or(LaunchPlan{});
 }
 
 json tf_config_of(const LaunchPlan& plan, std::uint32_t rank) {

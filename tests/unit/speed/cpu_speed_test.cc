@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-
 #include "measure/speed/gpu_speed.h"
 #include "measure/speed/matrix_product.h"
 

@@ -9,7 +9,6 @@
 namespace dlaunch {
 namespace {
 
-using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 using Kind = RestartDecision::Kind;

@@ -2,9 +2,7 @@
 #pragma once
 
 #include <csignal>
-#include <initializer_list>
 #include <optional>
-#include <ostream>
 #include <string>
 #include <utility>
 #include <vector>

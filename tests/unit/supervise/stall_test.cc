@@ -1,6 +1,5 @@
 #include "supervise/stall.h"
 
-#include <functional>
 #include <random>
 #include <string>
 #include <vector>

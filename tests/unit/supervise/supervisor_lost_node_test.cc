@@ -30,6 +30,15 @@ std::string waits(const std::string& before) {
   return before + "; " + kWaiting + "; connect 1";
 }
 
+/// The wait for the lost node has begun at 15 s; the other one is ready for the next attempt.
+Script waiting_for_a_node() {
+  Script run(waiting(2, 3), {0, 1});
+  lose_node(run);
+  (void)run.at(seconds(15)).tick();
+  (void)run.attempt(1).ready(0);
+  return run;
+}
+
 /// Until the end of the second attempt.
 void go_on(Script& run) {
   EXPECT_EQ(run.attempt(1).plan({0, 1}), "start 0; start 1");
@@ -57,10 +66,7 @@ TEST(SupervisorLostNode, ANodeThatReturnsTakesPartInTheNextAttempt) {
 }
 
 TEST(SupervisorLostNode, ItIsTriedAgainWithPauses) {
-  Script run(waiting(2, 3), {0, 1});
-  lose_node(run);
-  (void)run.at(seconds(15)).tick();
-  (void)run.attempt(1).ready(0);
+  Script run = waiting_for_a_node();
   EXPECT_EQ(run.at(seconds(16)).lost(1, "refused"), "");
   EXPECT_EQ(run.deadline(), milliseconds(16'500));
   EXPECT_EQ(run.at(milliseconds(16'500)).tick(), "connect 1");
@@ -71,10 +77,7 @@ TEST(SupervisorLostNode, ItIsTriedAgainWithPauses) {
 }
 
 TEST(SupervisorLostNode, OneThatDoesNotReturnEndsTheRunAndIsNamed) {
-  Script run(waiting(2, 3), {0, 1});
-  lose_node(run);
-  (void)run.at(seconds(15)).tick();
-  (void)run.attempt(1).ready(0);
+  Script run = waiting_for_a_node();
   (void)run.at(seconds(70)).lost(1, "Connection timed out");
   EXPECT_EQ(run.at(seconds(71)).tick(), "connect 1");
   EXPECT_EQ(run.at(seconds(75)).tick(),
@@ -88,10 +91,7 @@ TEST(SupervisorLostNode, OneThatDoesNotReturnEndsTheRunAndIsNamed) {
 
 // The survivors' facts have their own limit, timeouts.connect; it does not end the wait.
 TEST(SupervisorLostNode, TheLimitForFactsIsNotThatForTheReturn) {
-  Script run(waiting(2, 3), {0, 1});
-  lose_node(run);
-  (void)run.at(seconds(15)).tick();
-  (void)run.attempt(1).ready(0);
+  Script run = waiting_for_a_node();
   EXPECT_EQ(run.at(seconds(45)).tick(), "");
   EXPECT_EQ(run.at(seconds(50)).ready(1), std::string(kBack) + "; plan 1");
 }
@@ -153,10 +153,7 @@ TEST(SupervisorLostNode, AllNodesLost) {
 }
 
 TEST(SupervisorLostNode, AnotherLossWhileOneIsWaitedFor) {
-  Script run(waiting(2, 3), {0, 1});
-  lose_node(run);
-  (void)run.at(seconds(15)).tick();
-  (void)run.attempt(1).ready(0);
+  Script run = waiting_for_a_node();
   EXPECT_EQ(run.at(seconds(16)).lost(0, "gone too"),
             "tell \"waiting up to 1 min for node1 to answer again\"; connect 0");
   EXPECT_EQ(run.ready(1), kBack);
@@ -175,10 +172,7 @@ TEST(SupervisorLostNode, ALossBeforeTheFactsCame) {
 }
 
 TEST(SupervisorLostNode, ALossWhileThePlanIsMade) {
-  Script run(waiting(2, 3), {0, 1});
-  lose_node(run);
-  (void)run.at(seconds(15)).tick();
-  (void)run.attempt(1).ready(0);
+  Script run = waiting_for_a_node();
   (void)run.ready(1);
   EXPECT_EQ(run.at(seconds(16)).lost(1, "gone again"), std::string(kWaiting) + "; connect 1");
   EXPECT_EQ(run.plan({0, 1}), "") << "it was made with a node that is gone";
@@ -187,10 +181,7 @@ TEST(SupervisorLostNode, ALossWhileThePlanIsMade) {
 }
 
 TEST(SupervisorLostNode, AFailedPlanOfBeforeMeansNothing) {
-  Script run(waiting(2, 3), {0, 1});
-  lose_node(run);
-  (void)run.at(seconds(15)).tick();
-  (void)run.attempt(1).ready(0);
+  Script run = waiting_for_a_node();
   (void)run.ready(1);
   (void)run.lost(1, "gone again");
   EXPECT_EQ(run.on(event::PlanFailed{Error{exit_code::kPreflight, "unreachable"}}), "");
@@ -232,10 +223,7 @@ TEST(SupervisorLostNode, AFailureWithALostNodeWaitsForItToo) {
 }
 
 TEST(SupervisorLostNode, ACancelEndsTheWaitAtOnce) {
-  Script run(waiting(2, 3), {0, 1});
-  lose_node(run);
-  (void)run.at(seconds(15)).tick();
-  (void)run.attempt(1).ready(0);
+  Script run = waiting_for_a_node();
   EXPECT_EQ(run.at(seconds(20)).cancel(SIGINT), "release 0; release 1; finish cancelled 130 \"\"");
 }
 
@@ -263,10 +251,7 @@ TEST(SupervisorLostNode, AnIdleNodeThatWasLostIsWaitedForToo) {
 }
 
 TEST(SupervisorLostNode, WhatIsLostInOneAttemptHasItsWholeLimitInTheNextWait) {
-  Script run(waiting(2, 3), {0, 1});
-  lose_node(run);
-  (void)run.at(seconds(15)).tick();
-  (void)run.attempt(1).ready(0);
+  Script run = waiting_for_a_node();
   (void)run.at(seconds(70)).ready(1);
   (void)run.plan({0, 1});
   (void)run.at(seconds(80)).lost(1, "gone again");

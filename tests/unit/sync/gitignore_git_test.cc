@@ -2,7 +2,6 @@
 // most of them match. Skipped without git.
 #include <gtest/gtest.h>
 
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>

@@ -9,7 +9,6 @@
 #include "measure/collectives/program/mode.h"
 #include "measure/figures/operation.h"
 #include "measure/figures/sizes.h"
-#include "measure/figures/statistics.h"
 
 namespace dlaunch::collectives {
 

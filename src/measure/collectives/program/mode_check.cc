@@ -27,12 +27,7 @@ namespace dlaunch::collectives {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using measure::Pair;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 int own_local_rank() {
   for (const char* name : {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "LOCAL_RANK"}) {

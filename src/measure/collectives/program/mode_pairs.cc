@@ -10,7 +10,6 @@
 #include "measure/collectives/machine.h"
 #include "measure/collectives/program/mode.h"
 #include "measure/figures/pairing.h"
-#include "measure/figures/sizes.h"
 
 namespace dlaunch::collectives {
 

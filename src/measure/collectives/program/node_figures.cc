@@ -1,20 +1,15 @@
 #include "measure/collectives/program/node_figures.h"
 
 #include <array>
-#include <chrono>
 #include <cstring>
 #include <memory>
 #include <new>
 
+#include "measure/collectives/program/size_walk.h"
+
 namespace dlaunch::collectives {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 double compute_rate() {
   constexpr double kSeconds = 0.13;

@@ -1,20 +1,12 @@
 #include "measure/collectives/program/pair_speed.h"
 
-#include <chrono>
-
 #include "measure/collectives/program/size_walk.h"
 
 namespace dlaunch::collectives {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr double kLongEnough = 0.008;  // seconds per exchange
-
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 class PairSpeed {
  public:

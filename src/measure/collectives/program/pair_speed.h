@@ -3,8 +3,6 @@
 
 #include <string>
 
-#include "dlaunch/collectives/communicator.h"
-#include "measure/collectives/program/memory.h"
 #include "measure/collectives/program/team.h"
 #include "measure/collectives/program/watchdog.h"
 #include "measure/figures/outliers.h"

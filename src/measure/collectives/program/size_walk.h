@@ -2,9 +2,16 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 
 namespace dlaunch::collectives {
+
+using Clock = std::chrono::steady_clock;
+
+[[nodiscard]] inline double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 /// The largest size: more than host caches hold, or enough to keep the links of a GPU busy.
 [[nodiscard]] constexpr std::size_t most_bytes(bool is_device) {
