@@ -1,4 +1,4 @@
-find_program(ZSTD_PROGRAM zstd REQUIRED)
+find_program(XZ_PROGRAM xz REQUIRED)
 
 # dlaunch_carried(VARIABLE HEADER FUNCTION PROGRAM...): generates a source that defines FUNCTION of HEADER with these programs (targets),
 # compressed together, because they share much; a program that is not built is empty. Stores the name of the source in VARIABLE.
@@ -15,10 +15,10 @@ function(dlaunch_carried variable header function)
       list(APPEND files /dev/null)
     endif()
   endforeach()
-  add_custom_command(OUTPUT ${stem}.zst ${stem}.sizes DEPENDS ${targets} VERBATIM
-    COMMAND sh -c "zstd=$1 stem=$2; shift 2; for file; do wc -c <\"$file\"; done >\"$stem.sizes\"; cat \"$@\" | \"$zstd\" -q -19 >\"$stem.zst\""
-      sh ${ZSTD_PROGRAM} ${stem} ${files})
+  add_custom_command(OUTPUT ${stem}.lzma ${stem}.sizes DEPENDS ${targets} VERBATIM
+    COMMAND sh -c "xz=$1 stem=$2; shift 2; for file; do wc -c <\"$file\"; done >\"$stem.sizes\"; cat \"$@\" | \"$xz\" --format=raw --x86 --lzma2=preset=9e,dict=4MiB >\"$stem.lzma\""
+      sh ${XZ_PROGRAM} ${stem} ${files})
   configure_file(${CMAKE_SOURCE_DIR}/cmake/carried.cc.in ${stem}.cc @ONLY)
-  set_source_files_properties(${stem}.cc PROPERTIES OBJECT_DEPENDS "${stem}.zst;${stem}.sizes" SKIP_UNITY_BUILD_INCLUSION ON)
+  set_source_files_properties(${stem}.cc PROPERTIES OBJECT_DEPENDS "${stem}.lzma;${stem}.sizes" SKIP_UNITY_BUILD_INCLUSION ON)
   set(${variable} ${stem}.cc PARENT_SCOPE)
 endfunction()

@@ -8,18 +8,18 @@ find_path(XXHASH_INCLUDE_DIR xxhash.h REQUIRED)
 find_path(SPDLOG_INCLUDE_DIR spdlog/spdlog.h REQUIRED)
 find_path(YAML_CPP_INCLUDE_DIR yaml-cpp/yaml.h REQUIRED)
 find_path(RE2_INCLUDE_DIR re2/re2.h REQUIRED)
-find_path(ZSTD_INCLUDE_DIR zstd.h REQUIRED)
+find_path(LZMA_INCLUDE_DIR lzma.h REQUIRED)
 find_path(UNWIND_INCLUDE_DIR libunwind.h REQUIRED)
 
 if(DLAUNCH_STATIC)
   find_library(YAML_CPP_LIBRARY NAMES libyaml-cpp.a REQUIRED)
   find_library(RE2_LIBRARY NAMES libre2.a REQUIRED)
-  find_library(ZSTD_LIBRARY NAMES libzstd.a REQUIRED)
+  find_library(LZMA_LIBRARY NAMES liblzma.a REQUIRED)
   find_library(UNWIND_LIBRARY NAMES libunwind-generic.a REQUIRED)
 else()
   find_library(YAML_CPP_LIBRARY NAMES yaml-cpp REQUIRED)
   find_library(RE2_LIBRARY NAMES re2 REQUIRED)
-  find_library(ZSTD_LIBRARY NAMES zstd REQUIRED)
+  find_library(LZMA_LIBRARY NAMES lzma REQUIRED)
   find_library(UNWIND_LIBRARY NAMES unwind-generic REQUIRED)
 endif()
 
@@ -29,8 +29,9 @@ target_compile_definitions(dlaunch_asio INTERFACE ASIO_STANDALONE ASIO_NO_DEPREC
 target_link_libraries(dlaunch_asio INTERFACE Threads::Threads)
 
 # Header-only fmt and spdlog: Debian ships no static archives of them.
+# To report exceptions, spdlog would need most of fmt.
 add_library(dlaunch_fmt INTERFACE)
-target_compile_definitions(dlaunch_fmt INTERFACE FMT_HEADER_ONLY SPDLOG_FMT_EXTERNAL)
+target_compile_definitions(dlaunch_fmt INTERFACE FMT_HEADER_ONLY SPDLOG_FMT_EXTERNAL SPDLOG_NO_EXCEPTIONS)
 target_include_directories(dlaunch_fmt SYSTEM INTERFACE ${SPDLOG_INCLUDE_DIR})
 
 add_library(dlaunch_yaml INTERFACE)
@@ -41,11 +42,11 @@ add_library(dlaunch_re2 INTERFACE)
 target_include_directories(dlaunch_re2 SYSTEM INTERFACE ${RE2_INCLUDE_DIR})
 target_link_libraries(dlaunch_re2 INTERFACE ${RE2_LIBRARY} Threads::Threads)
 
-add_library(dlaunch_zstd INTERFACE)
-target_include_directories(dlaunch_zstd SYSTEM INTERFACE ${ZSTD_INCLUDE_DIR})
-target_link_libraries(dlaunch_zstd INTERFACE ${ZSTD_LIBRARY})
+add_library(dlaunch_lzma INTERFACE)
+target_include_directories(dlaunch_lzma SYSTEM INTERFACE ${LZMA_INCLUDE_DIR})
+target_link_libraries(dlaunch_lzma INTERFACE ${LZMA_LIBRARY})
 
-# We feed libunwind from copies of threads (node/stacks/unwinder). What of its archive would read compressed symbols (liblzma, 70 KB)
+# We feed libunwind from copies of threads (node/stacks/unwinder). What of its archive would read compressed symbols (most of liblzma, 70 KB)
 # or resume the own process (libunwind.a, with a second _Unwind_Resume) is never called.
 add_library(dlaunch_unwind INTERFACE)
 target_include_directories(dlaunch_unwind SYSTEM INTERFACE ${UNWIND_INCLUDE_DIR})

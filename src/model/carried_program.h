@@ -6,7 +6,7 @@
 
 namespace dlaunch {
 
-/// `size` bytes of the packed data (zstd), after the first `skip`.
+/// `size` bytes of the packed data (LZMA2, see cmake/DlaunchCarried.cmake), after the first `skip`.
 struct CarriedProgram {
   std::string_view packed;
   std::size_t skip = 0;

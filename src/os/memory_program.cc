@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <memory>
 
+#include <lzma.h>
 #include <sys/mman.h>
-#include <zstd.h>
 
 #include "os/write_all.h"
 
@@ -17,22 +18,34 @@ namespace {
 #define MFD_EXEC 0x0010U  // Linux 6.3, memfd_create(2)
 #endif
 
+// As cmake/DlaunchCarried.cmake packs. The format has no header, so both must be changed together.
+constexpr std::uint32_t kDictionary = std::uint32_t{4} << 20;
+constexpr std::size_t kPiece = std::size_t{128} << 10;
+
 /// Empty once all of it is in the file.
 std::string unpack(const CarriedProgram& program, int file) {
   constexpr const char* kDamaged = "the copy of it inside dlaunch is damaged";
-  const std::unique_ptr<ZSTD_DCtx, decltype(&::ZSTD_freeDCtx)> stream(::ZSTD_createDCtx(),
-                                                                      &::ZSTD_freeDCtx);
-  if (!stream) return "no memory for it: " + errno_text(ENOMEM);
-  ZSTD_inBuffer in{program.packed.data(), program.packed.size(), 0};
-  std::string piece(::ZSTD_DStreamOutSize(), '\0');
+  lzma_options_lzma options{};
+  options.dict_size = kDictionary;
+  const lzma_filter filters[] = {
+      {LZMA_FILTER_X86, nullptr}, {LZMA_FILTER_LZMA2, &options}, {LZMA_VLI_UNKNOWN, nullptr}};
+  lzma_stream stream = LZMA_STREAM_INIT;
+  const std::unique_ptr<lzma_stream, decltype(&::lzma_end)> end(&stream, &::lzma_end);
+  if (::lzma_raw_decoder(&stream, filters) != LZMA_OK)
+    return "no memory for it: " + errno_text(ENOMEM);
+  stream.next_in = reinterpret_cast<const std::uint8_t*>(program.packed.data());
+  stream.avail_in = program.packed.size();
+  std::string piece(kPiece, '\0');
   std::size_t skip = program.skip;
   for (std::size_t left = program.size; left > 0;) {
-    ZSTD_outBuffer out{piece.data(), piece.size(), 0};
-    const std::size_t state = ::ZSTD_decompressStream(stream.get(), &out, &in);
-    if (::ZSTD_isError(state) != 0 || (out.pos == 0 && in.pos == in.size)) return kDamaged;
-    std::string_view made(piece.data(), out.pos);
-    made.remove_prefix(std::min(skip, made.size()));
-    skip -= out.pos - made.size();
+    stream.next_out = reinterpret_cast<std::uint8_t*>(piece.data());
+    stream.avail_out = piece.size();
+    const lzma_ret state = ::lzma_code(&stream, LZMA_RUN);
+    std::string_view made(piece.data(), piece.size() - stream.avail_out);
+    if ((state != LZMA_OK && state != LZMA_STREAM_END) || made.empty()) return kDamaged;
+    const std::size_t skipped = std::min(skip, made.size());
+    made.remove_prefix(skipped);
+    skip -= skipped;
     made = made.substr(0, left);
     if (const int error = write_all(file, made); error != 0)
       return "no memory for it: " + errno_text(error);

@@ -1,8 +1,7 @@
 #include "launch/console/debug_log.h"
 
 #include <spdlog/logger.h>
-#include <spdlog/pattern_formatter.h>
-#include <spdlog/sinks/base_sink.h>
+#include <spdlog/sinks/sink.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -23,18 +22,24 @@ void write_to_stderr(std::string_view line) {
   }
 }
 
-class LineSink final : public spdlog::sinks::base_sink<std::mutex> {
+/// Has one format, and so does not need spdlog's formatter, which brings most of fmt.
+class LineSink final : public spdlog::sinks::sink {
  public:
   explicit LineSink(std::function<void(std::string_view)> output) : output_(std::move(output)) {}
 
- private:
-  void sink_it_(const spdlog::details::log_msg& message) override {
-    spdlog::memory_buf_t line;
-    formatter_->format(message, line);
-    output_({line.data(), line.size()});
+  void log(const spdlog::details::log_msg& message) override {
+    std::string line = "dlaunch[";
+    line.append(message.logger_name.data(), message.logger_name.size()).append("]: ");
+    line.append(message.payload.data(), message.payload.size()).append("\n");
+    const std::lock_guard lock(mutex_);
+    output_(line);
   }
-  void flush_() override {}
+  void flush() override {}
+  void set_pattern(const std::string&) override {}
+  void set_formatter(std::unique_ptr<spdlog::formatter>) override {}
 
+ private:
+  std::mutex mutex_;
   std::function<void(std::string_view)> output_;
 };
 
@@ -60,7 +65,6 @@ std::shared_ptr<spdlog::logger> logger() {
     auto output = s.output ? s.output : write_to_stderr;
     s.logger = std::make_shared<spdlog::logger>(s.part, std::make_shared<LineSink>(output));
     s.logger->set_level(spdlog::level::trace);
-    s.logger->set_pattern("dlaunch[%n]: %v");
   }
   return s.logger;
 }

@@ -7,10 +7,9 @@
 namespace dlaunch {
 namespace {
 
-// printf 'hello\nworld\n!' | zstd -19
+// printf 'hello\nworld\n!' | xz --format=raw --x86 --lzma2=preset=9e,dict=4MiB
 constexpr char kBytes[] =
-    "\x28\xb5\x2f\xfd\x04\x68\x69\x00\x00\x68\x65\x6c\x6c\x6f\x0a\x77\x6f\x72\x6c\x64\x0a\x21\x29"
-    "\x3c\xbc\x0b";
+    "\x01\x00\x0c\x68\x65\x6c\x6c\x6f\x0a\x77\x6f\x72\x6c\x64\x0a\x21\x00";
 constexpr std::string_view kPacked(kBytes, sizeof kBytes - 1);
 
 std::string content(const UniqueFd& file) {
