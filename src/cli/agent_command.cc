@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/print.h"
 #include "launch/connect/remote_script.h"
+#include "launch/questions/own_py_spy.h"
 #include "node/containers/container_entry.h"
 #include "node/guardian.h"
 #include "node/session/attach.h"
@@ -86,6 +87,15 @@ bool lost_session_has_ended(const AgentWords& words) {
   return !words.after || wait_for_session_end(session_folders(), {*words.after, *words.node});
 }
 
+/// agent --py-spy: on the machine of the launcher, for its engine.
+int write_py_spy() {
+  const char* const path = std::getenv("PATH");
+  const auto bytes = read_own_py_spy(path != nullptr ? path : "");
+  if (bytes) return write_all(STDOUT_FILENO, *bytes) == 0 ? exit_code::kOk : exit_code::kInternal;
+  write_all(STDERR_FILENO, bytes.error().message);
+  return bytes.error().exit_code;
+}
+
 /// agent --enter FOLDER [--at WORKDIR] RANK: the first process of a rank's container.
 std::optional<int> enter(const std::vector<std::string>& words) {
   std::optional<std::uint32_t> rank;
@@ -100,6 +110,7 @@ std::optional<int> enter(const std::vector<std::string>& words) {
 
 int agent_command(const std::vector<std::string>& words) {
   if (const auto code = enter(words)) return *code;
+  if (words == std::vector<std::string>{"agent", "--py-spy"}) return write_py_spy();
   const auto read = read_words(words);
   if (!read) {
     return print_error(

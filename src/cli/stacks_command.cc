@@ -32,10 +32,10 @@ constexpr const char* kFooter =
     "  dlaunch stacks --json               every process and thread, for tools\n"
     "\n"
     "Frames of Python come from py-spy, which is looked for beside dlaunch on each node, in\n"
-    "the rank's environment and in your PATH; system calls and files come from /proc. Ranks\n"
-    "that are not Python, and all with --native, have frames of C, C++ and Fortran, for which\n"
-    "each thread is stopped while its stack is copied. The answer is also kept in stacks/ of\n"
-    "the run folder.\n"
+    "the rank's environment and in your PATH; a node without one is sent yours. System calls\n"
+    "and files come from /proc. Ranks that are not Python, and all with --native, have frames\n"
+    "of C, C++ and Fortran, for which each thread is stopped while its stack is copied. The\n"
+    "answer is also kept in stacks/ of the run folder.\n"
     "Exit code: 0 well; 64 no such run, or it has ended; 69 it is on another machine, or not\n"
     "all nodes have answered; 77 it belongs to another user; 124 no answer in time.";
 

@@ -53,6 +53,7 @@ struct RankStacks {
   std::string host;                     // as the user calls the node; an agent leaves it empty
   std::vector<ProcessStack> processes;  // the rank's own first, parents before children
   std::vector<std::string> remarks;     // why something is missing, a sentence each
+  bool lacks_py_spy = false;            // its node has none, so frames of Python are missing
   bool operator==(const RankStacks&) const = default;
 };
 

@@ -7,6 +7,7 @@
 
 #include <lzma.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "os/write_all.h"
 
@@ -56,13 +57,23 @@ std::string unpack(const CarriedProgram& program, int file) {
 
 }  // namespace
 
-Result<UniqueFd> memory_program(const std::string& name, const CarriedProgram& program) {
+Result<UniqueFd> memory_file(const std::string& name) {
   UniqueFd file(::memfd_create(name.c_str(), MFD_CLOEXEC | MFD_EXEC));
   if (!file && errno == EINVAL) file.reset(::memfd_create(name.c_str(), MFD_CLOEXEC));
   if (!file) return fail_errno(exit_code::kPreflight, name + " cannot run: memfd_create", errno);
-  if (const std::string trouble = unpack(program, file.get()); !trouble.empty())
+  return file;
+}
+
+Result<UniqueFd> memory_program(const std::string& name, const CarriedProgram& program) {
+  auto file = memory_file(name);
+  if (!file) return file;
+  if (const std::string trouble = unpack(program, file->get()); !trouble.empty())
     return fail(exit_code::kPreflight, name + " cannot run: " + trouble);
   return file;
+}
+
+std::string path_of(const UniqueFd& program) {
+  return "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(program.get());
 }
 
 }  // namespace dlaunch

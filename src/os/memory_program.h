@@ -9,10 +9,17 @@
 
 namespace dlaunch {
 
-/// Unpacked into an unnamed file (memfd_create(2)): needs no folder from which programs may be
-/// executed, and leaves nothing behind. It is close-on-exec; executing "/proc/self/fd/N" still
-/// works for an ELF file. `name` is what /proc shows. Errors: kPreflight.
+/// An empty, unnamed file (memfd_create(2)) for a program: needs no folder from which programs may
+/// be executed, and leaves nothing behind. It is close-on-exec; executing path_of() it still works
+/// for an ELF file. `name` is what /proc shows. Errors: kPreflight.
+[[nodiscard]] Result<UniqueFd> memory_file(const std::string& name);
+
+/// The same with the program unpacked into it.
 [[nodiscard]] Result<UniqueFd> memory_program(const std::string& name,
                                               const CarriedProgram& program);
+
+/// Path for execve(2), valid as long as this process has the file open, and also in children that
+/// close it.
+[[nodiscard]] std::string path_of(const UniqueFd& program);
 
 }  // namespace dlaunch

@@ -16,7 +16,6 @@ namespace dlaunch {
 
 namespace {
 
-constexpr std::size_t kMostOutput = std::size_t{1024} * 1024;
 constexpr std::chrono::seconds kLastMoment{1};  // of one that was killed
 
 }  // namespace
@@ -60,13 +59,14 @@ struct RunningProgram::State : std::enable_shared_from_this<State> {
     output->on_readable([this] { read(); });
   }
   void read() {
-    char bytes[4096];
+    char bytes[65536];  // what a pipe holds
     const ssize_t n = ::read(output->get(), bytes, sizeof bytes);
     if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
       output->close();
       return look_for_end();
     }
-    if (n > 0) result.out.append(bytes, std::min<std::size_t>(n, kMostOutput - result.out.size()));
+    if (n > 0)
+      result.out.append(bytes, std::min<std::size_t>(n, call.most_output - result.out.size()));
     read_later();
   }
   void process_ended(std::optional<int> status) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -20,13 +21,14 @@ struct ProgramCall {
   std::optional<Environment> environment{};  // whose PATH finds argv[0]; none: ours
   std::string input{};                       // for its stdin; SIGPIPE must be blocked for it
   bool joined = false;                       // its stderr goes to `out`, in order
+  std::size_t most_output = std::size_t{1} << 20;
 };
 
 struct ProgramOutput {
   /// As of waitpid(2); none: the owner of this process's children has reaped it first, as an agent
   /// does.
   std::optional<int> wait_status;
-  std::string out;     // its stdout, the first 1 MiB
+  std::string out;     // its stdout, the first ProgramCall::most_output bytes
   std::string errors;  // its stderr, the last 16 KiB (kMostErrors)
 
   [[nodiscard]] bool succeeded() const { return wait_status == 0; }

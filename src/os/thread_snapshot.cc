@@ -4,6 +4,8 @@
 #include <cerrno>
 #include <ctime>
 #include <string_view>
+#include <system_error>
+#include <thread>
 
 #include <elf.h>
 #include <sys/ptrace.h>
@@ -122,6 +124,17 @@ tl::expected<ThreadSnapshot, int> snapshot_thread(const ProcessMemory& memory, p
   if (const int error = traced.read_registers(snapshot); error != 0) return tl::unexpected(error);
   copy_stack(memory, snapshot);
   return snapshot;
+}
+
+tl::expected<ThreadSnapshot, int> snapshot_thread_apart(const ProcessMemory& memory, pid_t thread,
+                                                        std::chrono::milliseconds limit) {
+  tl::expected<ThreadSnapshot, int> taken;
+  try {
+    std::thread([&] { taken = snapshot_thread(memory, thread, limit); }).join();
+  } catch (const std::system_error& error) {
+    return tl::unexpected(error.code().value());
+  }
+  return taken;
 }
 
 std::optional<ThreadSnapshot> snapshot_blocked_thread(const ProcessMemory& memory, pid_t thread) {

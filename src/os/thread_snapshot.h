@@ -25,10 +25,15 @@ struct ThreadSnapshot {
 /// Stops the thread (PTRACE_SEIZE, PTRACE_INTERRUPT), copies, and lets it go. One that a signal had
 /// stopped stays stopped; a signal that arrives meanwhile is delivered. If this process dies at any
 /// point, the kernel lets the thread go as well. Error: errno; ETIMEDOUT: it did not stop within
-/// `limit` (state D); the kernel then lets it go when this process ends.
+/// `limit` (state D); the kernel then lets it go when the calling thread ends.
 [[nodiscard]] tl::expected<ThreadSnapshot, int> snapshot_thread(const ProcessMemory& memory,
                                                                 pid_t thread,
                                                                 std::chrono::milliseconds limit);
+
+/// The same in a thread of its own, which has ended afterwards: also one that did not stop is let
+/// go, and does not stop later.
+[[nodiscard]] tl::expected<ThreadSnapshot, int> snapshot_thread_apart(
+    const ProcessMemory& memory, pid_t thread, std::chrono::milliseconds limit);
 
 /// Without stopping it, of a thread that waits in a system call: program counter and stack pointer
 /// only (/proc/PID/syscall), which lead through code that keeps no frame pointer. nullopt: it is

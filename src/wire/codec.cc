@@ -87,7 +87,9 @@ constexpr std::tuple kMessages{
     Named<TerminalTaken>{"TerminalTaken"},
     Named<CloseTerminal>{"CloseTerminal"},
     Named<TerminalOutput>{"TerminalOutput"},
-    Named<TerminalEnded>{"TerminalEnded"}};
+    Named<TerminalEnded>{"TerminalEnded"},
+    Named<PySpyData>{"PySpyData"},
+    Named<PySpyTaken>{"PySpyTaken"}};
 static_assert(std::tuple_size_v<decltype(kMessages)> == kTypes);
 
 template <std::size_t I>
@@ -118,6 +120,7 @@ constexpr std::size_t kSpanSize = 8;
 constexpr std::size_t kDataHeader = 12;
 constexpr std::size_t kInputHeader = 4;
 constexpr std::size_t kTerminalHeader = 8;
+constexpr std::size_t kPySpyHeader = 16;
 
 void write_head(const OutputData& data, std::string& out) {
   append_little_endian(data.attempt.value, out);
@@ -190,6 +193,13 @@ void write(const TerminalOutput& output, std::string& out) {
   append_little_endian(output.id, out);
   append_little_endian(static_cast<std::uint32_t>(output.stream), out);
   out += output.bytes;
+}
+
+void write(const PySpyData& data, std::string& out) {
+  out.reserve(kPySpyHeader + data.bytes.size());
+  append_little_endian(data.offset, out);
+  append_little_endian(data.size, out);
+  out += data.bytes;
 }
 
 template <HasFields T>
@@ -311,6 +321,18 @@ Result<TerminalOutput> read(const FrameView& frame, TerminalOutput output) {
   output.stream = static_cast<Stream>(stream);
   output.bytes = frame.payload.substr(kTerminalHeader);
   return output;
+}
+
+Result<PySpyData> read(const FrameView& frame, PySpyData data) {
+  if (frame.payload.size() < kPySpyHeader) return malformed(frame.type, "it is cut short");
+  data.offset = little_endian_at<std::uint64_t>(frame.payload, 0);
+  data.size = little_endian_at<std::uint64_t>(frame.payload, 8);
+  data.bytes = frame.payload.substr(kPySpyHeader);
+  if (data.size == 0 || data.size > kMostPySpy)
+    return malformed(frame.type, "field \"size\": out of range");
+  if (data.offset > data.size || data.bytes.size() > data.size - data.offset)
+    return malformed(frame.type, "field \"offset\": out of range");
+  return data;
 }
 
 /// The part of a Hello that means the same in every version of the protocol.

@@ -400,7 +400,8 @@ inline constexpr auto kFields<ProcessStack> = std::tuple{
 template <>
 inline constexpr auto kFields<RankStacks> =
     std::tuple{field("rank", &RankStacks::rank, kRank), field("host", &RankStacks::host),
-               field("processes", &RankStacks::processes), field("remarks", &RankStacks::remarks)};
+               field("processes", &RankStacks::processes), field("remarks", &RankStacks::remarks),
+               field("lacks_py_spy", &RankStacks::lacks_py_spy)};
 template <>
 inline constexpr auto kFields<StacksQuestion> =
     std::tuple{field("build_id", &StacksQuestion::build_id), field("ranks", &StacksQuestion::ranks),
@@ -421,6 +422,9 @@ template <>
 inline constexpr auto kFields<StacksTaken> =
     std::tuple{field("attempt", &StacksTaken::attempt), field("id", &StacksTaken::id),
                field("problem", &StacksTaken::problem), field("ranks", &StacksTaken::ranks)};
+template <>
+inline constexpr auto kFields<PySpyTaken> = std::tuple{
+    field("up_to", &PySpyTaken::up_to), field("problem", &PySpyTaken::problem)};
 
 template <>
 inline constexpr auto kFields<MetricPulse> =

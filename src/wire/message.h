@@ -32,7 +32,7 @@
 namespace dlaunch::wire {
 
 /// Changes whenever a message or the frame changes its meaning. Both ends must have the same one.
-inline constexpr std::uint32_t kProtocolVersion = 8;
+inline constexpr std::uint32_t kProtocolVersion = 9;
 
 /// What a rank leaves on its node: both streams, and the file that its framework may write
 /// about an exception (rank-<n>.error.json).
@@ -669,6 +669,22 @@ struct StacksTaken {
   std::vector<RankStacks> ranks;  // one for each that was asked for
   bool operator==(const StacksTaken&) const = default;
 };
+/// launcher -> agent: a piece of the launcher's py-spy, for a node that lacks one
+/// (RankStacks::lacks_py_spy); in order, and the first one begins anew. Once it has all, the agent
+/// uses it for every later TakeStacks. Travels raw. -> PySpyTaken
+struct PySpyData {
+  std::uint64_t offset = 0;
+  std::uint64_t size = 1;  // of the program; at most kMostPySpy
+  std::string bytes;
+  bool operator==(const PySpyData&) const = default;
+};
+inline constexpr std::uint64_t kMostPySpy = std::uint64_t{64} << 20;
+/// agent -> launcher
+struct PySpyTaken {
+  std::uint64_t up_to = 0;
+  std::string problem;  // why the node cannot have it
+  bool operator==(const PySpyTaken&) const = default;
+};
 
 // ---- watching: docs/how-to/watch-a-run.md
 
@@ -769,7 +785,7 @@ using ToAgent =
                  Knock, CloseDoor, SyncBegin, SyncEntries, SyncSettled, SyncRemove, SyncData,
                  SyncEnd, PreparePmix, PmixFence, PmixWanted, PmixData, SignalRanks, StartMpirun,
                  Deadline, Inspect, TakeStacks, OpenTerminal, TerminalInput, ResizeTerminal,
-                 TerminalTaken, CloseTerminal>;
+                 TerminalTaken, CloseTerminal, PySpyData>;
 
 /// Handled by the session itself (launch/session/session.h).
 using SessionMessages = std::variant<Hello, Heartbeat, Bye>;
@@ -783,7 +799,7 @@ using RunMessages = std::variant<RanksStarted, RankNotStarted, RankExited, Outpu
                                  StdinTaken, AttemptEnded, PortTaken, FetchedOutput, PmixFence,
                                  PmixWanted, PmixData, Signalled, RanksAwaited, MpirunOutput,
                                  MpirunEnded, StacksTaken, Pulse, TerminalOutput, TerminalTaken,
-                                 TerminalEnded>;
+                                 TerminalEnded, PySpyTaken>;
 /// Every message of an agent is in one of these groups. A receiver visits without a default; if it
 /// never requests a group's messages it names the group: `on(const OneOf<RunMessages> auto&)`.
 using FromAgent = Joined<SessionMessages, Answers, RunMessages, std::variant<Notice>>::Type;

@@ -19,10 +19,11 @@ class ClusterSandbox(Sandbox):
         self.cluster = None
         os.environ["PATH"] = lab.SEARCH
 
-    def make_cluster(self, count):
-        """The case's folder and the programs of the tests are on a file system that all nodes share; the run directory is not."""
+    def make_cluster(self, count, hidden=()):
+        """The case's folder and the programs of the tests are on a file system that all nodes share; the run directory and what is
+        `hidden` are not."""
         self.cluster = Cluster(self.make_folder("cluster"), count, visible=[os.path.dirname(self.rank)],
-                               hidden=[self.make_folder("runs")]).up()
+                               hidden=[self.make_folder("runs"), *hidden]).up()
         return self.cluster
 
     def ssh(self, host, command, *options, check=True, patience=20.0, **more):

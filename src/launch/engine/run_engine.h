@@ -72,6 +72,7 @@ class RunEngine : public Engine {
   void on(NodeId node, wire::RanksAwaited& awaited) { mpi_.on(node, awaited); }
   void on(NodeId node, wire::MpirunOutput& output) { mpi_.on(node, output); }
   void on(NodeId node, wire::StacksTaken& taken) { rounds_.on(node, taken); }
+  void on(NodeId node, wire::PySpyTaken& taken) { rounds_.on(node, taken); }
   void on(NodeId node, wire::Pulse& pulse) {
     watch_.on(node, pulse, now());
     stalls_.on(node, pulse);

@@ -1,16 +1,27 @@
 #include "launch/questions/stack_rounds.h"
 
 #include <algorithm>
-#include <map>
+#include <set>
 #include <utility>
+
+#include "os/clock.h"
 
 namespace dlaunch {
 
 namespace {
 
-/// For the sources on a node. `dlaunch stacks` waits longer than both together.
+/// For the sources on a node, and what an answer may need to come from there.
 constexpr std::chrono::milliseconds kNodeLimit{5000};
-constexpr std::chrono::milliseconds kAnswerLimit{7000};
+constexpr std::chrono::milliseconds kOnTheWay{500};
+/// With less time a node has no better answer than before: native frames have theirs first.
+constexpr std::chrono::milliseconds kLeast{2500};
+
+constexpr const char* kLate = "the one from here has not arrived in time: ask again";
+
+bool lacks_py_spy(const wire::StacksTaken& taken) {
+  return std::any_of(taken.ranks.begin(), taken.ranks.end(),
+                     [](const RankStacks& rank) { return rank.lacks_py_spy; });
+}
 
 }  // namespace
 
@@ -45,18 +56,53 @@ void StackRounds::begin() {
       of_node[plan_->node_of(rank.rank)].push_back(rank.rank);
   }
   for (const Rank rank : round.request.ranks) of_node[plan_->node_of(rank)].push_back(rank);
-  for (const auto& [node, its] : of_node) awaited_.insert(node);
-  limit_.after(kAnswerLimit, [this] { time_is_over(); });
   for (const auto& [node, its] : of_node) {
-    nodes_.send(node, wire::TakeStacks{plan_->attempt, round.number, its, round.request.path,
-                                       static_cast<std::uint32_t>(kNodeLimit.count()),
-                                       round.request.native});
+    awaited_[node] = {{plan_->attempt, round.number, its, round.request.path,
+                       static_cast<std::uint32_t>(kNodeLimit.count()), round.request.native}};
   }
+  end_ = monotonic_now() + answer_limit_;
+  limit_.after(answer_limit_, [this] { time_is_over(); });
+  for (const auto& [node, its] : awaited_) nodes_.send(node, its.question);
+}
+
+void StackRounds::on(NodeId node, wire::StacksTaken& taken) {
+  if (!under_way_ || taken.id != rounds_.front().number) return;
+  const auto found = awaited_.find(node);
+  if (found == awaited_.end()) return;
+  Awaited& its = found->second;
+  if (its.without_py_spy && !taken.problem.empty())
+    return add_without_py_spy(node, "with the one from here: " + taken.problem);
+  if (!its.without_py_spy && lacks_py_spy(taken)) {
+    its.without_py_spy = std::move(taken);
+    return py_spy_.bring(node, rounds_.front().request.path);
+  }
+  add(node, std::move(taken));
+}
+
+/// It is asked again, if there is the time for it.
+void StackRounds::brought(NodeId node, const std::string& problem) {
+  const auto found = awaited_.find(node);
+  if (!under_way_ || found == awaited_.end() || !found->second.without_py_spy) return;
+  const auto left = std::chrono::floor<std::chrono::milliseconds>(end_ - monotonic_now());
+  if (!problem.empty() || left < kLeast + kOnTheWay)
+    return add_without_py_spy(node, problem.empty() ? kLate : problem);
+  wire::TakeStacks& question = found->second.question;
+  question.limit_ms = static_cast<std::uint32_t>(std::min(kNodeLimit, left - kOnTheWay).count());
+  nodes_.send(node, question);
+}
+
+void StackRounds::add_without_py_spy(NodeId node, const std::string& why) {
+  wire::StacksTaken taken = *std::move(awaited_.at(node).without_py_spy);
+  for (RankStacks& rank : taken.ranks) {
+    if (rank.lacks_py_spy)
+      rank.remarks.push_back("no py-spy there, so frames of Python are missing; " + why);
+  }
+  add(node, std::move(taken));
 }
 
 /// An agent speaks for the ranks of its own node, and each was asked for once.
-void StackRounds::on(NodeId node, wire::StacksTaken& taken) {
-  if (!under_way_ || taken.id != rounds_.front().number || awaited_.erase(node) == 0) return;
+void StackRounds::add(NodeId node, wire::StacksTaken taken) {
+  awaited_.erase(node);
   const std::string host = nodes_.cluster().name_of(node);
   if (!taken.problem.empty()) reply_.silent.push_back(host + ": " + taken.problem);
   std::set<Rank> seen;
@@ -67,25 +113,30 @@ void StackRounds::on(NodeId node, wire::StacksTaken& taken) {
     rank.host = host;
     reply_.ranks.push_back(std::move(rank));
   }
-  end_if_complete();
-}
-
-void StackRounds::node_lost(NodeId node) {
-  if (!under_way_ || awaited_.erase(node) == 0) return;
-  reply_.silent.push_back(nodes_.cluster().name_of(node) + ": the node is lost");
-  end_if_complete();
-}
-
-void StackRounds::end_if_complete() {
   if (awaited_.empty()) finish();
 }
 
+void StackRounds::node_lost(NodeId node) {
+  py_spy_.node_lost(node);
+  if (!under_way_ || awaited_.erase(node) == 0) return;
+  reply_.silent.push_back(nodes_.cluster().name_of(node) + ": the node is lost");
+  if (awaited_.empty()) finish();
+}
+
+/// A node that is being brought py-spy has told what it knows without one.
 void StackRounds::time_is_over() {
-  for (const NodeId node : std::exchange(awaited_, {})) {
-    reply_.silent.push_back(nodes_.cluster().name_of(node) + ": no answer within " +
-                            std::to_string(kAnswerLimit.count() / 1000) + " s");
+  std::vector<NodeId> late;
+  for (const auto& [node, its] : awaited_) {
+    if (its.without_py_spy) {
+      late.push_back(node);
+    } else {
+      reply_.silent.push_back(nodes_.cluster().name_of(node) + ": no answer within " +
+                              std::to_string(answer_limit_.count() / 1000) + " s");
+    }
   }
-  finish();
+  std::erase_if(awaited_, [](const auto& one) { return !one.second.without_py_spy; });
+  if (late.empty()) return finish();
+  for (const NodeId node : late) add_without_py_spy(node, kLate);
 }
 
 void StackRounds::finish() {

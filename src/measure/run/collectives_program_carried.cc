@@ -68,10 +68,6 @@ std::string advice_for(const MissingLibrary& missing) {
          ", or name its folder in LD_LIBRARY_PATH";
 }
 
-std::string path_of(const UniqueFd& file) {
-  return "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(file.get());
-}
-
 /// The program as an open file; checked that the dynamic linker finds its libraries.
 Result<UniqueFd> ready_program(MeasureBackend backend) {
   const Kind& kind = kind_of(backend);

@@ -13,6 +13,7 @@
 #include "model/environment.h"
 #include "node/mpi/pmix_program.h"
 #include "os/containment.h"
+#include "os/memory_program.h"
 #include "os/process_identity.h"
 #include "os/spawn.h"
 

@@ -28,10 +28,6 @@ Result<UniqueFd> pmix_program() {
   return memory_program(kPmixProgram, image);
 }
 
-std::string path_of(const UniqueFd& program) {
-  return "/proc/" + std::to_string(::getpid()) + "/fd/" + std::to_string(program.get());
-}
-
 std::vector<std::string> pmix_environment() {
   std::vector<std::string> entries;
   for (char** entry = environ; *entry != nullptr; ++entry) {

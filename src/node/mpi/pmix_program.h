@@ -22,9 +22,6 @@ inline constexpr const char* kPmixProgram = "dlaunch-pmix";
 /// it, or no such file can be made.
 [[nodiscard]] Result<UniqueFd> pmix_program();
 
-/// Path for execve(2), valid also in children that close their descriptors with the exec.
-[[nodiscard]] std::string path_of(const UniqueFd& program);
-
 /// Our environment without the variables by which another launcher names its PMIx server.
 [[nodiscard]] std::vector<std::string> pmix_environment();
 

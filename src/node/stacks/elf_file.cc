@@ -53,7 +53,20 @@ std::optional<ElfFile> ElfFile::open(ReadAt read) {
   if (header.e_shentsize == sizeof(Elf64_Shdr) && header.e_shoff != 0)
     file.sections_ = entries_at<Elf64_Shdr>(file.read_, header.e_shoff, header.e_shnum);
   file.names_ = header.e_shstrndx;
+  file.machine_ = header.e_machine;
+  file.type_ = header.e_type;
+  file.entry_ = header.e_entry;
   return file;
+}
+
+/// One with a fixed address has ET_EXEC, any other ET_DYN, as libraries have; these need no
+/// interpreter either, but have no address at which to begin.
+bool ElfFile::is_static_program() const {
+  const auto has = [this](std::uint32_t type) {
+    return std::any_of(segments_.begin(), segments_.end(),
+                       [type](const Elf64_Phdr& one) { return one.p_type == type; });
+  };
+  return (type_ == ET_EXEC || type_ == ET_DYN) && entry_ != 0 && has(PT_LOAD) && !has(PT_INTERP);
 }
 
 std::string ElfFile::build_id() const {

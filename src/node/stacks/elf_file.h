@@ -25,6 +25,10 @@ class ElfFile {
   /// nullopt: it is not such a file.
   [[nodiscard]] static std::optional<ElfFile> open(ReadAt read);
 
+  /// e_machine, elf(5): which processors it is for.
+  [[nodiscard]] std::uint16_t machine() const { return machine_; }
+  /// A program that runs without a dynamic linker and libraries.
+  [[nodiscard]] bool is_static_program() const;
   /// Empty: it has none.
   [[nodiscard]] std::string build_id() const;
   /// The name in .gnu_debuglink; empty: none.
@@ -49,6 +53,9 @@ class ElfFile {
   std::vector<Elf64_Phdr> segments_;
   std::vector<Elf64_Shdr> sections_;
   std::uint32_t names_ = 0;  // the section with names of sections
+  std::uint16_t machine_ = 0;
+  std::uint16_t type_ = 0;
+  std::uint64_t entry_ = 0;
 };
 
 }  // namespace dlaunch

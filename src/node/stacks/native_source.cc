@@ -157,11 +157,11 @@ class NativeStacks {
     if (thread.state == "t") return "";  // said already
     std::optional<ThreadSnapshot> snapshot;
     if (thread.state == "D") {
-      // It would stop only after its wait, at a time when no tracer is left to let it go.
+      // It would stop only after its wait, and we shall not wait for that.
       snapshot = snapshot_blocked_thread(memory, thread.id);
       if (!snapshot) return "it is in an uninterruptible wait";
     } else {
-      auto taken = snapshot_thread(memory, thread.id, kToStop);
+      auto taken = snapshot_thread_apart(memory, thread.id, kToStop);
       if (!taken && taken.error() == ESRCH) return "";
       if (!taken && taken.error() == EPERM)
         return "only its ancestors and root may trace it, or another process traces it already (ptrace)";

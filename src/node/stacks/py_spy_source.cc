@@ -178,11 +178,10 @@ void add_python_stacks(const StackRequest& request, std::vector<RankStacks>& ran
       const bool has_ended = !process.threads.empty() && process.threads.front().state == "Z";
       if (has_ended || !is_python(process.pid)) continue;
       if (!program) program = find_py_spy(process.pid, request.path);
+      if (program->empty()) program = request.brought;
       if (!program->empty()) targets.push_back({*program, &process, &rank});
     }
-    if (program && program->empty())
-      rank.remarks.emplace_back(
-          "no py-spy there: frames of Python are missing (pip install py-spy)");
+    rank.lacks_py_spy = program && program->empty();
   }
   for (std::size_t begin = 0; begin < targets.size(); begin += kAtOnce) {
     const std::size_t end = std::min(begin + kAtOnce, targets.size());

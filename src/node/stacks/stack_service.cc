@@ -29,8 +29,8 @@ void StackService::take(const wire::TakeStacks& question, std::vector<RankProces
     return report_(answer_);
   }
   const std::chrono::milliseconds limit(question.limit_ms);
-  StackRequest request{std::move(ranks), question.path, monotonic_now() + limit - kToAnswer,
-                       question.native};
+  StackRequest request{std::move(ranks), question.path, py_spy_.path(),
+                       monotonic_now() + limit - kToAnswer, question.native};
   process_.begin(
       [answer = answer_, request = std::move(request)]() mutable {
         answer.ranks = take_stacks(request);

@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "node/side_process.h"
+#include "node/stacks/brought_py_spy.h"
 #include "node/stacks/stack_source.h"
 #include "os/event_loop.h"
 #include "wire/message.h"
@@ -26,6 +27,7 @@ class StackService {
   /// Answers once, after the question's limit at the latest. Abandons an earlier question without
   /// an answer. `ranks`: the process of each rank of the question.
   void take(const wire::TakeStacks& question, std::vector<RankProcess> ranks);
+  [[nodiscard]] wire::PySpyTaken take(const wire::PySpyData& data) { return py_spy_.take(data); }
   /// The attempt is over: answers a question that is under way with that, and ends the side process
   /// with all that it has started. Returns these processes, which are none of the job's.
   [[nodiscard]] std::set<pid_t> abandon();
@@ -33,6 +35,7 @@ class StackService {
  private:
   Report report_;
   SideProcess process_;
+  BroughtPySpy py_spy_;
   wire::StacksTaken answer_;  // of the question under way, without stacks
 };
 

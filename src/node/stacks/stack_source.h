@@ -20,6 +20,7 @@ struct RankProcess {
 struct StackRequest {
   std::vector<RankProcess> ranks;
   std::string path;      // a PATH where py-spy is looked for, after the rank's own
+  std::string brought;   // py-spy of the launcher, where there is no other; empty: not brought
   MonotonicTime end{0};  // no source begins anything that may last longer
   bool native = false;   // frames of C, C++ and Fortran of programs in Python too
 };

@@ -47,7 +47,7 @@ TEST(TakeStacks, AnAnswerThatIsTooLargeKeepsMainThreadsAndFits) {
 
 TEST(TakeStacks, ThisProcessAndOneThatHasEnded) {
   const auto taken = take_stacks(
-      {{{Rank(0), ::getpid()}, {Rank(1), 0}}, "", monotonic_now() + std::chrono::seconds(2)});
+      {{{Rank(0), ::getpid()}, {Rank(1), 0}}, "", "", monotonic_now() + std::chrono::seconds(2)});
   ASSERT_EQ(taken.size(), 2U);
   ASSERT_FALSE(taken[0].processes.empty());
   EXPECT_EQ(taken[0].processes[0].pid, ::getpid());

@@ -172,6 +172,32 @@ TEST(ThreadSnapshot, RegistersAndTheStackOfAWaitingThread) {
   EXPECT_GT(stopped->stack.size(), 1000U);
 }
 
+/// The parent in vfork(2) waits in state D for its child.
+TEST(ThreadSnapshot, OneThatDoesNotStopIsLetGoAtOnceAndDoesNotStopLater) {
+  std::atomic<std::uint64_t>& counter = shared_counter();
+  std::atomic<std::uint64_t>& is_over = shared_counter();
+  const Child target([&] {
+    const auto wait = [&] {
+      while (is_over == 0) ::usleep(1000);
+      ::_exit(0);
+    };
+    if (::vfork() == 0) wait();
+    while (true) ++counter;
+  });
+  ASSERT_TRUE(holds_in_time([&] { return target.state() == "D"; }));
+  const ProcessMemory memory(target.pid());
+  constexpr std::chrono::milliseconds kShort{20};
+  EXPECT_EQ(snapshot_thread_apart(memory, target.pid(), kShort).error(), ETIMEDOUT);
+  EXPECT_FALSE(target.is_traced());
+  EXPECT_EQ(target.state(), "D");
+  is_over = 1;
+  expect_that_it_runs_on(target, counter, 0);
+  const auto taken = snapshot_thread_apart(memory, target.pid(), kLimit);
+  ASSERT_TRUE(taken) << taken.error();
+  EXPECT_FALSE(target.is_traced());
+  expect_that_it_runs_on(target, counter, 1);
+}
+
 TEST(ThreadSnapshot, OneThatHasEndedOrIsTracedAlready) {
   const ProcessMemory nobody(0x3fffffff);
   EXPECT_EQ(snapshot_thread(nobody, 0x3fffffff, kLimit).error(), ESRCH);

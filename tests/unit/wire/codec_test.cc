@@ -168,11 +168,13 @@ TEST(Codec, HelloOfAnotherVersionIsReadAsFarAsBothCanBeNamed) {
   Frame frame = encode(Hello{});
   frame.payload.clear();
   const std::vector<std::uint8_t> id = {'a', 'b', 'c'};
-  Json::to_cbor(Json{{"protocol", 9}, {"build_id", Json::binary(id)}, {"heartbeat_ms", "soon"}},
+  Json::to_cbor(Json{{"protocol", kProtocolVersion + 1},
+                     {"build_id", Json::binary(id)},
+                     {"heartbeat_ms", "soon"}},
                 frame.payload);
   const Result<Message> back = decode(frame);
   ASSERT_TRUE(back.has_value()) << back.error().message;
-  EXPECT_EQ(std::get<Hello>(*back).protocol, 9U);
+  EXPECT_EQ(std::get<Hello>(*back).protocol, kProtocolVersion + 1);
   EXPECT_EQ(std::get<Hello>(*back).build_id, "abc");
   // A Hello of our own version must be complete.
   frame.payload.clear();

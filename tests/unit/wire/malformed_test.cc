@@ -47,6 +47,20 @@ TEST(Malformed, EveryMessageCutAtEveryByte) {
   EXPECT_FALSE(decode(shown).has_value());
 }
 
+TEST(Malformed, APieceOfAProgramIsInsideIt) {
+  for (const auto& [offset, size] : {std::pair<std::uint64_t, std::uint64_t>{0, 0},
+                                     {0, kMostPySpy + 1},
+                                     {3, 4},
+                                     {5, 4},
+                                     {~std::uint64_t{0}, 4},
+                                     {0, 1}})
+    EXPECT_FALSE(decode(encode(PySpyData{offset, size, "ab"})).has_value()) << offset << ' ' << size;
+  EXPECT_TRUE(decode(encode(PySpyData{2, 4, "ab"})).has_value());
+  Frame whole = encode(PySpyData{});
+  whole.payload.resize(15);
+  EXPECT_FALSE(decode(whole).has_value());
+}
+
 TEST(Malformed, BytesAfterTheEnd) {
   for (const Message& message : samples()) {
     if (is_raw(message)) continue;
@@ -187,7 +201,7 @@ TEST(Malformed, LengthsThatLieAndDeepNesting) {
     const std::string name = type_name(type);
     if (name == "OutputData" || name == "StdinData" || name == "FetchedOutput" ||
         name == "SyncData" || name == "PmixFence" || name == "PmixData" ||
-        name == "TerminalInput" || name == "TerminalOutput")
+        name == "TerminalInput" || name == "TerminalOutput" || name == "PySpyData")
       continue;
     for (const std::string& payload : payloads) {
       frame.payload = payload;

@@ -23,7 +23,8 @@ using Message =
                  SyncDone, PreparePmix, PmixReady, PmixFence, PmixWanted, PmixData, SignalRanks,
                  Signalled, RanksAwaited, StartMpirun, MpirunOutput, MpirunEnded, Deadline, Inspect,
                  Inspected, TakeStacks, StacksTaken, Pulse, OpenTerminal, TerminalInput,
-                 ResizeTerminal, TerminalTaken, CloseTerminal, TerminalOutput, TerminalEnded>;
+                 ResizeTerminal, TerminalTaken, CloseTerminal, TerminalOutput, TerminalEnded,
+                 PySpyData, PySpyTaken>;
 
 inline Frame encode(const Message& message) {
   return std::visit([](const auto& one) { return encode(one); }, message);
@@ -61,7 +62,8 @@ inline bool is_raw(const Message& message) {
          std::holds_alternative<SyncData>(message) || std::holds_alternative<PmixFence>(message) ||
          std::holds_alternative<PmixData>(message) ||
          std::holds_alternative<TerminalInput>(message) ||
-         std::holds_alternative<TerminalOutput>(message);
+         std::holds_alternative<TerminalOutput>(message) ||
+         std::holds_alternative<PySpyData>(message);
 }
 
 inline WallTime at(std::int64_t nanoseconds) {
@@ -331,7 +333,8 @@ inline std::vector<Message> samples() {
                       5,
                       6,
                       7}},
-                    {"no py-spy"}}}},
+                    {"py-spy took too long"},
+                    true}}},
       Pulse{Attempt(1),
             at(11),
             {{Rank(7),
@@ -357,6 +360,8 @@ inline std::vector<Message> samples() {
       CloseTerminal{3},
       TerminalOutput{3, Stream::err, std::string("\x1b[0m\0\xff", 6)},
       TerminalEnded{3, "no container", {true, 9}},
+      PySpyData{65536, 65541, std::string("\x7f\0\xff\n", 4)},
+      PySpyTaken{65541, "no memory"},
   };
 }
 

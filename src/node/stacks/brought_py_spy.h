@@ -1,0 +1,25 @@
+// The launcher's py-spy, for a node that has none: a file in memory, which goes with the agent.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "os/unique_fd.h"
+#include "wire/message.h"
+
+namespace dlaunch {
+
+/// Lives on the agent's one thread.
+class BroughtPySpy {
+ public:
+  [[nodiscard]] wire::PySpyTaken take(const wire::PySpyData& data);
+  /// Can be executed by this process and those that it forks; empty: not all of it is here.
+  [[nodiscard]] std::string path() const;
+
+ private:
+  UniqueFd file_;
+  std::uint64_t size_ = 0;
+  std::uint64_t written_ = 0;
+};
+
+}  // namespace dlaunch

@@ -1,0 +1,50 @@
+"""yama_user.py DLAUNCH PY_SPY: an ordinary user on a machine with kernel.yama.ptrace_scope=1. Prints as JSON what `dlaunch stacks` says."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+DLAUNCH, PY_SPY = sys.argv[1:]
+
+
+def stacks():
+    done = subprocess.run([DLAUNCH, "stacks", "--json"], capture_output=True, text=True, check=False, timeout=60)
+    return json.loads(done.stdout)["ranks"][0] if done.returncode == 0 else {"processes": [], "remarks": [done.stderr]}
+
+
+def functions(process):
+    return [frame["function"] for frame in process["threads"][0]["frames"] if frame["kind"] == "python"]
+
+
+def look(what, holds, *options, by_hand=None):
+    """The answer for which `holds`, or the last one. `by_hand` gets what a py-spy says that is no descendant of the agent."""
+    run = subprocess.Popen([DLAUNCH, "run", "--set", "timeouts.stop=1s", *options, "--", sys.executable, f"{HERE}/stand.py", what],
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    for _ in range(40):
+        said = stacks()
+        if holds(said):
+            break
+        time.sleep(0.25)
+    if by_hand is not None:
+        by_hand.append(subprocess.run([PY_SPY, "dump", "--nonblocking", "--pid", str(said["processes"][0]["pid"])],
+                                      capture_output=True, text=True, check=False).stderr)
+    run.send_signal(signal.SIGTERM)
+    run.wait()
+    return {"frames": [functions(process) for process in said["processes"]], "remarks": said["remarks"]}
+
+
+def has_loader(said):
+    """It is there, and its frames are, or why they are missing."""
+    return len(said["processes"]) == 2 and (functions(said["processes"][1])[:1] == ["load"] or any("Permission" in one for one in said["remarks"]))
+
+
+REFUSED = []
+SAID = {"rank": look("sleep", lambda said: said["processes"] and functions(said["processes"][0])[:1] == ["innermost"], by_hand=REFUSED),
+        "loader": look("loader", has_loader),
+        "in a namespace": look("loader", has_loader, "--set", "isolation=pid-namespace"), "by hand": REFUSED[0]}
+with open("said.json", "w", encoding="utf-8") as FILE:
+    json.dump(SAID, FILE)
