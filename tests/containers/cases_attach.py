@@ -59,6 +59,15 @@ def command_beside_a_rank(box, container):
     end(box, run)
 
 
+@case
+def podman_with_process_numbers_of_its_own(box):
+    """An option of the user's: {pid} is what the container calls it."""
+    run = begin(box, box.podman(), ranks=1, options=["--set", "container.options=[--pid=private]"])
+    said = beside(box, "0", "--", "sh", "-c", "tr '\\0' ' ' </proc/$1/cmdline; test $1 -lt 10 && ls /proc/1/exe", "sh", "{pid}").out.decode()
+    expect_equal(said.splitlines(), [SLEEPER + " /proc/1/exe"], "the rank")
+    end(box, run)
+
+
 @both
 def terminal_beside_a_rank(box, container):
     """With a name in the container's /dev/pts; the user's shell is not in the image."""

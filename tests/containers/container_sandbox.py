@@ -9,6 +9,7 @@ import root_filesystem
 from expectations import Skip, expect, expect_equal
 from mpi_sandbox import MpiSandbox
 from processes import command_of
+from stack_looks import StackLooks
 
 STORE = "/run/dlaunch-test-store"  # /run is each lab's own
 FILES = {
@@ -19,7 +20,7 @@ FILES = {
 }
 
 
-class ContainerSandbox(MpiSandbox):
+class ContainerSandbox(StackLooks, MpiSandbox):
     def __init__(self, *arguments):
         super().__init__(*arguments)
         lab.mount("tmpfs", "/run", "tmpfs", 0, "mode=755")

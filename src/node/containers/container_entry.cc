@@ -27,6 +27,7 @@
 #include "node/ranks/environment_block.h"
 #include "node/ranks/running_rank.h"
 #include "node/terminals/beside_program.h"
+#include "os/acceptor.h"
 #include "os/containment.h"
 #include "os/cpu_mask.h"
 #include "os/descriptors.h"
@@ -132,8 +133,8 @@ void settle_limits(const EntryOrder& order, rlimit& open_files) {
 /// The rank's program, and the processes that were signalled with it.
 class ContainedProgram {
  public:
-  explicit ContainedProgram(EntryOrder order)
-      : order_(std::move(order)), environment_(environment_for(order_)) {}
+  ContainedProgram(EntryOrder order, pid_t agent)
+      : order_(std::move(order)), environment_(environment_for(order_)), agent_(agent) {}
 
   tl::expected<EntryStarted, StartFailure> start(std::vector<UniqueFd> descriptors) {
     if (order_.has_terminal) {
@@ -165,6 +166,7 @@ class ContainedProgram {
     request.cpus = cpus.set();
     request.cpus_size = cpus.size();
     request.open_files = &open_files;
+    request.tracer = agent_;  // `dlaunch stacks`
     request.new_session = request.own_terminal = order_.has_terminal;
     const auto spawned = spawn(request);
     if (!spawned) return tl::unexpected(spawned.error());
@@ -253,6 +255,7 @@ class ContainedProgram {
 
   const EntryOrder order_;
   const Environment environment_;
+  const pid_t agent_;  // 0: our PID namespace does not hold it
   UniqueFd terminal_;
   pid_t pid_ = 0;
   std::optional<ExitStatus> status_;
@@ -390,7 +393,7 @@ int enter_container(const std::string& folder, Rank rank, const std::string& wor
   auto handed = fetch_order(socket->get());
   if (!handed) return fail_without_order(folder);
   if (!workdir.empty()) handed->order.workdir = workdir == kImagesOwn ? started_in() : workdir;
-  ContainedProgram program(std::move(handed->order));
+  ContainedProgram program(std::move(handed->order), peer_process(socket->get()));
   const auto started = program.start(std::move(handed->descriptors));
   if (!started) {
     send(socket->get(), encode(EntryNews(started.error())));

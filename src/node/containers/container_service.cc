@@ -12,6 +12,7 @@
 
 #include "node/containers/container_folder.h"
 #include "node/ranks/environment_block.h"
+#include "os/job_tree.h"
 #include "os/packet.h"
 #include "os/spawn.h"
 #include "os/write_all.h"
@@ -29,6 +30,14 @@ tl::expected<UniqueFd, int> memory_file(const std::string& text) {
   if (!file) return tl::unexpected(errno);
   if (const int error = write_all(file.get(), text); error != 0) return tl::unexpected(error);
   return file;
+}
+
+/// A rank's program as we number it: the user's options may have given the container a PID
+/// namespace of its own.
+pid_t number_here(int socket, pid_t inside) {
+  const pid_t entry = peer_process(socket);
+  const pid_t found = entry > 0 ? child_numbered(entry, inside) : 0;
+  return found > 0 ? found : inside;
 }
 
 template <class... Ts>
@@ -170,11 +179,13 @@ ContainerService::Received ContainerService::receive(Rank rank) {
     callbacks_.on_left(rank);
     return Received::end;
   }
+  const int socket = found->second->socket.get();
   UniqueFd terminal = came.empty() ? UniqueFd() : std::move(came.front());
   std::visit(
       Overloaded{[](const EntryArrived&) {},
                  [&](const EntryStarted& started) {
-                   callbacks_.on_started(rank, started.pid, std::move(terminal));
+                   callbacks_.on_started(rank, number_here(socket, started.pid),
+                                         std::move(terminal));
                  },
                  [&](const StartFailure& failure) { callbacks_.on_failed(rank, failure); },
                  [&](const ExitStatus& status) { callbacks_.on_ended(rank, status); },
