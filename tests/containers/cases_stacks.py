@@ -54,7 +54,7 @@ def native_image(box):
 def python_frames(box, container, options=()):
     py_spy = box.py_spy()
     run = stand(box, container, "loader", ranks=2, options=options)
-    said = box.until_stacks(lambda said: all(len(rank["processes"]) == 2 and functions(main_thread(rank, 1))[:1] == ["load"] and
+    said = box.until_stacks(lambda said: all(len(rank["processes"]) == 2 and functions(main_thread(rank, 1))[:1] == ["load"] and main_thread(rank, 1)["doing"] and
                                              functions(main_thread(rank))[-2:] == ["step", "<module>"] for rank in said["ranks"]), py_spy=py_spy)
     for rank in said["ranks"]:
         expect_equal(rank["remarks"], [], "remarks")

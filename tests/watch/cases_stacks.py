@@ -205,7 +205,7 @@ def in_a_pid_namespace(box, **options):
     py_spy = box.py_spy()
     run = box.stand("loader", options=["--set", "isolation=pid-namespace"], **options)
     said = box.until_stacks(lambda said: len(said["ranks"][0]["processes"]) == 2 and functions(main_thread(said["ranks"][0], 1))[:1] == ["load"] and
-                            functions(main_thread(said["ranks"][0]))[-2:] == ["step", "<module>"], py_spy=py_spy, **options)
+                            main_thread(said["ranks"][0], 1)["doing"] and functions(main_thread(said["ranks"][0]))[-2:] == ["step", "<module>"], py_spy=py_spy, **options)
     expect_equal(said["ranks"][0]["remarks"], [], "remarks")
     expect_equal(main_thread(said["ranks"][0], 1)["doing"], "sleeping", "the data loader")
     said = box.stacks_json("--native", py_spy=py_spy, **options)

@@ -56,6 +56,10 @@ struct TerminalService::Terminal {
     outlets.push_back(std::make_unique<Outlet>(loop, Stream::out, std::move(out)));
     if (err) outlets.push_back(std::make_unique<Outlet>(loop, Stream::err, std::move(err)));
   }
+  void add_terminal(UniqueFd master) {
+    UniqueFd to_program = duplicate(master.get());  // before the move: arguments have no order
+    add(std::move(to_program), std::move(master), UniqueFd());
+  }
   [[nodiscard]] bool runs() const { return session.leader != 0; }
 
   EventLoop& loop;
@@ -112,7 +116,7 @@ tl::expected<std::unique_ptr<TerminalService::Terminal>, StartFailure> TerminalS
     auto made = make_beside_terminal({request.columns, request.rows});
     if (!made) return tl::unexpected(made.error());
     streams = std::move(made->streams);
-    terminal->add(duplicate(made->master.get()), std::move(made->master), UniqueFd());
+    terminal->add_terminal(std::move(made->master));
   }
   if (place.container) {
     const auto asked = containers_.start_beside(*place.container, request, streams);
@@ -130,7 +134,7 @@ void TerminalService::started(Rank rank, const BesideStarted& news, UniqueFd ter
   Terminal* const mine = find(news.id);
   if (mine == nullptr) return hang_up({rank, news.pid});  // the user has left meanwhile
   mine->session.leader = news.pid;
-  if (terminal) mine->add(duplicate(terminal.get()), std::move(terminal), UniqueFd());
+  if (terminal) mine->add_terminal(std::move(terminal));
   run(*mine);
 }
 
