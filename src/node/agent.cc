@@ -80,7 +80,8 @@ class Agent {
         mpirun_(loop_, channel_, progress),
         containers_(loop_, progress),
         stacks_(loop_, [this](const wire::StacksTaken& answer) { channel_.send(answer); }),
-        terminals_(loop_, [this](const wire::FromAgent& message) { channel_.send(message); }),
+        terminals_(
+            loop_, [this](const wire::FromAgent& message) { channel_.send(message); }, containers_),
         watch_(loop_, pump_, [this](const wire::Pulse& pulse) { channel_.send(pulse); }),
         ranks_(loop_, channel_, pump_, stdin_, facts_, mpi_, mpirun_, containers_, stacks_,
                terminals_, watch_, enclosure_) {}

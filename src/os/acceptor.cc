@@ -27,6 +27,12 @@ bool peer_is_our_user(int socket) {
          peer.uid == ::geteuid();
 }
 
+pid_t peer_process(int socket) {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 ? peer.pid : 0;
+}
+
 Acceptor::Acceptor(EventLoop& loop, UniqueFd listener, OnConnection on_connection)
     : listener_(loop, std::move(listener)), pause_(loop), on_connection_(std::move(on_connection)) {
   wait();

@@ -56,6 +56,14 @@ LauncherTree launcher_tree(pid_t engine) {
 
 }  // namespace
 
+pid_t child_numbered(pid_t parent, pid_t number) {
+  for (const pid_t child : children_of(parent)) {
+    const std::string status = read_proc_file("/proc/" + std::to_string(child) + "/status", 4096);
+    if (number_in_own_namespace(status) == number) return child;
+  }
+  return 0;
+}
+
 std::string program_of(pid_t pid) {
   return link_target("/proc/" + std::to_string(pid) + "/exe");
 }

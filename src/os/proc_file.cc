@@ -61,6 +61,14 @@ std::string_view stat_field(std::string_view stat, int number) {
   }
 }
 
+int number_in_own_namespace(std::string_view status) {
+  const std::size_t line = status.find("\nNSpid:");
+  const std::size_t end = line == std::string_view::npos ? line : status.find('\n', line + 1);
+  if (end == std::string_view::npos) return 0;
+  const std::size_t last = status.rfind('\t', end) + 1;  // from our namespace to its own
+  return whole_number<int>(status.substr(last, end - last)).value_or(0);
+}
+
 std::string_view take_until(std::string_view& text, char separator) {
   const std::size_t end = text.find(separator);
   const std::string_view part = text.substr(0, end);

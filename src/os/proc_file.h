@@ -25,6 +25,10 @@ namespace dlaunch {
 /// is none. Field 2, the name, may contain anything, so counting starts at its last ')'.
 [[nodiscard]] std::string_view stat_field(std::string_view stat, int number);
 
+/// The number of a process or thread in its own PID namespace, from the text of its /proc status
+/// (proc_pid_status(5), NSpid); 0: the kernel does not say.
+[[nodiscard]] int number_in_own_namespace(std::string_view status);
+
 /// Removes the text up to the first separator, and the separator; returns that text.
 std::string_view take_until(std::string_view& text, char separator);
 

@@ -81,9 +81,9 @@ DLAUNCH_ON_OWN_STACK int run_child(void* argument) {
   if (::getppid() != context.parent)
     _exit(exit_code::kInternal);  // the parent died before the line above
   // With kernel.yama.ptrace_scope=1 a process may look at its descendants only, and a helper of the
-  // parent is none of the new process's ancestors. A relation declared here includes what descends
-  // from the parent, and outlives execve(2) (security/yama/yama_lsm.c). Without Yama: EINVAL.
-  ::prctl(PR_SET_PTRACER, context.parent);
+  // tracer is none of the new process's ancestors. A relation declared here includes what descends
+  // from the tracer, and outlives execve(2) (security/yama/yama_lsm.c). Without Yama: EINVAL.
+  ::prctl(PR_SET_PTRACER, request.tracer > 0 ? request.tracer : context.parent);
   if (request.outer_proc >= 0) context.outer_pid = number_in(request.outer_proc);
   if (::dup2(request.stdin_fd, 0) < 0 || ::dup2(request.stdout_fd, 1) < 0 ||
       ::dup2(request.stderr_fd, 2) < 0) {

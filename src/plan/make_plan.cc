@@ -410,10 +410,6 @@ Result<LaunchPlan> make_plan(const JobSpec& spec, const Cluster& all, const Plan
   // Before the variables, because the inherited environment depends on it.
   if (const Status s = add_containers(spec, cluster, context, plan); !s)
     return tl::unexpected(s.error());
-  if (spec.pty && plan.ranks[*spec.pty].container) {
-    return fail(exit_code::kJobFile, "pty: rank " + std::to_string(*spec.pty) +
-                                         " runs in a container, where it gets no terminal");
-  }
   add_rank_variables(spec, shared, context, plan);
   if (const Status s = add_mpirun(spec, cluster, context, plan); !s)
     return tl::unexpected(s.error());

@@ -9,6 +9,7 @@ import root_filesystem
 from expectations import Skip, expect, expect_equal
 from mpi_sandbox import MpiSandbox
 from processes import command_of
+from stack_looks import StackLooks
 
 STORE = "/run/dlaunch-test-store"  # /run is each lab's own
 FILES = {
@@ -19,7 +20,7 @@ FILES = {
 }
 
 
-class ContainerSandbox(MpiSandbox):
+class ContainerSandbox(StackLooks, MpiSandbox):
     def __init__(self, *arguments):
         super().__init__(*arguments)
         lab.mount("tmpfs", "/run", "tmpfs", 0, "mode=755")
@@ -44,7 +45,12 @@ class ContainerSandbox(MpiSandbox):
     def folder_image(self, kind="plain"):
         """The path of a root file system."""
         contents = {"plain": lambda: ((), ()), "mpi": self._mpi_contents, "python": root_filesystem.python}[kind]
-        return root_filesystem.once(self.shared, f"image-{kind}", lambda path: root_filesystem.make(path, *contents()))
+
+        def make(path):
+            files, trees = contents()
+            # A dlaunch with sanitizers is not static, but it is the first process of every container.
+            return root_filesystem.make(path, [*files, *root_filesystem.libraries_of([self.dlaunch])], trees)
+        return root_filesystem.once(self.shared, f"image-{kind}", make)
 
     def _mpi_contents(self):
         files, trees = root_filesystem.open_mpi()

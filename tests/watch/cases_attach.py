@@ -1,16 +1,14 @@
 """dlaunch attach: a terminal, or a command, beside a rank."""
 
-import fcntl
 import os
 import shutil
 import signal
 import socket
-import struct
 import subprocess
-import termios
 
 from case import case
 from expectations import Skip, expect, expect_equal, expect_in
+from guests import beside, is_raw, modes, resize, sit_down, wait_on_screen
 from processes import children_of, command_of, descendants_of, stat_of, wait_until
 from run_helpers import INTERNAL, NO_PERMISSION, USAGE, killed
 from watch_sandbox import PYTHON
@@ -28,43 +26,6 @@ def begin(box, ranks=2, options=()):
 def end(run):
     run.signal(signal.SIGTERM)
     run.end(143)
-
-
-def beside(box, *words, code=0):
-    """Without a terminal."""
-    return box.start("attach", *words).end(code, left=1000)
-
-
-def wait_on_screen(run, wanted, what):
-    """Until the terminal has shown `wanted` since the last such wait."""
-    run.looked_at = getattr(run, "looked_at", 0)
-
-    def shown():
-        run.read_screen(0.05)
-        return wanted in run.screen[run.looked_at:]
-    try:
-        wait_until(shown, what)
-    except AssertionError as error:
-        raise AssertionError(f"{error}\n{run.screen[run.looked_at:]!r}") from None
-    run.looked_at = len(run.screen)
-
-
-def sit_down(box, *words):
-    """On a terminal of its own, with a shell that has a known prompt."""
-    guest = box.start_on_terminal("attach", *words, "--", "/bin/sh")
-    wait_on_screen(guest, b"dlaunch: rank ", "that it runs")
-    wait_until(lambda: is_raw(guest), "raw mode")
-    guest.type(b"PS1='['ready'] '\r")  # the echo has no "[ready] "
-    wait_on_screen(guest, b"[ready] ", "the prompt")
-    return guest
-
-
-def modes(guest):
-    return termios.tcgetattr(guest.terminal)[:4]
-
-
-def is_raw(guest):
-    return not modes(guest)[3] & (termios.ICANON | termios.ECHO)
 
 
 # --- without a terminal
@@ -150,10 +111,6 @@ def a_terminal_has_the_size_of_the_users_and_follows_it(box):
     guest.type(b"exit 5\r")
     guest.end(5, left=1000)
     end(run)
-
-
-def resize(guest, rows, columns):
-    fcntl.ioctl(guest.terminal, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
 
 @case

@@ -200,6 +200,30 @@ def an_ordinary_user_sees_its_own_ranks(box):
     end(box, run)
 
 
+def in_a_pid_namespace(box, **options):
+    """Frames of Python and below, of the rank and of its data loader."""
+    py_spy = box.py_spy()
+    run = box.stand("loader", options=["--set", "isolation=pid-namespace"], **options)
+    said = box.until_stacks(lambda said: len(said["ranks"][0]["processes"]) == 2 and functions(main_thread(said["ranks"][0], 1))[:1] == ["load"] and
+                            main_thread(said["ranks"][0], 1)["doing"] and functions(main_thread(said["ranks"][0]))[-2:] == ["step", "<module>"], py_spy=py_spy, **options)
+    expect_equal(said["ranks"][0]["remarks"], [], "remarks")
+    expect_equal(main_thread(said["ranks"][0], 1)["doing"], "sleeping", "the data loader")
+    said = box.stacks_json("--native", py_spy=py_spy, **options)
+    expect_in("clock_nanosleep", functions(main_thread(said["ranks"][0], 1), "native"), "libc's function below it")
+    end(box, run)
+
+
+@case
+def ranks_in_a_pid_namespace(box):
+    in_a_pid_namespace(box)
+
+
+@case
+def ranks_in_a_pid_namespace_of_an_ordinary_user(box):
+    os.chmod(box.folder, 0o755)
+    in_a_pid_namespace(box, **as_nobody(box))
+
+
 @case
 def another_user_is_refused(box):
     run = box.start("run", "--", box.rank, "tell", "ready", "pause")

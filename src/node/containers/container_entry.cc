@@ -6,6 +6,8 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <functional>
+#include <map>
 #include <set>
 #include <vector>
 
@@ -23,6 +25,9 @@
 #include "node/containers/container_folder.h"
 #include "node/containers/entry_protocol.h"
 #include "node/ranks/environment_block.h"
+#include "node/ranks/running_rank.h"
+#include "node/terminals/beside_program.h"
+#include "os/acceptor.h"
 #include "os/containment.h"
 #include "os/cpu_mask.h"
 #include "os/descriptors.h"
@@ -38,6 +43,7 @@ namespace {
 
 constexpr std::size_t kMostHanded = 5;  // descriptors: the order, three streams, PMI-1
 constexpr std::size_t kStreams = 4;
+constexpr std::size_t kMostWhy = kMostEntryBytes / 2;
 constexpr std::size_t kMostOrder = 64 * 1024 * 1024;
 constexpr std::chrono::seconds kCleanupLimit{10};
 constexpr const char* kDefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -53,6 +59,12 @@ bool send(int socket, const std::string& text) {
     n = ::send(socket, text.data(), text.size(), MSG_NOSIGNAL);
   } while (n < 0 && errno == EINTR);
   return n >= 0;
+}
+
+/// With a terminal, if there is one.
+bool send(int socket, const EntryNews& news, const UniqueFd& terminal) {
+  return terminal ? send_packet(socket, encode(news), {terminal.get()})
+                  : send(socket, encode(news));
 }
 
 /// Reads from the beginning: the agent shares the file offset and has moved it.
@@ -121,10 +133,19 @@ void settle_limits(const EntryOrder& order, rlimit& open_files) {
 /// The rank's program, and the processes that were signalled with it.
 class ContainedProgram {
  public:
-  explicit ContainedProgram(EntryOrder order) : order_(std::move(order)) {}
+  ContainedProgram(EntryOrder order, pid_t agent)
+      : order_(std::move(order)), environment_(environment_for(order_)), agent_(agent) {}
 
-  tl::expected<pid_t, StartFailure> start(std::vector<UniqueFd> descriptors) {
-    const EnvironmentBase base(environment_for(order_), {}, {}, {});
+  tl::expected<EntryStarted, StartFailure> start(std::vector<UniqueFd> descriptors) {
+    if (order_.has_terminal) {
+      auto made = make_rank_terminal();
+      if (!made) return tl::unexpected(made.error());
+      terminal_ = std::move(made->out.read);
+      descriptors[0] = std::move(made->in.read);
+      descriptors[1] = std::move(made->out.write);
+      descriptors[2] = std::move(made->err.write);
+    }
+    const EnvironmentBase base(environment_, {}, {}, {});
     const EnvironmentBlock environment(base, {});
     const Program file =
         find_program(order_.argv.front(), environment.search_path(), order_.workdir);
@@ -145,10 +166,27 @@ class ContainedProgram {
     request.cpus = cpus.set();
     request.cpus_size = cpus.size();
     request.open_files = &open_files;
+    request.tracer = agent_;  // `dlaunch stacks`
+    request.new_session = request.own_terminal = order_.has_terminal;
     const auto spawned = spawn(request);
     if (!spawned) return tl::unexpected(spawned.error());
     pid_ = spawned->pid;
-    return pid_;
+    return EntryStarted{pid_};
+  }
+  /// Once, if it has one.
+  [[nodiscard]] UniqueFd take_terminal() { return std::move(terminal_); }
+
+  [[nodiscard]] RankPlace place(const Environment& defaults) const {
+    rlimit open_files{};
+    settle_limits(order_, open_files);
+    RankPlace place;
+    place.pid = process_of_rank(pid_, order_.is_own_shell ? &order_.argv : nullptr);
+    place.variables = environment_;
+    for (const auto& [name, value] : defaults) place.variables.emplace(name, value);
+    place.workdir = order_.workdir;
+    place.cpus = order_.cpus;
+    place.open_files = {open_files.rlim_cur, open_files.rlim_max};
+    return place;
   }
 
   void signal(int number) {
@@ -174,10 +212,11 @@ class ContainedProgram {
   }
 
   /// Reaps ended children. True: the program was among them.
-  bool reap() {
+  bool reap(const std::function<void(const Reaped&)>& on_other = {}) {
     bool ended = false, none_left = false;
     while (const auto reaped = reap_one(none_left)) {
       companions_.erase(reaped->pid);
+      if (reaped->pid != pid_ && on_other) on_other(*reaped);
       if (reaped->pid != pid_ || status_) continue;
       status_ = reaped->status;
       ended = true;
@@ -215,25 +254,80 @@ class ContainedProgram {
   }
 
   const EntryOrder order_;
+  const Environment environment_;
+  const pid_t agent_;  // 0: our PID namespace does not hold it
+  UniqueFd terminal_;
   pid_t pid_ = 0;
   std::optional<ExitStatus> status_;
   std::set<pid_t> companions_;
 };
 
+/// The programs that were started beside it.
+class BesidePrograms {
+ public:
+  explicit BesidePrograms(int socket) : socket_(socket) {}
+
+  void start(const ContainedProgram& program, const std::vector<UniqueFd>& handed) {
+    const auto order = handed.empty() ? std::nullopt : decode_beside(read_all(handed[0].get()));
+    if (!order) return;
+    const auto started = start(*order, program, handed);
+    if (started) return;
+    const StartFailure& failure = started.error();
+    const std::string why = describe(failure).substr(0, kMostWhy);
+    const ExitStatus status{false, failure.code()};
+    send(socket_, encode(EntryNews(wire::TerminalEnded{order->request.id, why, status})));
+  }
+
+  void reaped(const Reaped& child) {
+    const auto found = ids_.find(child.pid);
+    if (found == ids_.end()) return;
+    send(socket_, encode(EntryNews(wire::TerminalEnded{found->second, "", child.status})));
+    ids_.erase(found);
+  }
+
+ private:
+  tl::expected<void, StartFailure> start(const BesideOrder& order, const ContainedProgram& program,
+                                         const std::vector<UniqueFd>& handed) {
+    const wire::OpenTerminal& request = order.request;
+    BesideTerminal terminal;
+    if (request.is_terminal) {
+      auto made = make_beside_terminal({request.columns, request.rows});
+      if (!made) return tl::unexpected(made.error());
+      terminal = std::move(*made);
+    } else {
+      if (handed.size() < kStreams) return {};
+      terminal.streams = {duplicate(handed[1].get()), duplicate(handed[2].get()),
+                          duplicate(handed[3].get())};
+    }
+    const auto pid = start_beside(request, program.place(order.defaults), terminal.streams);
+    if (!pid) return tl::unexpected(pid.error());
+    ids_[*pid] = request.id;
+    send(socket_, BesideStarted{request.id, *pid}, terminal.master);
+    return {};
+  }
+
+  const int socket_;
+  std::map<pid_t, std::uint32_t> ids_;  // of those that run
+};
+
 /// False: everything must end now.
-bool obey_agent(int socket, ContainedProgram& program) {
-  std::vector<UniqueFd> ignored;
-  const auto packet = receive_packet(socket, kMostEntryBytes, kMostHanded, ignored, false);
+bool obey_agent(int socket, ContainedProgram& program, BesidePrograms& beside) {
+  using Kind = EntryDemand::Kind;
+  std::vector<UniqueFd> handed;
+  const auto packet = receive_packet(socket, kMostEntryBytes, kMostHanded, handed, false);
   if (!packet) return errno == EAGAIN || errno == EINTR;
   const auto demand = decode_demand(*packet);
-  if (!demand || demand->kind == EntryDemand::Kind::kill) return false;
-  if (demand->kind == EntryDemand::Kind::signal) program.signal(demand->signal);
-  if (demand->kind == EntryDemand::Kind::pass) program.pass(demand->signal);
+  if (!demand || demand->kind == Kind::kill) return false;
+  if (demand->kind == Kind::signal) program.signal(demand->signal);
+  if (demand->kind == Kind::pass) program.pass(demand->signal);
+  if (demand->kind == Kind::beside) beside.start(program, handed);
+  if (demand->kind == Kind::session) signal_each(members_of({demand->leader}), demand->signal);
   return true;
 }
 
 /// Returns true when the program is over, false when it must be killed.
 bool watch(int socket, int signals, ContainedProgram& program) {
+  BesidePrograms beside(socket);
   while (!program.is_over()) {
     pollfd watched[] = {{socket, POLLIN, 0}, {signals, POLLIN, 0}};
     (void)::poll(watched, 2, -1);
@@ -241,8 +335,9 @@ bool watch(int socket, int signals, ContainedProgram& program) {
       // `podman stop`, or a runtime that forwards its signals.
       if (number != SIGCHLD) program.signal(number);
     }
-    if (program.reap()) send(socket, encode(EntryNews(program.status())));
-    if (watched[0].revents != 0 && !obey_agent(socket, program)) return false;
+    if (program.reap([&](const Reaped& other) { beside.reaped(other); }))
+      send(socket, encode(EntryNews(program.status())));
+    if (watched[0].revents != 0 && !obey_agent(socket, program, beside)) return false;
   }
   return true;
 }
@@ -298,13 +393,13 @@ int enter_container(const std::string& folder, Rank rank, const std::string& wor
   auto handed = fetch_order(socket->get());
   if (!handed) return fail_without_order(folder);
   if (!workdir.empty()) handed->order.workdir = workdir == kImagesOwn ? started_in() : workdir;
-  ContainedProgram program(std::move(handed->order));
-  const auto pid = program.start(std::move(handed->descriptors));
-  if (!pid) {
-    send(socket->get(), encode(EntryNews(pid.error())));
-    return pid.error().code();
+  ContainedProgram program(std::move(handed->order), peer_process(socket->get()));
+  const auto started = program.start(std::move(handed->descriptors));
+  if (!started) {
+    send(socket->get(), encode(EntryNews(started.error())));
+    return started.error().code();
   }
-  send(socket->get(), encode(EntryNews(EntryStarted{*pid})));
+  send(socket->get(), *started, program.take_terminal());
   const bool ended = watch(socket->get(), signals->get(), program);
   if (!ended && program.kill()) send(socket->get(), encode(EntryNews(program.status())));
   kill_descendants(kCleanupLimit);

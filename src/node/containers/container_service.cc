@@ -12,6 +12,7 @@
 
 #include "node/containers/container_folder.h"
 #include "node/ranks/environment_block.h"
+#include "os/job_tree.h"
 #include "os/packet.h"
 #include "os/spawn.h"
 #include "os/write_all.h"
@@ -29,6 +30,14 @@ tl::expected<UniqueFd, int> memory_file(const std::string& text) {
   if (!file) return tl::unexpected(errno);
   if (const int error = write_all(file.get(), text); error != 0) return tl::unexpected(error);
   return file;
+}
+
+/// A rank's program as we number it: the user's options may have given the container a PID
+/// namespace of its own.
+pid_t number_here(int socket, pid_t inside) {
+  const pid_t entry = peer_process(socket);
+  const pid_t found = entry > 0 ? child_numbered(entry, inside) : 0;
+  return found > 0 ? found : inside;
 }
 
 template <class... Ts>
@@ -153,37 +162,64 @@ void ContainerService::identify(Entry& entry) {
 
 void ContainerService::watch(Rank rank) {
   entries_.at(rank)->socket.on_readable([this, rank] {
-    if (receive(rank)) watch(rank);
+    if (receive(rank) != Received::end) watch(rank);
   });
 }
 
-/// False: the connection has ended.
-bool ContainerService::receive(Rank rank) {
+ContainerService::Received ContainerService::receive(Rank rank) {
   const auto found = entries_.find(rank);
-  if (found == entries_.end()) return false;
-  std::vector<UniqueFd> ignored;
-  const auto packet = receive_packet(found->second->socket.get(), kMostEntryBytes, kMostDescriptors,
-                                     ignored, false);
-  if (!packet && (errno == EAGAIN || errno == EINTR)) return true;
+  if (found == entries_.end()) return Received::end;
+  std::vector<UniqueFd> came;
+  const auto packet =
+      receive_packet(found->second->socket.get(), kMostEntryBytes, kMostDescriptors, came, false);
+  if (!packet && (errno == EAGAIN || errno == EINTR)) return Received::nothing;
   const auto news = packet ? decode_news(*packet) : std::nullopt;
   if (!news || std::holds_alternative<EntryArrived>(*news)) {
     entries_.erase(found);
     callbacks_.on_left(rank);
-    return false;
+    return Received::end;
   }
+  const int socket = found->second->socket.get();
+  UniqueFd terminal = came.empty() ? UniqueFd() : std::move(came.front());
   std::visit(
       Overloaded{[](const EntryArrived&) {},
-                 [&](const EntryStarted& started) { callbacks_.on_started(rank, started.pid); },
+                 [&](const EntryStarted& started) {
+                   callbacks_.on_started(rank, number_here(socket, started.pid),
+                                         std::move(terminal));
+                 },
                  [&](const StartFailure& failure) { callbacks_.on_failed(rank, failure); },
-                 [&](const ExitStatus& status) { callbacks_.on_ended(rank, status); }},
+                 [&](const ExitStatus& status) { callbacks_.on_ended(rank, status); },
+                 [&](const BesideStarted& started) {
+                   callbacks_.on_beside(rank, started, std::move(terminal));
+                 },
+                 [&](const wire::TerminalEnded& ended) { callbacks_.on_beside_ended(ended); }},
       *news);
-  return true;
+  return Received::news;
 }
 
 void ContainerService::catch_up(Rank rank) {
-  constexpr int kMostPackets = 8;  // more than an entry process ever sends
-  for (int i = 0; i < kMostPackets && receive(rank); ++i) {
+  constexpr int kMostPackets = 256;  // more than an entry process has under way
+  for (int i = 0; i < kMostPackets && receive(rank) == Received::news; ++i) {
   }
+}
+
+tl::expected<void, int> ContainerService::start_beside(Rank rank, const wire::OpenTerminal& request,
+                                                       const BesideStreams& streams) {
+  BesideOrder order{request, {}};
+  // The user's shell, which the image may have too.
+  if (const auto shell = find_variable(environment_from_block(environ), "SHELL"))
+    order.defaults.emplace("SHELL", *shell);
+  const auto file = memory_file(encode(order));
+  if (!file) return tl::unexpected(file.error());
+  const auto found = entries_.find(rank);
+  if (found == entries_.end()) return tl::unexpected(ENOTCONN);
+  std::vector<int> handed = {file->get()};
+  if (!request.is_terminal)
+    handed.insert(handed.end(), {streams.in.get(), streams.out.get(), streams.err.get()});
+  const EntryDemand demand{EntryDemand::Kind::beside};
+  if (!send_packet(found->second->socket.get(), encode(demand), handed))
+    return tl::unexpected(errno);
+  return {};
 }
 
 bool ContainerService::send(Rank rank, EntryDemand demand) {

@@ -15,6 +15,7 @@
 #include "model/exit_status.h"
 #include "node/containers/entry_protocol.h"
 #include "node/progress.h"
+#include "node/terminals/beside_program.h"
 #include "os/acceptor.h"
 #include "os/event_loop.h"
 #include "wire/message.h"
@@ -25,10 +26,13 @@ namespace dlaunch {
 class ContainerService {
  public:
   struct Callbacks {
-    std::function<void(Rank, pid_t)> on_started;  // its program runs
+    std::function<void(Rank, pid_t, UniqueFd terminal)> on_started;  // its program runs
     std::function<void(Rank, StartFailure)> on_failed;
     std::function<void(Rank, const ExitStatus&)> on_ended;  // its program has ended
     std::function<void(Rank)> on_left;                      // and so has everything it started
+    // A program beside the rank.
+    std::function<void(Rank, const BesideStarted&, UniqueFd terminal)> on_beside;
+    std::function<void(const wire::TerminalEnded&)> on_beside_ended;
   };
   ContainerService(EventLoop& loop, Progress& progress);
   ~ContainerService();
@@ -55,6 +59,13 @@ class ContainerService {
   bool signal(Rank rank, int signal) { return send(rank, {EntryDemand::Kind::signal, signal}); }
   bool pass(Rank rank, int signal) { return send(rank, {EntryDemand::Kind::pass, signal}); }
   bool kill(Rank rank) { return send(rank, {EntryDemand::Kind::kill, 0}); }
+  /// Starts a program beside the rank. `streams`: none if it is to have a terminal. Errors: errno.
+  [[nodiscard]] tl::expected<void, int> start_beside(Rank rank, const wire::OpenTerminal& request,
+                                                     const BesideStreams& streams);
+  /// To every process in a session beside the rank.
+  bool signal_session(Rank rank, pid_t leader, int signal) {
+    return send(rank, {EntryDemand::Kind::session, signal, leader});
+  }
   void kill_all();
   /// Handles messages that have arrived but were not read yet; calls callbacks.
   void catch_up(Rank rank);
@@ -87,7 +98,8 @@ class ContainerService {
   void accept(UniqueFd socket);
   void identify(Entry& entry);
   void watch(Rank rank);
-  bool receive(Rank rank);
+  enum class Received { news, nothing, end };
+  Received receive(Rank rank);
   bool send(Rank rank, EntryDemand demand);
   void clear_next();
 

@@ -5,11 +5,22 @@
 //   entry -> agent   EntryArrived
 //   agent -> entry   order; descriptors: a file with the EntryOrder, stdin, stdout, stderr, and the
 //                    PMI-1 socket if has_pmi
-//   entry -> agent   EntryStarted or StartFailure
+//   entry -> agent   EntryStarted, with the rank's terminal if it has_terminal, or StartFailure
 //   agent -> entry   signal: to the program; if it is dlaunch's own shell, to its children too
 //                    pass:   to the program; if it is dlaunch's own shell, to its children instead
 //                    kill
 //   entry -> agent   ExitStatus
+//
+// Programs beside the rank (node/terminals/terminal_service.h), any number of them meanwhile:
+//
+//   agent -> entry   beside; descriptors: a file with the BesideOrder, and stdin, stdout and stderr
+//                    unless it is to have a terminal
+//   entry -> agent   BesideStarted, with its terminal
+//   agent -> entry   session: signal to all processes of its session
+//   entry -> agent   TerminalEnded: why it was not started, or how it ended
+//
+// A terminal is made in the container, because its name is looked for there (ttyname(3)); what is
+// sent is its master.
 //
 // When the connection ends, the entry process kills everything that it has started.
 #pragma once
@@ -24,6 +35,7 @@
 #include "model/environment.h"
 #include "model/exit_status.h"
 #include "model/ids.h"
+#include "wire/message.h"
 
 namespace dlaunch {
 
@@ -34,7 +46,8 @@ inline constexpr std::size_t kMostEntryBytes = 16384;
 struct EntryOrder {
   std::vector<std::string> argv;  // at least one
   bool is_own_shell = false;
-  bool has_pmi = false;  // a fifth descriptor came, to become kPmiDescriptor
+  bool has_pmi = false;       // a fifth descriptor came, to become kPmiDescriptor
+  bool has_terminal = false;  // instead of its three streams
   std::string workdir;
   Environment defaults;          // set where the container does not
   Environment variables;         // always set
@@ -46,6 +59,14 @@ struct EntryOrder {
 [[nodiscard]] std::string encode(const EntryOrder&);
 [[nodiscard]] std::optional<EntryOrder> decode_order(std::string_view bytes);
 
+struct BesideOrder {
+  wire::OpenTerminal request;
+  Environment defaults;  // set where the rank's environment has no such variable
+  bool operator==(const BesideOrder&) const = default;
+};
+[[nodiscard]] std::string encode(const BesideOrder&);
+[[nodiscard]] std::optional<BesideOrder> decode_beside(std::string_view bytes);
+
 struct EntryArrived {
   Rank rank;
   bool operator==(const EntryArrived&) const = default;
@@ -54,14 +75,21 @@ struct EntryStarted {
   std::int32_t pid = 0;
   bool operator==(const EntryStarted&) const = default;
 };
-using EntryNews = std::variant<EntryArrived, EntryStarted, StartFailure, ExitStatus>;
+struct BesideStarted {
+  std::uint32_t id = 0;  // of the OpenTerminal
+  std::int32_t pid = 0;
+  bool operator==(const BesideStarted&) const = default;
+};
+using EntryNews = std::variant<EntryArrived, EntryStarted, StartFailure, ExitStatus, BesideStarted,
+                               wire::TerminalEnded>;
 [[nodiscard]] std::string encode(const EntryNews&);
 [[nodiscard]] std::optional<EntryNews> decode_news(std::string_view bytes);
 
 struct EntryDemand {
-  enum class Kind { order, signal, pass, kill };
+  enum class Kind { order, signal, pass, kill, beside, session };
   Kind kind = Kind::order;
   int signal = 0;
+  std::int32_t leader = 0;  // of a session
   bool operator==(const EntryDemand&) const = default;
 };
 [[nodiscard]] std::string encode(const EntryDemand&);

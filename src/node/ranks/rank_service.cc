@@ -232,7 +232,7 @@ tl::expected<pid_t, StartFailure> RankService::start_one(const std::shared_ptr<R
                                                          const wire::StartRank& rank,
                                                          JoinContext* context) {
   RankBatch& batch = *shared;
-  auto made = rank.terminal ? make_terminal() : make_pipes(rank.wants_stdin);
+  auto made = rank.terminal ? make_rank_terminal() : make_pipes(rank.wants_stdin);
   if (!made) return tl::unexpected(made.error());
   auto& [in, out, err] = *made;
   const wire::StartCommand& command = batch.request.commands[rank.command];

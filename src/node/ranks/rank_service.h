@@ -100,7 +100,7 @@ class RankService {
   void set_container_callbacks();
   void report_slow_start(RunningRank& rank, const std::string& runtime,
                          std::chrono::milliseconds after);
-  void contained_started(RunningRank& rank, pid_t program);
+  void contained_started(RunningRank& rank, pid_t program, UniqueFd terminal);
   void contained_failed(RunningRank& rank, StartFailure failure);
   void contained_left(RunningRank& rank);
   void runtime_ended(RunningRank& rank, const ExitStatus& status, WallTime now);

@@ -45,8 +45,9 @@ std::string last_line(std::string_view said) {
 
 void RankService::set_container_callbacks() {
   ContainerService::Callbacks callbacks;
-  callbacks.on_started = [this](Rank rank, pid_t program) {
-    if (RunningRank* running = find_contained(rank)) contained_started(*running, program);
+  callbacks.on_started = [this](Rank rank, pid_t program, UniqueFd terminal) {
+    if (RunningRank* running = find_contained(rank))
+      contained_started(*running, program, std::move(terminal));
   };
   callbacks.on_failed = [this](Rank rank, StartFailure failure) {
     if (RunningRank* running = find_contained(rank)) contained_failed(*running, std::move(failure));
@@ -56,8 +57,13 @@ void RankService::set_container_callbacks() {
     if (running != nullptr && !running->exited) tell_end(*running, status, wall_now());
   };
   callbacks.on_left = [this](Rank rank) {
+    terminals_.container_left(rank);
     if (RunningRank* running = find_contained(rank)) contained_left(*running);
   };
+  callbacks.on_beside = [this](Rank rank, const BesideStarted& started, UniqueFd terminal) {
+    terminals_.started(rank, started, std::move(terminal));
+  };
+  callbacks.on_beside_ended = [this](const wire::TerminalEnded& ended) { terminals_.ended(ended); };
   containers_.set_callbacks(std::move(callbacks));
 }
 
@@ -81,9 +87,16 @@ EntryOrder entry_order(const RankBatch& shared, const wire::StartRank& rank, con
                        const OpenFileLimit& open_files, bool has_pmi) {
   const wire::StartRanks& batch = shared.request;
   const wire::StartCommand& command = batch.commands[rank.command];
-  EntryOrder order{command.argv,  command.is_own_shell, has_pmi,
-                   batch.workdir, batch.defaults,       shared.contained_base.variables(),
-                   rank.cpus,     open_files.soft,      open_files.hard};
+  EntryOrder order{command.argv,
+                   command.is_own_shell,
+                   has_pmi,
+                   rank.terminal,
+                   batch.workdir,
+                   batch.defaults,
+                   shared.contained_base.variables(),
+                   rank.cpus,
+                   open_files.soft,
+                   open_files.hard};
   for (const auto& [name, value] : own) order.variables.insert_or_assign(name, value);
   // An image has no name for our user id, so getpass.getuser() of Python would fail without these.
   for (const char* name : {"USER", "LOGNAME"}) {
@@ -99,14 +112,15 @@ tl::expected<pid_t, StartFailure> RankService::start_contained(
     const std::shared_ptr<RankBatch>& shared, const wire::StartRank& rank) {
   const wire::StartContainer& container = *shared->container(rank);
   const wire::StartRanks& batch = shared->request;
-  auto pipes = make_pipes(rank.wants_stdin);
+  // Its terminal is made in the container (contained_started).
+  auto pipes = make_pipes(rank.wants_stdin && !rank.terminal);
   if (!pipes) return tl::unexpected(pipes.error());
   Environment own = rank.env;
   auto pmi = mpi_.connect(rank.rank, shared->contained_base.variables(), own);
   if (!pmi) return tl::unexpected(pmi.error());
   const EntryOrder order = entry_order(*shared, rank, own, open_files_, pmi->valid());
   std::vector<UniqueFd> handed;
-  handed.push_back(rank.wants_stdin ? std::move(pipes->in.read) : duplicate(null_.get()));
+  handed.push_back(pipes->in.read ? std::move(pipes->in.read) : duplicate(null_.get()));
   handed.push_back(std::move(pipes->out.write));
   handed.push_back(std::move(pipes->err.write));
   if (pmi->valid()) handed.push_back(std::move(*pmi));
@@ -157,16 +171,21 @@ void RankService::report_slow_start(RunningRank& rank, const std::string& runtim
   });
 }
 
-void RankService::contained_started(RunningRank& rank, pid_t program) {
+void RankService::contained_started(RunningRank& rank, pid_t program, UniqueFd terminal) {
   RunningRank::Contained& contained = *rank.contained;
   if (contained.state != RunningRank::Contained::State::starting) return;
   contained.state = RunningRank::Contained::State::running;
   contained.inside = true;
   contained.silence.reset();
   rank.outer_pid = program;
+  const bool has_terminal = terminal.valid();
+  if (has_terminal) {
+    contained.in = duplicate(terminal.get());
+    contained.out = std::move(terminal);
+  }
   pump_.add(rank.rank, Stream::out, std::move(contained.out), contained.is_shown);
   pump_.add(rank.rank, Stream::err, std::move(contained.err), contained.is_shown);
-  if (rank.wants_stdin) stdin_.connect(attempt_, std::move(contained.in));
+  if (rank.wants_stdin) stdin_.connect(attempt_, std::move(contained.in), has_terminal);
   channel_.send(wire::RanksStarted{attempt_, {{rank.rank, program, wall_now()}}});
   untried_[contained.container] = std::nullopt;
   if (!pending_.empty()) loop_.post([this] { start_some(); });

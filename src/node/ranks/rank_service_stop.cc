@@ -91,21 +91,22 @@ tl::expected<RankPlace, std::string> RankService::place_of(
   const RunningRank& running = *found->second;
   if (running.exited) return tl::unexpected(who + " has ended");
   if (running.contained) {
-    return tl::unexpected(who + " runs in a container, in which dlaunch attach starts nothing");
+    if (!running.contained->inside) return tl::unexpected(who + " was not started yet");
+    RankPlace place;
+    place.container = request.rank;
+    return place;
   }
   const wire::StartRanks& batch = running.batch->request;
   const auto rank =
       std::find_if(batch.ranks.begin(), batch.ranks.end(),
                    [&](const wire::StartRank& one) { return one.rank == request.rank; });
-  // A shell of ours that waits for one command stands for it.
-  const bool is_shell = running.argv != nullptr && runs_command(running.leader, *running.argv);
-  const auto children = is_shell ? children_of(running.leader) : std::vector<pid_t>();
-  RankPlace place{children.size() == 1 ? children.front() : running.leader,
+  RankPlace place{process_of_rank(running.leader, running.argv),
                   running.batch->base.variables(),
                   batch.workdir,
                   rank->cpus,
                   open_files_,
-                  enclosure_.cgroup_fd()};
+                  enclosure_.cgroup_fd(),
+                  {}};
   for (const auto& [name, value] : rank->env) place.variables.insert_or_assign(name, value);
   return place;
 }

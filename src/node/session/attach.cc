@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "os/acceptor.h"
 #include "os/cgroup.h"
 #include "os/containment.h"
 #include "os/descriptors.h"
@@ -35,11 +36,9 @@ bool wait_for_farewell(int socket) {
 
 /// A pidfd of the guardian: the parent of the agent, which has called listen(2).
 UniqueFd guardian_behind(int socket) {
-  ucred agent{};
-  socklen_t size = sizeof agent;
-  if (::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &agent, &size) != 0 || agent.pid <= 0)
-    return {};
-  const std::string stat = read_proc_file("/proc/" + std::to_string(agent.pid) + "/stat");
+  const pid_t agent = peer_process(socket);
+  if (agent <= 0) return {};
+  const std::string stat = read_proc_file("/proc/" + std::to_string(agent) + "/stat");
   const std::string_view parent = stat_field(stat, 4);
   pid_t guardian = 0;
   std::from_chars(parent.data(), parent.data() + parent.size(), guardian);

@@ -92,6 +92,12 @@ bool is_unnamed(const StackFrame& frame) {
   return frame.function.empty();
 }
 
+/// A C library without its debug file names those that it exports only.
+bool may_be_of_the_start(const StackFrame& frame) {
+  const std::string_view file = std::string_view(frame.file).substr(frame.file.rfind('/') + 1);
+  return is_unnamed(frame) && (file.starts_with("libc.so") || file.starts_with("libc-"));
+}
+
 }  // namespace
 
 std::string function_name(std::string symbol) {
@@ -111,6 +117,7 @@ std::string function_name(std::string symbol) {
 
 void add_native_frames(std::vector<StackFrame> frames, ThreadStack& thread) {
   frames.erase(std::find_if(frames.begin(), frames.end(), is_of_the_start), frames.end());
+  while (frames.size() > 1 && may_be_of_the_start(frames.back())) frames.pop_back();
   const auto python =
       std::find_if(thread.frames.begin(), thread.frames.end(),
                    [](const StackFrame& frame) { return frame.kind == StackFrame::Kind::python; });

@@ -38,9 +38,10 @@ std::vector<StackFrame> frames_of(const json& thread) {
   return frames;
 }
 
-ThreadStack& thread_for(const json& said, ProcessStack& process) {
+ThreadStack& thread_for(const json& said, ProcessStack& process, const ThreadNumbers& numbers) {
   const std::string name = text_in(said, "thread_name");
   std::int64_t id = number_in(said, "os_thread_id");
+  if (const auto found = numbers.find(id); found != numbers.end()) id = found->second;
   if (id == 0 && name == "MainThread") id = process.pid;
   for (ThreadStack& thread : process.threads) {
     if (id == 0 || thread.id != id) continue;
@@ -54,7 +55,7 @@ ThreadStack& thread_for(const json& said, ProcessStack& process) {
 
 }  // namespace
 
-bool add_py_spy_output(std::string_view text, ProcessStack& process) {
+bool add_py_spy_output(std::string_view text, ProcessStack& process, const ThreadNumbers& numbers) {
   json said = json::parse(text, nullptr, false);
   // Behind what it logs, to the same pipe.
   for (std::size_t at = text.find("\n["); said.is_discarded() && at != std::string_view::npos;
@@ -65,7 +66,7 @@ bool add_py_spy_output(std::string_view text, ProcessStack& process) {
     if (!one.is_object()) return false;
     std::vector<StackFrame> frames = frames_of(one);
     if (frames.empty()) continue;
-    ThreadStack& thread = thread_for(one, process);
+    ThreadStack& thread = thread_for(one, process, numbers);
     // What the kernel says of where it waits is innermost.
     thread.frames.insert(thread.frames.end(), std::make_move_iterator(frames.begin()),
                          std::make_move_iterator(frames.end()));

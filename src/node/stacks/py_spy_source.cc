@@ -68,6 +68,17 @@ void keep_right_to_trace() {
   ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_SYS_PTRACE, 0, 0);
 }
 
+ThreadNumbers numbers_inside(const ProcessStack& process) {
+  ThreadNumbers numbers;
+  for (const ThreadStack& thread : process.threads) {
+    const int own = number_in_own_namespace(read_proc_file(
+        "/proc/" + std::to_string(process.pid) + "/task/" + std::to_string(thread.id) + "/status",
+        4096));
+    if (own != 0) numbers[own] = thread.id;
+  }
+  return numbers;
+}
+
 /// One that runs; destroying it kills it.
 class PySpy {
  public:
@@ -118,7 +129,7 @@ class PySpy {
 
   void conclude() {
     if (!is_done()) return say("py-spy took too long for pid " + std::to_string(process_->pid));
-    if (add_py_spy_output(text_, *process_)) return;
+    if (add_py_spy_output(text_, *process_, numbers_inside(*process_))) return;
     // "Error: Permission Denied: Try running again with elevated permissions by going ..."
     std::string why = text_.substr(0, text_.find('\n'));
     if (why.empty()) why = "it said nothing";

@@ -5,15 +5,12 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <optional>
 #include <utility>
+#include <vector>
 
 #include <unistd.h>
 
-#include "node/ranks/environment_block.h"
 #include "os/clock.h"
-#include "os/cpu_mask.h"
-#include "os/spawn.h"
 #include "os/terminal.h"
 
 namespace dlaunch {
@@ -25,59 +22,23 @@ constexpr std::size_t kMostAtOnce = 64;
 /// Between SIGHUP and SIGKILL, for a shell that writes its history.
 constexpr std::chrono::seconds kHangUpGrace{2};
 
-/// The processes of these sessions that are ours to end.
-std::vector<pid_t> members(const std::set<pid_t>& sessions) {
-  std::vector<pid_t> found = descendants();
-  std::erase_if(found, [&](pid_t pid) { return !sessions.contains(::getsid(pid)); });
-  return found;
-}
-
-void signal_all(const std::vector<pid_t>& processes, int number) {
-  for (const pid_t pid : processes) {
-    ::kill(pid, number);
-    ::kill(pid, SIGCONT);  // a stopped process handles no other signal
-  }
-}
-
-/// The ends of a program's streams: its own, and ours. With a terminal all are the same.
-struct Streams {
-  UniqueFd in, out, err;
-  UniqueFd our_in, our_out, our_err;
+/// A program's ends of three pipes, and ours.
+struct Pipes {
+  BesideStreams its;
+  BesideStreams ours;
 };
 
-tl::expected<Streams, int> make_streams(const wire::OpenTerminal& request) {
-  Streams streams;
-  if (request.is_terminal) {
-    auto terminal = open_pseudo_terminal({request.columns, request.rows});
-    if (!terminal) return tl::unexpected(terminal.error());
-    streams.out = duplicate(terminal->slave.get());
-    streams.err = duplicate(terminal->slave.get());
-    streams.in = std::move(terminal->slave);
-    streams.our_in = duplicate(terminal->master.get());
-    streams.our_out = std::move(terminal->master);
-  } else {
-    auto in = make_pipe();
-    auto out = make_pipe();
-    auto err = make_pipe();
-    if (!in || !out || !err) return tl::unexpected(EMFILE);
-    streams = {std::move(in->read),  std::move(out->write), std::move(err->write),
-               std::move(in->write), std::move(out->read),  std::move(err->read)};
-  }
-  if (!streams.in || !streams.out || !streams.err || !streams.our_in) return tl::unexpected(EMFILE);
-  return streams;
+tl::expected<Pipes, StartFailure> make_streams() {
+  auto in = make_pipe();
+  auto out = make_pipe();
+  auto err = make_pipe();
+  if (!in || !out || !err)
+    return tl::unexpected(StartFailure{StartFailure::Step::resources, EMFILE, "pipes", ""});
+  return Pipes{{std::move(in->read), std::move(out->write), std::move(err->write)},
+               {std::move(in->write), std::move(out->read), std::move(err->read)}};
 }
 
 }  // namespace
-
-std::vector<std::string> with_pid(std::vector<std::string> argv, pid_t pid) {
-  constexpr std::string_view kPlace = "{pid}";
-  const std::string number = std::to_string(pid);
-  for (std::string& word : argv) {
-    for (auto at = word.find(kPlace); at != std::string::npos; at = word.find(kPlace, at))
-      word.replace(at, kPlace.size(), number);
-  }
-  return argv;
-}
 
 struct TerminalService::Outlet {
   Outlet(EventLoop& loop, Stream s, UniqueFd read_end) : stream(s), fd(loop, std::move(read_end)) {}
@@ -88,8 +49,22 @@ struct TerminalService::Outlet {
 };
 
 struct TerminalService::Terminal {
-  std::uint32_t id = 0;
-  pid_t leader = 0;
+  Terminal(EventLoop& l, std::uint32_t number, std::optional<Rank> container)
+      : loop(l), id(number), session{container, 0} {}
+  void add(UniqueFd to_program, UniqueFd out, UniqueFd err) {
+    in = std::make_unique<WatchedFd>(loop, std::move(to_program));
+    outlets.push_back(std::make_unique<Outlet>(loop, Stream::out, std::move(out)));
+    if (err) outlets.push_back(std::make_unique<Outlet>(loop, Stream::err, std::move(err)));
+  }
+  void add_terminal(UniqueFd master) {
+    UniqueFd to_program = duplicate(master.get());  // before the move: arguments have no order
+    add(std::move(to_program), std::move(master), UniqueFd());
+  }
+  [[nodiscard]] bool runs() const { return session.leader != 0; }
+
+  EventLoop& loop;
+  std::uint32_t id;
+  Session session;  // without a leader until the container has said that the program runs
   std::unique_ptr<WatchedFd> in;
   std::vector<std::unique_ptr<Outlet>> outlets;
   std::string to_write;
@@ -101,8 +76,8 @@ struct TerminalService::Terminal {
   std::optional<ExitStatus> status;
 };
 
-TerminalService::TerminalService(EventLoop& loop, Send send)
-    : loop_(loop), send_(std::move(send)), kill_(loop) {}
+TerminalService::TerminalService(EventLoop& loop, Send send, ContainerService& containers)
+    : loop_(loop), send_(std::move(send)), containers_(containers), kill_(loop) {}
 
 TerminalService::~TerminalService() = default;
 
@@ -124,50 +99,49 @@ void TerminalService::open(const wire::OpenTerminal& request,
   auto started = start(request, *place);
   if (!started) return refuse(describe(started.error()), started.error().code());
   Terminal& terminal = *(terminals_[request.id] = std::move(*started));
-  send_(wire::TerminalTaken{request.id, 0});
-  for (const auto& outlet : terminal.outlets) wait(terminal, *outlet);
+  if (terminal.runs()) run(terminal);
 }
 
 tl::expected<std::unique_ptr<TerminalService::Terminal>, StartFailure> TerminalService::start(
     const wire::OpenTerminal& request, const RankPlace& place) {
-  auto streams = make_streams(request);
-  if (!streams) {
-    return tl::unexpected(
-        StartFailure{StartFailure::Step::resources, streams.error(), "a terminal", ""});
+  auto terminal = std::make_unique<Terminal>(loop_, request.id, place.container);
+  BesideStreams streams;
+  if (!request.is_terminal) {
+    auto pipes = make_streams();
+    if (!pipes) return tl::unexpected(pipes.error());
+    streams = std::move(pipes->its);
+    terminal->add(std::move(pipes->ours.in), std::move(pipes->ours.out),
+                  std::move(pipes->ours.err));
+  } else if (!place.container) {
+    auto made = make_beside_terminal({request.columns, request.rows});
+    if (!made) return tl::unexpected(made.error());
+    streams = std::move(made->streams);
+    terminal->add_terminal(std::move(made->master));
   }
-  const EnvironmentBase base(place.variables, {}, {}, {});
-  const EnvironmentBlock environment(base, request.env);
-  const std::vector<std::string> words = with_pid(request.argv, place.pid);
-  const Program program = find_program(words.front(), environment.search_path(), place.workdir);
-  const std::vector<const char*> argv = argv_pointers(words);
-  const rlimit open_files{place.open_files.soft, place.open_files.hard};
-  CpuMask cpus(place.cpus);
-  SpawnRequest spawning;
-  spawning.program = &program;
-  spawning.argv = argv.data();
-  spawning.envp = environment.pointers();
-  spawning.workdir = place.workdir.c_str();
-  spawning.stdin_fd = streams->in.get();
-  spawning.stdout_fd = streams->out.get();
-  spawning.stderr_fd = streams->err.get();
-  spawning.cpus = cpus.set();
-  spawning.cpus_size = cpus.size();
-  spawning.open_files = &open_files;
-  spawning.cgroup = place.cgroup;
-  spawning.new_session = true;
-  spawning.own_terminal = request.is_terminal;
-  const auto spawned = spawn(spawning);
-  if (!spawned) return tl::unexpected(spawned.error());
-  auto terminal = std::make_unique<Terminal>();
-  terminal->id = request.id;
-  terminal->leader = spawned->pid;
-  terminal->in = std::make_unique<WatchedFd>(loop_, std::move(streams->our_in));
-  const auto add = [&](Stream stream, UniqueFd fd) {
-    if (fd) terminal->outlets.push_back(std::make_unique<Outlet>(loop_, stream, std::move(fd)));
-  };
-  add(Stream::out, std::move(streams->our_out));
-  add(Stream::err, std::move(streams->our_err));
+  if (place.container) {
+    const auto asked = containers_.start_beside(*place.container, request, streams);
+    if (asked) return terminal;
+    return tl::unexpected(
+        StartFailure{StartFailure::Step::resources, asked.error(), "the rank's container", ""});
+  }
+  const auto pid = start_beside(request, place, streams);
+  if (!pid) return tl::unexpected(pid.error());
+  terminal->session.leader = *pid;
   return terminal;
+}
+
+void TerminalService::started(Rank rank, const BesideStarted& news, UniqueFd terminal) {
+  Terminal* const mine = find(news.id);
+  if (mine == nullptr) return hang_up({rank, news.pid});  // the user has left meanwhile
+  mine->session.leader = news.pid;
+  if (terminal) mine->add_terminal(std::move(terminal));
+  run(*mine);
+}
+
+void TerminalService::run(Terminal& terminal) {
+  send_(wire::TerminalTaken{terminal.id, 0});
+  for (const auto& outlet : terminal.outlets) wait(terminal, *outlet);
+  write(terminal);
 }
 
 void TerminalService::wait(Terminal& terminal, Outlet& outlet) {
@@ -211,7 +185,7 @@ void TerminalService::end_if_read(Terminal& terminal) {
   if (terminal.sent - terminal.taken >= wire::kMostTerminal) return;  // there may be more
   const std::uint32_t id = terminal.id;
   send_(wire::TerminalEnded{id, "", *terminal.status});
-  hang_up(terminal.leader);
+  hang_up(terminal.session);
   terminals_.erase(id);
 }
 
@@ -224,6 +198,7 @@ void TerminalService::on(const wire::TerminalInput& input) {
 }
 
 void TerminalService::write(Terminal& terminal) {
+  if (!terminal.runs()) return;
   const std::uint64_t before = terminal.written;
   while (terminal.in && !terminal.to_write.empty()) {
     const ssize_t n =
@@ -251,7 +226,7 @@ void TerminalService::write(Terminal& terminal) {
 
 void TerminalService::on(const wire::ResizeTerminal& resize) {
   const Terminal* const terminal = find(resize.id);
-  if (terminal != nullptr)
+  if (terminal != nullptr && terminal->runs())
     set_terminal_size(terminal->outlets.front()->fd.get(), {resize.columns, resize.rows});
 }
 
@@ -266,60 +241,95 @@ void TerminalService::on(const wire::TerminalTaken& taken) {
 void TerminalService::on(const wire::CloseTerminal& close) {
   const Terminal* const terminal = find(close.id);
   if (terminal == nullptr) return;
-  const pid_t leader = terminal->leader;
+  const Session session = terminal->session;
   terminals_.erase(close.id);
-  hang_up(leader);
+  if (session.leader != 0) hang_up(session);  // else started() will
 }
 
 bool TerminalService::was_reaped(const Reaped& reaped) {
   const auto found = std::find_if(terminals_.begin(), terminals_.end(), [&](const auto& one) {
-    return one.second->leader == reaped.pid && !one.second->status;
+    return one.second->session == Session{std::nullopt, reaped.pid} && !one.second->status;
   });
   if (found == terminals_.end()) return false;
-  found->second->status = reaped.status;
-  // Later: the caller reaps more, and what ends sends.
-  loop_.post([this, id = found->first] {
-    Terminal* const terminal = find(id);
-    if (terminal != nullptr) pump(*terminal);
-  });
+  end_later(*found->second, reaped.status);
   return true;
 }
 
+void TerminalService::ended(const wire::TerminalEnded& news) {
+  Terminal* const terminal = find(news.id);
+  if (terminal == nullptr) return;
+  if (news.problem.empty()) return end_later(*terminal, news.status);
+  send_(news);
+  terminals_.erase(news.id);
+}
+
+void TerminalService::container_left(Rank rank) {
+  std::erase_if(terminals_, [&](const auto& one) {
+    if (one.second->session.container != rank) return false;
+    const std::string why = "rank " + std::to_string(rank.value) + " has ended";
+    send_(wire::TerminalEnded{one.first, why, {}});
+    return true;
+  });
+  std::erase_if(hung_up_, [&](const auto& one) { return one.first.container == rank; });
+}
+
+/// Later: the caller learns of more ends, and what ends sends.
+void TerminalService::end_later(Terminal& terminal, const ExitStatus& status) {
+  terminal.status = status;
+  loop_.post([this, id = terminal.id] {
+    Terminal* const ended = find(id);
+    if (ended != nullptr) pump(*ended);
+  });
+}
+
 /// The session goes on without its leader and its terminal, if only to ignore the signal.
-void TerminalService::hang_up(pid_t leader) {
-  const std::vector<pid_t> left = members({leader});
-  if (left.empty()) return;
-  signal_all(left, SIGHUP);
-  hung_up_[leader] = monotonic_now() + kHangUpGrace;
+void TerminalService::hang_up(const Session& session) {
+  if (session.container) {
+    if (!containers_.signal_session(*session.container, session.leader, SIGHUP)) return;
+  } else {
+    const std::vector<pid_t> left = members_of({session.leader});
+    if (left.empty()) return;
+    signal_each(left, SIGHUP);
+  }
+  hung_up_[session] = monotonic_now() + kHangUpGrace;
   if (hung_up_.size() == 1) kill_.after(kHangUpGrace, [this] { kill_hung_up(); });
 }
 
 void TerminalService::kill_hung_up() {
-  std::set<pid_t> due;
+  std::set<pid_t> ours;
   auto next = MonotonicTime::max();
-  for (const auto& [leader, at] : hung_up_) {
-    if (at <= monotonic_now())
-      due.insert(leader);
-    else
+  std::erase_if(hung_up_, [&](const auto& one) {
+    const auto& [session, at] = one;
+    if (at > monotonic_now()) {
       next = std::min(next, at);
-  }
-  for (const pid_t leader : due) hung_up_.erase(leader);
-  signal_all(members(due), SIGKILL);
+      return false;
+    }
+    if (session.container)
+      (void)containers_.signal_session(*session.container, session.leader, SIGKILL);
+    else
+      ours.insert(session.leader);
+    return true;
+  });
+  if (!ours.empty()) signal_each(members_of(ours), SIGKILL);
   if (!hung_up_.empty()) kill_.after(next - monotonic_now(), [this] { kill_hung_up(); });
 }
 
+/// What runs in a container ends with it.
 std::set<pid_t> TerminalService::end_all(const std::string& why) {
   std::set<pid_t> sessions;
-  for (const auto& [leader, at] : std::exchange(hung_up_, {})) sessions.insert(leader);
+  const auto add = [&](const Session& session) {
+    if (!session.container) sessions.insert(session.leader);
+  };
+  for (const auto& [session, at] : std::exchange(hung_up_, {})) add(session);
   kill_.cancel();
   for (const auto& [id, terminal] : terminals_) {
     send_(wire::TerminalEnded{id, why, {}});
-    sessions.insert(terminal->leader);
+    add(terminal->session);
   }
   terminals_.clear();
   if (sessions.empty()) return {};
-  const std::vector<pid_t> all = members(sessions);
-  signal_all(all, SIGHUP);
+  const std::vector<pid_t> all = members_of(sessions);
+  signal_each(all, SIGHUP);
   return {all.begin(), all.end()};
 }
 

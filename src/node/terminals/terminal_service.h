@@ -2,42 +2,30 @@
 // are none of the attempt's ranks: it does not wait for them, and none outlives it.
 #pragma once
 
+#include <compare>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
-#include <vector>
 
 #include <sys/types.h>
 
-#include "model/environment.h"
+#include "node/containers/container_service.h"
+#include "node/terminals/beside_program.h"
 #include "os/containment.h"
-#include "os/descriptors.h"
 #include "os/event_loop.h"
 #include "wire/message.h"
 
 namespace dlaunch {
-
-/// What a program beside a rank shares with it.
-struct RankPlace {
-  pid_t pid = 0;  // of the rank, as the program sees it
-  Environment variables;
-  std::string workdir;
-  std::vector<int> cpus;     // empty: not bound
-  OpenFileLimit open_files;  // of ranks
-  int cgroup = -1;           // see SpawnRequest
-};
-
-/// The command with each "{pid}" replaced. Pure.
-[[nodiscard]] std::vector<std::string> with_pid(std::vector<std::string> argv, pid_t pid);
 
 /// Lives on the agent's one thread.
 class TerminalService {
  public:
   using Send = std::function<void(const wire::FromAgent&)>;
 
-  TerminalService(EventLoop& loop, Send send);
+  TerminalService(EventLoop& loop, Send send, ContainerService& containers);
   ~TerminalService();
   TerminalService(const TerminalService&) = delete;
   TerminalService& operator=(const TerminalService&) = delete;
@@ -51,6 +39,10 @@ class TerminalService {
   void on(const wire::CloseTerminal& close);
   /// To be told about every child that was reaped. True: it was one of these programs.
   bool was_reaped(const Reaped& reaped);
+  /// News of a rank's container: a program beside the rank runs, or has ended; all have ended.
+  void started(Rank rank, const BesideStarted& news, UniqueFd terminal);
+  void ended(const wire::TerminalEnded& news);
+  void container_left(Rank rank);
   /// Tells the launcher that each of them ends, and why; SIGHUP to their sessions. Returns all
   /// their processes: the caller kills them.
   std::set<pid_t> end_all(const std::string& why);
@@ -58,22 +50,30 @@ class TerminalService {
  private:
   struct Terminal;
   struct Outlet;
+  struct Session {
+    std::optional<Rank> container;
+    pid_t leader = 0;  // as it is numbered there
+    auto operator<=>(const Session&) const = default;
+  };
 
   [[nodiscard]] tl::expected<std::unique_ptr<Terminal>, StartFailure> start(
       const wire::OpenTerminal& request, const RankPlace& place);
+  void run(Terminal& terminal);
   void wait(Terminal& terminal, Outlet& outlet);
   void pump(Terminal& terminal);
   [[nodiscard]] bool read_some(Terminal& terminal, Outlet& outlet);
   void end_if_read(Terminal& terminal);
   void write(Terminal& terminal);
-  void hang_up(pid_t leader);
+  void end_later(Terminal& terminal, const ExitStatus& status);
+  void hang_up(const Session& session);
   void kill_hung_up();
   [[nodiscard]] Terminal* find(std::uint32_t id);
 
   EventLoop& loop_;
   Send send_;
+  ContainerService& containers_;
   std::map<std::uint32_t, std::unique_ptr<Terminal>> terminals_;
-  std::map<pid_t, MonotonicTime> hung_up_;  // leaders of sessions, and when to kill what is left
+  std::map<Session, MonotonicTime> hung_up_;  // and when to kill what is left of each
   Timer kill_;
 };
 

@@ -71,6 +71,11 @@ std::uint64_t parse_available_memory(std::string_view meminfo) {
   return number_after(meminfo, "MemAvailable:") << kKibi;
 }
 
+std::uint64_t parse_waited(std::string_view schedstat) {
+  (void)take_until(schedstat, ' ');
+  return whole_number<std::uint64_t>(take_until(schedstat, ' ')).value_or(0);
+}
+
 std::uint32_t parse_stall_permille(std::string_view pressure) {
   constexpr std::string_view kAverage = "some avg10=";
   constexpr std::uint32_t kMost = 1000;

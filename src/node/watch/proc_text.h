@@ -24,6 +24,9 @@ struct ProcessStat {
 /// Context switches of both kinds, from /proc/PID/status.
 [[nodiscard]] std::uint64_t parse_switches(std::string_view status);
 
+/// How long a thread that could have run had no CPU, in nanoseconds, from its schedstat.
+[[nodiscard]] std::uint64_t parse_waited(std::string_view schedstat);
+
 /// From the first lines of /proc/stat, over all CPUs since boot.
 struct CpuTime {
   std::uint64_t busy = 0;   // ticks

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include <unistd.h>
 
@@ -88,6 +89,16 @@ void ProcessTree::look(Depth depth, RankPulse& rank) {
   rank.switches = switches_.add(switches);
   const bool has_root = !known_.empty() && known_.front().pid == root_;
   rank.state = has_root ? std::string(1, known_.front().stat.state) : "";
+}
+
+std::chrono::nanoseconds ProcessTree::waited() {
+  std::uint64_t longest = 0;
+  for (Known& one : known_) {
+    const std::uint64_t now = parse_waited(read_proc_file(file_of(one.pid, "schedstat")));
+    const std::uint64_t before = std::exchange(one.waited, now);
+    if (before > 0 && now > before) longest = std::max(longest, now - before);
+  }
+  return std::chrono::nanoseconds(longest);
 }
 
 }  // namespace dlaunch

@@ -1,7 +1,9 @@
 // The processes of a rank, looked at again and again at little cost. Reads only files of /proc that
-// do not wait for a lock of the process: stat, io, status and children.
+// do not wait for a lock of the process: stat, io, status, schedstat
+// and children.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <vector>
 
@@ -28,12 +30,17 @@ class ProcessTree {
   /// Fills in what /proc says about the rank.
   void look(Depth depth, RankPulse& rank);
 
+  /// The longest time that the main thread of one of them had to wait for a CPU since the last call
+  /// of this: other processes had it, or a limit did not allow it.
+  [[nodiscard]] std::chrono::nanoseconds waited();
+
  private:
   struct Known {
     pid_t pid = 0;
     ProcessStat stat{};
     std::uint64_t io = 0;
     std::uint64_t switches = 0;
+    std::uint64_t waited = 0;
     bool is_new = true;
   };
 

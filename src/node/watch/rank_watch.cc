@@ -18,6 +18,7 @@ constexpr std::chrono::seconds kSilence{10};    // the launcher hears of us that
 constexpr std::chrono::seconds kNodeEvery{10};  // some files of /proc cost a millisecond
 constexpr std::uint32_t kCountersEvery = 5;     // looks
 constexpr std::uint32_t kWholeEvery = 60;       // looks
+constexpr std::uint32_t kLongWait = 25;         // percent of the time without a CPU
 constexpr std::uint32_t kMostClocks = 4;        // a kernel may take milliseconds for each
 constexpr std::array kStreams{Stream::out, Stream::err};
 
@@ -184,6 +185,23 @@ void RankWatch::look_at_heartbeat(Watched& watched, MonotonicTime now, RankPulse
   rank.heartbeat_ms = rank.heartbeats == 0 ? 0 : millis(now - watched.heartbeat_seen);
 }
 
+/// A limit of a container or a job (cpu.max), or others on the same CPUs: the node as a whole may
+/// have CPUs to spare.
+void RankWatch::look_for_cpu_waits(std::chrono::milliseconds passed) {
+  std::int64_t longest = 0;
+  std::optional<Rank> whose;
+  for (auto& [rank, watched] : ranks_) {
+    const std::int64_t waited = watched.processes ? watched.processes->waited().count() : 0;
+    if (waited > longest) whose = rank;
+    longest = std::max(longest, waited);
+  }
+  const auto nanos = std::chrono::nanoseconds(passed).count();
+  const std::int64_t percent = nanos > 0 ? std::min<std::int64_t>(100 * longest / nanos, 100) : 0;
+  if (!whose || percent < kLongWait || passed < kNodeEvery / 2) return;
+  node_.remarks.push_back("rank " + std::to_string(whose->value) + " waited for a CPU for " +
+                          std::to_string(percent) + " % of the time");
+}
+
 void RankWatch::look_at_node(MonotonicTime now) {
   constexpr std::uint64_t kPercent = 100;
   constexpr std::uint64_t kMillis = 1000;
@@ -201,6 +219,7 @@ void RankWatch::look_at_node(MonotonicTime now) {
   node_.memory_available = parse_available_memory(read_proc_file("/proc/meminfo"));
   node_.memory_stall_permille = parse_stall_permille(read_proc_file("/proc/pressure/memory"));
   node_.remarks.clear();
+  look_for_cpu_waits(std::chrono::milliseconds(passed));
   for (const GpuSample& gpu : gpus_.samples(now)) {
     if (!gpu.slowed_by.empty())
       node_.remarks.push_back("GPU " + std::to_string(gpu.index) +

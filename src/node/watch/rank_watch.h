@@ -64,6 +64,7 @@ class RankWatch {
   void look_at_output(Watched& watched, RankPulse& rank) const;
   static void look_at_heartbeat(Watched& watched, MonotonicTime now, RankPulse& rank);
   void look_at_node(MonotonicTime now);
+  void look_for_cpu_waits(std::chrono::milliseconds passed);
   [[nodiscard]] Depth depth() const;
 
   const OutputPump& pump_;

@@ -103,6 +103,18 @@ TEST(JobTreeOfAnOrdinaryUser, HoldsWhatIsBelowAGuardianThatIsNotDumpable) {
   EXPECT_EQ(WEXITSTATUS(status), 2);  // a rank, and what it has started
 }
 
+TEST(ChildNumbered, KnowsAChildByItsOwnNumber) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::pause();
+    ::_exit(0);
+  }
+  EXPECT_EQ(child_numbered(::getpid(), child), child);
+  EXPECT_EQ(child_numbered(::getpid(), ::getpid()), 0);
+  ::kill(child, SIGKILL);
+  ::waitpid(child, nullptr, 0);
+}
+
 TEST(JobTreeWithoutEngine, IsEmpty) {
   EXPECT_TRUE(job_processes(0x3fffff0).empty());
 }

@@ -53,5 +53,21 @@ TEST(NativeFrames, WithoutThoseOfPythonAllUpToMain) {
   EXPECT_THAT(functions(thread), testing::ElementsAre("read", "", "", "main"));
 }
 
+TEST(NativeFrames, WithoutThoseBeforeMainOfACLibraryWithoutNames) {
+  constexpr const char* kLibc = "/lib/x86_64-linux-gnu/libc.so.6";
+  ThreadStack thread;
+  add_native_frames({native("read", kLibc), native("main"), native("", kLibc),
+                     native("__libc_start_main", kLibc), native("_start")},
+                    thread);
+  ThreadStack other;
+  add_native_frames({native("", kLibc), native("work"), native("", kLibc), native("", kLibc)},
+                    other);
+  ThreadStack odd;
+  add_native_frames({native("", kLibc), native("", kLibc)}, odd);
+  EXPECT_THAT(functions(thread), testing::ElementsAre("read", "main"));
+  EXPECT_THAT(functions(other), testing::ElementsAre("", "work"));
+  EXPECT_THAT(functions(odd), testing::ElementsAre(""));
+}
+
 }  // namespace
 }  // namespace dlaunch

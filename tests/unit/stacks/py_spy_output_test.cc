@@ -28,6 +28,21 @@ TEST(PySpyOutput, FramesGoToTheThreadsOfTheirNumbers) {
   EXPECT_EQ(process.threads[1].name, "a long name of a thread");
 }
 
+TEST(PySpyOutput, NumbersOfAPidNamespaceAreTheNodesNumbersFirst) {
+  ProcessStack process;
+  process.pid = 4711;
+  process.threads.resize(2);
+  process.threads[0].id = 4711;
+  process.threads[1].id = 4712;
+  ASSERT_TRUE(add_py_spy_output(
+      R"([{"pid":12,"thread_name":"MainThread","os_thread_id":12,"frames":[{"name":"main"}]},)"
+      R"({"pid":12,"thread_name":"loader","os_thread_id":13,"frames":[{"name":"load"}]}])",
+      process, {{12, 4711}, {13, 4712}}));
+  ASSERT_EQ(process.threads.size(), 2U);
+  EXPECT_EQ(process.threads[0].frames.front().function, "main");
+  EXPECT_EQ(process.threads[1].frames.front().function, "load");
+}
+
 TEST(PySpyOutput, AThreadWithoutANumberIsAdded) {
   ProcessStack process;
   process.pid = 7;

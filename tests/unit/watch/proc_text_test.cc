@@ -44,6 +44,12 @@ TEST(ProcText, ProcessorsInUse) {
   EXPECT_EQ(parse_cpu_time("intr 1"), CpuTime{});
 }
 
+TEST(ProcText, TimeWithoutACpu) {
+  EXPECT_EQ(parse_waited("238173570 2117086145 139\n"), 2117086145U);
+  EXPECT_EQ(parse_waited(""), 0U);
+  EXPECT_EQ(parse_waited("x y z"), 0U);
+}
+
 TEST(ProcText, Memory) {
   EXPECT_EQ(parse_available_memory("MemTotal:  8000 kB\nMemFree: 1 kB\nMemAvailable:    2048 kB\n"),
             2048U * 1024U);

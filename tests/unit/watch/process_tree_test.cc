@@ -1,12 +1,16 @@
 // With real processes: this one has children, which it stops and ends.
 #include "node/watch/process_tree.h"
 
+#include <chrono>
 #include <csignal>
 
 #include <gtest/gtest.h>
 
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "os/clock.h"
 
 namespace dlaunch {
 namespace {
@@ -65,6 +69,32 @@ TEST(ProcessTree, TellsThatTheFirstProcessIsStoppedAndThatItIsGone) {
   EXPECT_EQ(rank.state, "");
   EXPECT_EQ(rank.processes, 0U);
   EXPECT_GE(rank.cpu_ms, cpu);
+}
+
+TEST(ProcessTree, TellsHowLongOneOfThemWaitedForACpu) {
+  cpu_set_t before;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof before, &before), 0);
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(static_cast<std::size_t>(::sched_getcpu()), &one);
+  ASSERT_EQ(::sched_setaffinity(0, sizeof one, &one), 0);
+  const pid_t other = ::fork();
+  if (other == 0) {
+    for (volatile bool runs = true; runs;) {
+    }
+    ::_exit(0);
+  }
+  ProcessTree tree(::getpid());
+  for (int times = 0; times < 2; ++times) {  // the second with a first to compare with
+    EXPECT_EQ(tree.waited().count() > 0, times > 0);
+    const MonotonicTime end = monotonic_now() + std::chrono::milliseconds(300);
+    while (monotonic_now() < end) {
+    }
+  }
+  EXPECT_GT(tree.waited(), std::chrono::milliseconds(30));
+  ::kill(other, SIGKILL);
+  ::waitpid(other, nullptr, 0);
+  (void)::sched_setaffinity(0, sizeof before, &before);
 }
 
 }  // namespace

@@ -27,10 +27,18 @@ class ContainerServiceTest : public testing::Test {
     block_signals({SIGCHLD, SIGPIPE});
     EXPECT_NE(::mkdtemp(base_), nullptr);
     service_.set_callbacks(
-        {[this](Rank rank, pid_t pid) { note("started", rank, std::to_string(pid)); },
+        {[this](Rank rank, pid_t pid, const UniqueFd&) {
+           note("started", rank, std::to_string(pid));
+         },
          [this](Rank rank, const StartFailure& failure) { note("failed", rank, failure.path); },
          [this](Rank rank, const ExitStatus& status) { note("ended", rank, describe(status)); },
-         [this](Rank rank) { note("left", rank, ""); }});
+         [this](Rank rank) { note("left", rank, ""); },
+         [this](Rank rank, const BesideStarted& started, const UniqueFd& terminal) {
+           note(terminal ? "terminal" : "beside", rank, std::to_string(started.pid));
+         },
+         [this](const wire::TerminalEnded& ended) {
+           events_.push_back("ended " + ended.problem);
+         }});
   }
   ~ContainerServiceTest() override {
     service_.end();
@@ -221,6 +229,31 @@ TEST_F(ContainerServiceTest, DemandsReachTheFirstProcess) {
   EXPECT_EQ(demand_on(socket), (EntryDemand{Kind::signal, SIGTERM}));
   EXPECT_EQ(demand_on(socket), (EntryDemand{Kind::pass, SIGUSR1}));
   EXPECT_EQ(demand_on(socket), (EntryDemand{Kind::kill, 0}));
+}
+
+TEST_F(ContainerServiceTest, AProgramBesideTheRankIsOrderedAndBringsItsTerminal) {
+  ASSERT_TRUE(service_.begin(part()));
+  wire::OpenTerminal request;
+  request.argv = {"sh"};
+  EXPECT_EQ(service_.start_beside(Rank(3), request, {}).error(), ENOTCONN);
+  const UniqueFd socket = enter(3);
+  for (const bool is_terminal : {true, false}) {
+    request.is_terminal = is_terminal;
+    ASSERT_TRUE(service_.start_beside(
+        Rank(3), request,
+        {duplicate(STDERR_FILENO), duplicate(STDERR_FILENO), duplicate(STDERR_FILENO)}));
+    std::vector<UniqueFd> handed;
+    const auto packet = receive_packet(socket.get(), kMostEntryBytes, 5, handed, true);
+    ASSERT_TRUE(packet);
+    EXPECT_EQ(decode_demand(*packet), EntryDemand{EntryDemand::Kind::beside});
+    EXPECT_EQ(handed.size(), is_terminal ? 1U : 4U) << "the order, and its streams";
+    const UniqueFd master = duplicate(STDERR_FILENO);
+    EXPECT_TRUE(send_packet(socket.get(), encode(EntryNews(BesideStarted{0, 47})),
+                            is_terminal ? std::vector<int>{master.get()} : std::vector<int>{}));
+  }
+  say(socket, wire::TerminalEnded{0, "why", {}});
+  run_until([&] { return events_.size() == 3; });
+  EXPECT_EQ(events_, (std::vector<std::string>{"terminal 3 47", "beside 3 47", "ended why"}));
 }
 
 TEST_F(ContainerServiceTest, ClearingRunsTheEnginesCommandForAllRanks) {

@@ -23,7 +23,7 @@ EntryOrder order() {
   EntryOrder order;
   order.argv = {"sh", "-c", "echo $RANK\n", ""};
   order.is_own_shell = true;
-  order.has_pmi = true;
+  order.has_pmi = order.has_terminal = true;
   order.workdir = "/home/me/a b";
   order.defaults = {{"OMP_NUM_THREADS", "4"}};
   order.variables = {{"KEY", "line\nline=2"}, {"EMPTY", ""}};
@@ -49,6 +49,16 @@ TEST(EntryProtocol, ATruncatedOrLongerOrderIsNone) {
   EXPECT_FALSE(decode_order(encode(EntryOrder{}))) << "nothing to execute";
 }
 
+TEST(EntryProtocol, AnOrderForAProgramBesideTheRankNamesOne) {
+  BesideOrder order;
+  EXPECT_FALSE(decode_beside(encode(order))) << "nothing to execute";
+  order.request.id = 7;
+  order.request.argv = {"gdb", "-p", "{pid}"};
+  order.defaults = {{"SHELL", "/bin/zsh"}};
+  EXPECT_EQ(decode_beside(encode(order)), order);
+  EXPECT_FALSE(decode_beside(encode(order).substr(1)));
+}
+
 TEST(EntryProtocol, ACountAloneTakesNoMemory) {
   std::string text = encode(order());
   const std::size_t list = text.find("\x84");  // CBOR, an array of four: argv
@@ -63,11 +73,14 @@ TEST(EntryProtocol, NewsAndDemandsSurvive) {
                            StartFailure{StartFailure::Step::interpreter, ENOENT, "a b", "/bin"},
                            ExitStatus{true, 9, false},
                            ExitStatus{false, 255, false},
-                           ExitStatus{true, 11, true}};
+                           ExitStatus{true, 11, true},
+                           BesideStarted{7, 4194304},
+                           wire::TerminalEnded{7, "it was not found", {false, 127}}};
   for (const EntryNews& news : all) EXPECT_EQ(decode_news(encode(news)), news) << news.index();
   using Kind = EntryDemand::Kind;
-  for (const EntryDemand& demand : {EntryDemand{}, EntryDemand{Kind::signal, 15},
-                                    EntryDemand{Kind::pass, 64}, EntryDemand{Kind::kill, 0}})
+  for (const EntryDemand& demand :
+       {EntryDemand{}, EntryDemand{Kind::signal, 15}, EntryDemand{Kind::pass, 64},
+        EntryDemand{Kind::kill, 0}, EntryDemand{Kind::beside}, EntryDemand{Kind::session, 1, 47}})
     EXPECT_EQ(decode_demand(encode(demand)), demand);
 }
 
@@ -78,7 +91,7 @@ TEST(EntryProtocol, WhatIsOutOfRangeIsRefused) {
                              StartFailure{StartFailure::Step::execute, 5000, "a", "b"}};
   for (const EntryNews& news : wrong) EXPECT_FALSE(decode_news(encode(news))) << news.index();
   EXPECT_FALSE(decode_news(""));
-  EXPECT_FALSE(decode_news("\x04"));
+  EXPECT_FALSE(decode_news("\x06"));
   EXPECT_FALSE(decode_news(encode(EntryNews(EntryStarted{1})).replace(0, 1, "\x09")));
 }
 

@@ -73,7 +73,7 @@ class RankServiceTest : public testing::Test {
   MpirunService mpirun_{loop_, agent_, progress_};
   ContainerService containers_{loop_, progress_};
   StackService stacks_{loop_, [](const wire::StacksTaken&) {}};
-  TerminalService terminals_{loop_, [](const wire::FromAgent&) {}};
+  TerminalService terminals_{loop_, [](const wire::FromAgent&) {}, containers_};
   RankWatch watch_{loop_, pump_, [](const wire::Pulse&) {}};
   RankService ranks_{loop_,   agent_,      pump_,   stdin_,     facts_, mpi_,
                      mpirun_, containers_, stacks_, terminals_, watch_, enclosure_};

@@ -3,12 +3,17 @@
 
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
+#include <filesystem>
 #include <string>
+#include <utility>
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "node/containers/container_folder.h"
 #include "os/clock.h"
+#include "os/packet.h"
 #include "os/signals.h"
 
 namespace dlaunch {
@@ -21,7 +26,9 @@ TEST(WithPid, ReplacesEveryPlace) {
 
 class TerminalServiceTest : public testing::Test {
  protected:
-  TerminalServiceTest() : service_(loop_, [this](const wire::FromAgent& sent) { take(sent); }) {
+  TerminalServiceTest()
+      : service_(
+            loop_, [this](const wire::FromAgent& sent) { take(sent); }, containers_) {
     block_signals({SIGCHLD, SIGPIPE});
     become_subreaper();
     place_.pid = ::getpid();
@@ -59,6 +66,8 @@ class TerminalServiceTest : public testing::Test {
   bool shows(const std::string& text) const { return output_.find(text) != std::string::npos; }
 
   EventLoop loop_;
+  Progress progress_;
+  ContainerService containers_{loop_, progress_};
   RankPlace place_;
   std::string output_;
   std::uint64_t taken_ = ~std::uint64_t{0};
@@ -130,6 +139,84 @@ TEST_F(TerminalServiceTest, WhatCannotBeStartedSaysSo) {
   EXPECT_EQ(ended_->status.code(), exit_code::kNotFound);
   EXPECT_NE(ended_->problem.find("no-such-program"), std::string::npos);
   service_.open({}, tl::unexpected(std::string("rank 3 has ended")));
+  EXPECT_EQ(ended_->problem, "rank 3 has ended");
+}
+
+/// With the test in the role of a container's first process.
+class ContainedTerminalTest : public TerminalServiceTest {
+ protected:
+  ContainedTerminalTest() {
+    EXPECT_NE(::mkdtemp(base_), nullptr);
+    ContainerService::Callbacks callbacks;
+    callbacks.on_beside = [this](Rank rank, const BesideStarted& started, UniqueFd terminal) {
+      service_.started(rank, started, std::move(terminal));
+    };
+    callbacks.on_beside_ended = [this](const wire::TerminalEnded& news) { service_.ended(news); };
+    containers_.set_callbacks(std::move(callbacks));
+    wire::StartRanks start;
+    start.entry_folder = std::string(base_) + "/dlaunch-enter-1";
+    start.containers.emplace_back();
+    EXPECT_TRUE(containers_.begin(start));
+    EXPECT_TRUE(containers_.expect(Rank(3), {}, {}));
+    socket_ = *connect_packets(entry_socket(start.entry_folder));
+    say(EntryArrived{Rank(3)});
+    run_until([&] { return containers_.is_in(Rank(3)); });
+    EXPECT_EQ(next_demand(), EntryDemand{});
+    place_.container = Rank(3);
+  }
+  ~ContainedTerminalTest() override {
+    containers_.end();
+    std::filesystem::remove_all(base_);
+  }
+  void say(const EntryNews& news) { EXPECT_TRUE(send_packet(socket_.get(), encode(news))); }
+  std::optional<EntryDemand> next_demand() {
+    std::optional<std::string> packet;
+    handed_.clear();
+    run_until([&] {
+      if (!packet) packet = receive_packet(socket_.get(), kMostEntryBytes, 5, handed_, false);
+      return packet.has_value();
+    });
+    return packet ? decode_demand(*packet) : std::nullopt;
+  }
+
+  char base_[32] = "/tmp/dlaunch-test-XXXXXX";
+  UniqueFd socket_;
+  std::vector<UniqueFd> handed_;
+};
+
+TEST_F(ContainedTerminalTest, InputWaitsUntilItRunsAndTheStatusComesFromInThere) {
+  open({"cat"}, false);
+  EXPECT_EQ(next_demand(), EntryDemand{EntryDemand::Kind::beside});
+  ASSERT_EQ(handed_.size(), 4U);
+  service_.on(wire::TerminalInput{1, "typed"});
+  EXPECT_NE(taken_, 5U) << "it does not run yet";
+  say(BesideStarted{1, 47});
+  run_until([&] { return taken_ == 5; });
+  char bytes[8] = {};
+  EXPECT_EQ(::read(handed_[1].get(), bytes, sizeof bytes), 5);
+  EXPECT_EQ(::write(handed_[2].get(), "out", 3), 3);
+  say(wire::TerminalEnded{1, "", {false, 3}});
+  run_until([&] { return ended_.has_value(); });
+  EXPECT_EQ(output_, "out");
+  EXPECT_EQ(ended_->status.code(), 3);
+}
+
+TEST_F(ContainedTerminalTest, AUserWhoLeavesBeforeItRunsHangsUpAllTheSame) {
+  open({"sh"}, true);
+  EXPECT_EQ(next_demand(), EntryDemand{EntryDemand::Kind::beside});
+  service_.on(wire::CloseTerminal{1});
+  say(BesideStarted{1, 47});
+  EXPECT_EQ(next_demand(), (EntryDemand{EntryDemand::Kind::session, SIGHUP, 47}));
+  EXPECT_EQ(next_demand(), (EntryDemand{EntryDemand::Kind::session, SIGKILL, 47}));
+}
+
+TEST_F(ContainedTerminalTest, ItEndsWithTheContainer) {
+  open({"sh"}, true);
+  EXPECT_EQ(next_demand(), EntryDemand{EntryDemand::Kind::beside});
+  service_.container_left(Rank(4));
+  EXPECT_FALSE(ended_);
+  service_.container_left(Rank(3));
+  ASSERT_TRUE(ended_);
   EXPECT_EQ(ended_->problem, "rank 3 has ended");
 }
 
