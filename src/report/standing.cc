@@ -239,7 +239,7 @@ Standing standing_of(const RankStacks& before, const RankStacks& now) {
     return standing;
   }
   const bool waits = known && known->row->wait != Wait::children &&
-                     !(known->row->wait == Wait::gradients && own.cpu_ms >= kBusyMs);
+                     !(known->row->wait == Wait::step && own.cpu_ms >= kBusyMs);
   if (waits) {
     standing.why = Standing::Why::ranks;
     // Libraries of MPI and of GPUs wait in a loop that uses the CPU.
