@@ -121,8 +121,8 @@ bool matches(const KnownFrame& known, const StackFrame& frame) {
   const std::size_t star = known.function.find('*');
   if (star == std::string_view::npos) return name == known.function;
   const std::string_view after = known.function.substr(star + 1);
-  return name.size() >= star + after.size() &&
-         name.starts_with(known.function.substr(0, star)) && name.ends_with(after);
+  return name.size() >= star + after.size() && name.starts_with(known.function.substr(0, star)) &&
+         name.ends_with(after);
 }
 
 bool has_any(const std::string& text, std::span<const std::string_view> parts) {

@@ -400,7 +400,8 @@ inline constexpr auto kFields<ProcessStack> = std::tuple{
 template <>
 inline constexpr auto kFields<RankStacks> =
     std::tuple{field("rank", &RankStacks::rank, kRank), field("host", &RankStacks::host),
-               field("processes", &RankStacks::processes), field("remarks", &RankStacks::remarks)};
+               field("processes", &RankStacks::processes), field("remarks", &RankStacks::remarks),
+               field("unanswered", &RankStacks::unanswered)};
 template <>
 inline constexpr auto kFields<StacksQuestion> =
     std::tuple{field("build_id", &StacksQuestion::build_id), field("ranks", &StacksQuestion::ranks),

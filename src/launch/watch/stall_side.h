@@ -69,6 +69,7 @@ class StallSide {
   Timer tick_;
   Timer between_;
   Attempt attempt_;
+  std::vector<NodeOfRanks> nodes_;
   bool is_watching_ = false;
   std::uint32_t round_ = 0;
   StacksReply first_;

@@ -49,7 +49,8 @@ const Case kCases[] = {
      "init_process_group of torch.distributed, for ranks that have not come"},
     {"torch-1.13-ddp_new.json",
      "DistributedDataParallel.__init__ of torch.distributed, for the other ranks"},
-    {"torch-1.13-ddp_forward.json", "DistributedDataParallel.forward of torch.distributed, for the other ranks"},
+    {"torch-1.13-ddp_forward.json",
+     "DistributedDataParallel.forward of torch.distributed, for the other ranks"},
     {"torch-1.13-ddp_backward.json",
      "Tensor.backward of torch.autograd, for its device or the other ranks"},
     {"torch-1.13-loader.json", "its data loader"},
@@ -73,7 +74,8 @@ TEST(FrameTable, EveryRowHasARealStack) {
 }
 
 TEST(FrameTable, KnowsTheWaitsOfAllFrameworks) {
-  for (const RecordedWait& one : recorded_waits()) EXPECT_EQ(waits_for(one.frames), one.waits) << one.name;
+  for (const RecordedWait& one : recorded_waits())
+    EXPECT_EQ(waits_for(one.frames), one.waits) << one.name;
 }
 
 TEST(FrameTable, KnowsTheCallsOfMpiInRealStacksOfBothLibraries) {

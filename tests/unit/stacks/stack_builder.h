@@ -58,8 +58,7 @@ inline std::vector<RecordedWait> recorded_waits() {
     RecordedWait& wait = waits.emplace_back(RecordedWait{name, one.at("waits"), {}});
     for (const auto& frame : one.at("frames")) {
       const std::string file = frame.at(1);
-      const auto kind =
-          file.ends_with(".py") ? StackFrame::Kind::python : StackFrame::Kind::native;
+      const auto kind = file.ends_with(".py") ? StackFrame::Kind::python : StackFrame::Kind::native;
       wait.frames.push_back({kind, frame.at(0), file, frame.at(2).get<std::uint32_t>()});
     }
   }
