@@ -15,6 +15,8 @@
 #include "node/stacks/stack_source.h"
 #include "node/stacks/unwinder.h"
 #include "os/clock.h"
+#include "os/containment.h"
+#include "os/proc_file.h"
 #include "os/unique_fd.h"
 
 namespace dlaunch {
@@ -58,6 +60,12 @@ bool has_waits_that_spin(const ProcessMemory& memory) {
       return one.path.find(name) != std::string::npos;
     });
   });
+}
+
+/// Now: the other sources have taken their time.
+bool still_uses_the_cpu(pid_t process) {
+  const std::string stat = read_proc_file("/proc/" + std::to_string(process) + "/stat", 4096);
+  return stat_field(stat, 3) == "R";
 }
 
 /// An object that one or more processes have mapped, and what is asked of it.
@@ -139,7 +147,7 @@ class NativeStacks {
       const bool only_busy = !request_.native && is_python(process.pid);
       if (only_busy && (process.threads.empty() || process.threads.front().state != "R")) continue;
       auto read = std::make_unique<ProcessMemory>(process.pid);
-      if (only_busy && !has_waits_that_spin(*read)) continue;
+      if (only_busy && !(has_waits_that_spin(*read) && still_uses_the_cpu(process.pid))) continue;
       ProcessMemory& memory = *memories_.emplace_back(std::move(read));
       Unwinder unwinder(memory);
       for (ThreadStack& thread : process.threads) {
