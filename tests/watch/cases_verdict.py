@@ -60,14 +60,18 @@ def train(box, what, ranks=3, python=PYTHON):
     return run
 
 
+def stalls(box):
+    with open(os.path.join(box.run_folder(), "events.jsonl"), encoding="utf-8") as file:
+        events = [json.loads(line) for line in file if line.endswith("\n")]
+    return [event for event in events if event["event"] == "stall"]
+
+
 def told(box, kind):
-    """The first verdict of this kind. None of another kind may name a rank before, and none may call it a hang."""
+    """The first verdict of this kind. None before it may call it a hang."""
     found = []
 
     def look():
-        with open(os.path.join(box.run_folder(), "events.jsonl"), encoding="utf-8") as file:
-            events = [json.loads(line) for line in file if line.endswith("\n")]
-        found[:] = [event for event in events if event["event"] == "stall"]
+        found[:] = stalls(box)
         return any(one["verdict"] == kind for one in found)
     try:
         wait_until(look, f"the verdict {kind}", 90, 0.2)
@@ -312,8 +316,7 @@ def a_rank_in_a_barrier_and_others_in_a_reduction_with_mpich(box):
     mpich_mismatch(box)
 
 
-@case
-def python_that_spins_in_a_collective_of_mpi(box):
+def mpi4py(box):
     if subprocess.run([PYTHON, "-c", "import mpi4py"], check=False, stderr=subprocess.DEVNULL).returncode != 0:
         raise Skip(f"no mpi4py for {PYTHON} (python3-mpi4py)")
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
@@ -323,6 +326,11 @@ def python_that_spins_in_a_collective_of_mpi(box):
     expect_verdict(told(box, "hang"), [1], f"rank 1 on {host(box)} is in compute ({line_of('time.sleep', MPI_STEP)})",
                    f"; 2 ranks wait for it in MPI_Allreduce ({line_of('WORLD.Allreduce', MPI_STEP)})")
     end(box, run)
+
+
+@case
+def python_that_spins_in_a_collective_of_mpi(box):
+    mpi4py(box)
 
 
 # --- over nodes
@@ -421,6 +429,15 @@ def a_training_that_prints_nothing_is_no_hang(box):
     end(box, run)
 
 
+@case
+def a_program_of_mpi_that_only_communicates_is_no_hang(box):
+    """All ranks may be seen in the same call twice."""
+    run = mpi(box, "mpicc.openmpi", "steps")
+    wait_until(lambda: len(stalls(box)) > 1, "two verdicts", 60, 0.2)
+    expect_equal([one for one in stalls(box) if one["verdict"] == "hang"], [], "hangs")
+    end(box, run)
+
+
 # --- again and again
 
 def repeat(scenario):
@@ -433,5 +450,6 @@ def repeat(scenario):
     globals()[repeated.__name__] = case(long=True, budget=TWENTY_TIMES * 90)(repeated)
 
 
-for each in (absent, mismatch, halves, stopped, busy, loader, stopped_loader, gil, deadlock, open_mpi, mpich, open_mpi_mismatch, mpich_mismatch):
+for each in (absent, mismatch, halves, stopped, busy, loader, stopped_loader, gil, deadlock, open_mpi, mpich, open_mpi_mismatch, mpich_mismatch,
+             mpi4py):
     repeat(each)
