@@ -311,7 +311,7 @@ def a_rank_in_a_barrier_and_others_in_a_reduction_with_open_mpi(box):
     open_mpi_mismatch(box)
 
 
-@case
+@case(long=True)
 def a_rank_in_a_barrier_and_others_in_a_reduction_with_mpich(box):
     mpich_mismatch(box)
 
@@ -385,7 +385,7 @@ def the_network_between_a_node_and_all_others_is_cut(box):
     end(box, run)
 
 
-@case(budget=120)
+@case(budget=120, long=True)
 def a_node_that_nothing_reaches_any_more_is_lost(box):
     """The launcher cannot look at its ranks; it names the node, and no rank of another one."""
     run = over_nodes(box, 2, 1, "steps", options=LOST_SOON)
