@@ -170,6 +170,54 @@ std::optional<XidEvent> xid_in(std::string_view line) {
   return event;
 }
 
+struct Xid {
+  int number = 0;
+  bool is_of_hardware = false;
+  std::string_view meaning;
+};
+
+// NVIDIA, "XID Errors", "Common XID Errors" and "XID Catalog".
+constexpr std::array kXids{
+    Xid{13, false, "a kernel of the program did something illegal, such as an access out of range"},
+    Xid{31, false, "the program accessed memory of the GPU that is not mapped"},
+    Xid{32, false, "the commands that the program sent to the GPU were damaged"},
+    Xid{38, false, "the driver's firmware has failed"},
+    Xid{43, false, "the GPU has stopped the program after an error"},
+    Xid{45, false, "the driver has ended the program's work on the GPU, after an earlier error"},
+    Xid{48, true, "two bits of the GPU's memory were wrong and could not be corrected (ECC)"},
+    Xid{61, false, "a controller inside of the GPU has stopped"},
+    Xid{62, true, "a controller inside of the GPU has halted"},
+    Xid{63, false, "a defective row of the GPU's memory is to be replaced at the next reset"},
+    Xid{64, true, "a defective row of the GPU's memory could not be replaced"},
+    Xid{68, false, "the video decoder has failed"},
+    Xid{69, false, "the program used a unit of the GPU in an illegal way"},
+    Xid{74, true, "an NVLink has failed"},
+    Xid{79, true, "the GPU has fallen off the bus: power, heat or a defect"},
+    Xid{92, false, "many bits of the GPU's memory had to be corrected (ECC)"},
+    Xid{94, true, "wrong bits of the GPU's memory have ended this program (ECC)"},
+    Xid{95, true, "wrong bits of the GPU's memory may have reached any program (ECC)"},
+    Xid{109, false, "the program did not yield the GPU in time"},
+    Xid{119, true, "the GPU's system processor (GSP) does not answer the driver"},
+    Xid{120, true, "the GPU's system processor (GSP) has failed"},
+    Xid{121, false, "the link between CPU and GPU has reported an error"},
+    Xid{140, true, "bits of the GPU's memory were wrong and could not be corrected (ECC)"},
+    Xid{143, false, "the GPU could not be initialised"},
+    Xid{144, true, "an NVLink has failed"},
+    Xid{145, true, "an NVLink has failed"},
+    Xid{146, true, "an NVLink has failed"},
+    Xid{147, true, "an NVLink has failed"},
+    Xid{148, true, "an NVLink has failed"},
+    Xid{149, true, "an NVLink has failed"},
+    Xid{150, true, "an NVLink has failed"},
+    Xid{154, false, "the driver says what the GPU needs to recover, such as a reset"},
+};
+
+const Xid* find_xid(int number) {
+  const auto* const found = std::find_if(kXids.begin(), kXids.end(),
+                                         [number](const Xid& one) { return one.number == number; });
+  return found == kXids.end() ? nullptr : found;
+}
+
 }  // namespace
 
 Csv::Csv(std::string_view text, std::initializer_list<std::string_view> needed) {
@@ -281,12 +329,14 @@ std::vector<XidEvent> parse_xids(std::string_view kernel_log) {
   return events;
 }
 
+std::string_view xid_meaning(int xid) {
+  const Xid* const found = find_xid(xid);
+  return found == nullptr ? std::string_view() : found->meaning;
+}
+
 bool is_fault_of_hardware(int xid) {
-  // 48, 94, 95, 140: memory errors that could not be corrected; 64: no spare row for one; 62, 119,
-  // 120: the GPU's own controllers; 74, 144-150: NVLink; 79: fallen off the bus.
-  constexpr std::array kHardware = {48,  62,  64,  74,  79,  94,  95,  119, 120,
-                                    140, 144, 145, 146, 147, 148, 149, 150};
-  return contains(kHardware, xid);
+  const Xid* const found = find_xid(xid);
+  return found != nullptr && found->is_of_hardware;
 }
 
 std::string common_power_cap(const std::vector<GpuHealth>& gpus) {

@@ -14,6 +14,7 @@ inline constexpr std::size_t kMostStackFrames = 128;     // of a thread, the inn
 inline constexpr std::size_t kMostStackText = 256;       // bytes of a name or a path
 inline constexpr std::size_t kMostStackThreads = 256;    // of a process
 inline constexpr std::size_t kMostStackProcesses = 128;  // of a rank
+inline constexpr std::size_t kMostStackPeers = 64;       // RankStacks::unanswered
 
 struct StackFrame {
   enum class Kind : std::uint8_t { python, kernel, native };
@@ -54,6 +55,7 @@ struct RankStacks {
   std::vector<ProcessStack> processes;  // the rank's own first, parents before children
   std::vector<std::string> remarks;     // why something is missing, a sentence each
   bool lacks_py_spy = false;            // its node has none, so frames of Python are missing
+  std::vector<std::string> unanswered;  // addresses of peers that do not answer over the network
   bool operator==(const RankStacks&) const = default;
 };
 

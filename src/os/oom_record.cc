@@ -42,11 +42,26 @@ std::string bytes_text(std::uint64_t bytes) {
 
 }  // namespace
 
+std::optional<std::chrono::microseconds> kernel_wrote_at(std::string_view record) {
+  const std::size_t end = record.find(';');
+  if (end == std::string_view::npos) return std::nullopt;
+  const std::string_view head = record.substr(0, end);
+  // "priority,sequence,microseconds,flags". The priority holds the facility, which is 0 for the
+  // kernel's own words only: what programs write there gets another one.
+  constexpr int kFacility = 8;
+  if (leading_number<int>(head).value_or(kFacility) >= kFacility) return std::nullopt;
+  const std::size_t first = head.find(',');
+  const std::size_t second = first == head.npos ? head.npos : head.find(',', first + 1);
+  if (second == head.npos) return std::nullopt;
+  const auto at = leading_number<std::int64_t>(head.substr(second + 1));
+  if (!at) return std::nullopt;
+  return std::chrono::microseconds(*at);
+}
+
 std::optional<OomKill> parse_oom_kill(std::string_view record) {
-  const std::size_t begin = record.find(';');
-  if (begin == std::string_view::npos) return std::nullopt;
-  std::string_view head = record.substr(0, begin);
-  std::string_view text = record.substr(begin + 1);
+  const auto at = kernel_wrote_at(record);
+  if (!at) return std::nullopt;
+  std::string_view text = record.substr(record.find(';') + 1);
   text = text.substr(0, text.find('\n'));  // lines that follow describe devices
   constexpr std::string_view kKilled = "Killed process ";
   const std::size_t killed = text.find(kKilled);
@@ -57,17 +72,8 @@ std::optional<OomKill> parse_oom_kill(std::string_view record) {
       before != "Out of memory (oom_kill_allocating_task): ")
     return std::nullopt;
   const auto pid = leading_number<pid_t>(text.substr(killed + kKilled.size()));
-  // "priority,sequence,microseconds,flags". The priority holds the facility, which is 0 for the
-  // kernel's own words only: what programs write there gets another one.
-  constexpr int kFacility = 8;
-  if (leading_number<int>(head).value_or(kFacility) >= kFacility) return std::nullopt;
-  const std::size_t first = head.find(',');
-  const std::size_t second = first == head.npos ? head.npos : head.find(',', first + 1);
-  if (!pid || second == head.npos) return std::nullopt;
-  const auto at = leading_number<std::int64_t>(head.substr(second + 1));
-  if (!at) return std::nullopt;
-  return OomKill{*pid, std::chrono::microseconds(*at), by_cgroup,
-                 kilobytes_after(text, "anon-rss:")};
+  if (!pid) return std::nullopt;
+  return OomKill{*pid, *at, by_cgroup, kilobytes_after(text, "anon-rss:")};
 }
 
 std::optional<std::uint64_t> keyed_number(std::string_view text, std::string_view key) {

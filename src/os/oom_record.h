@@ -25,6 +25,10 @@ struct OomKill {
 /// 3.10 to 6.18.
 [[nodiscard]] std::optional<OomKill> parse_oom_kill(std::string_view record);
 
+/// When the kernel itself wrote this record, since boot; nullopt: a program wrote it, or it is
+/// none.
+[[nodiscard]] std::optional<std::chrono::microseconds> kernel_wrote_at(std::string_view record);
+
 /// The value of `key` in a file of lines "key value" (memory.events, memory.oom_control).
 [[nodiscard]] std::optional<std::uint64_t> keyed_number(std::string_view text,
                                                         std::string_view key);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <utility>
 
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -108,8 +109,17 @@ std::uint64_t OomWatch::count() const {
 std::optional<OomKill> OomWatch::logged_kill(pid_t pid) {
   read_log();
   const auto found = logged_.find(pid);
-  if (found == logged_.end() || found->second.at < began_ - kClockTolerance) return std::nullopt;
+  if (found == logged_.end() || !is_of_this_attempt(found->second.at)) return std::nullopt;
   return found->second;
+}
+
+bool OomWatch::is_of_this_attempt(std::optional<std::chrono::microseconds> at) const {
+  return at && *at >= began_ - kClockTolerance;
+}
+
+std::string OomWatch::driver_faults() {
+  read_log();
+  return std::exchange(driver_faults_, {});
 }
 
 void OomWatch::read_log() {
@@ -124,9 +134,11 @@ void OomWatch::read_log() {
     const ssize_t size = ::read(log_.get(), record.data(), record.size());
     if (size < 0 && (errno == EPIPE || errno == EINTR)) continue;  // overwritten meanwhile
     if (size <= 0) break;
-    const auto kill =
-        parse_oom_kill(std::string_view(record.data(), static_cast<std::size_t>(size)));
-    if (kill) logged_.insert_or_assign(kill->pid, *kill);
+    const std::string_view text(record.data(), static_cast<std::size_t>(size));
+    if (const auto kill = parse_oom_kill(text)) logged_.insert_or_assign(kill->pid, *kill);
+    if (text.find("NVRM: Xid") != std::string_view::npos &&
+        is_of_this_attempt(kernel_wrote_at(text)))
+      driver_faults_.append(text.substr(0, text.find('\n'))).append("\n");
   }
   time_left_ -= monotonic_now() - began;
 }

@@ -1,6 +1,6 @@
 // Tells whether the kernel has killed a rank for lack of memory: from the counter of its memory
 // cgroup (v2 memory.events, v1 memory.oom_control; both count "oom_kill") and from the kernel log
-// if we may read it.
+// if we may read it; and what drivers of GPUs have written there meanwhile.
 #pragma once
 
 #include <chrono>
@@ -42,18 +42,23 @@ class OomWatch {
   /// `pid`: in the node's PID namespace. Reads what the kernel log has received since the last call, at
   /// most half a second in all calls together.
   [[nodiscard]] std::string evidence(pid_t pid);
+  /// Records of the kernel log with the faults (Xid) of NVIDIA's driver since the beginning, a line
+  /// each, that were not told yet. Within evidence()'s time.
+  [[nodiscard]] std::string driver_faults();
   /// If evidence() is empty: whether the records would have shown a kill.
   [[nodiscard]] bool can_tell() const { return log_ || !sources_.counter.empty(); }
 
  private:
   [[nodiscard]] std::uint64_t count() const;
   [[nodiscard]] std::optional<OomKill> logged_kill(pid_t pid);
+  [[nodiscard]] bool is_of_this_attempt(std::optional<std::chrono::microseconds> at) const;
   void read_log();
   [[nodiscard]] std::optional<std::uint64_t> limit() const;
 
   OomSources sources_;
   UniqueFd log_;  // opened at the first use
   std::map<pid_t, OomKill> logged_;
+  std::string driver_faults_;
   MonotonicTime time_left_ = std::chrono::milliseconds(500);
   std::uint64_t attributed_ = 0;  // counted kills that are older or were attributed
   std::chrono::microseconds began_{0};

@@ -14,6 +14,11 @@ using Kind = StackFrame::Kind;
 constexpr std::string_view kTorch = "torch.distributed";
 constexpr std::string_view kC10d = "torch/distributed/distributed_c10d.py";
 constexpr std::string_view kDdp = "torch/nn/parallel/distributed.py";
+constexpr std::string_view kJax = "jax";
+constexpr std::string_view kMultihost = "jax/experimental/multihost_utils.py";
+constexpr std::string_view kTensorflow = "tensorflow";
+constexpr std::string_view kStrategy = "tensorflow/python/distribute/distribute_lib.py";
+constexpr std::string_view kHorovod = "horovod";
 
 constexpr KnownFrame kKnown[] = {
     // PyTorch: the same for gloo, NCCL and MPI
@@ -33,9 +38,51 @@ constexpr KnownFrame kKnown[] = {
     {Kind::python, "__init__", kDdp, collective, kTorch},
     // Its own frame is innermost while it synchronises buffers.
     {Kind::python, "forward", kDdp, collective, kTorch},
-    {Kind::python, "backward", "torch/_tensor.py", gradients, "torch.autograd"},
+    {Kind::python, "backward", "torch/_tensor.py", step, "torch.autograd"},
+    {Kind::python, "backward", "torch/autograd/__init__.py", step, "torch.autograd"},
+    {Kind::python, "wait_tensor", "torch/distributed/_functional_collectives.py", collective,
+     kTorch},
+    {Kind::python, "_sync_params", "torch/distributed/optim/zero_redundancy_optimizer.py",
+     collective, kTorch},
+    {Kind::python, "init_rpc", "torch/distributed/rpc/", start, kTorch},
+    {Kind::python, "shutdown", "torch/distributed/rpc/", collective, kTorch},
+    {Kind::python, "synchronize", "torch/cuda/", device, "torch.cuda"},
+    {Kind::native, "c10d::Work::wait", "", collective, kTorch},
+    {Kind::native, "c10d::ProcessGroupGloo::RecvWork::wait", "", peer, kTorch},
+    {Kind::native, "c10d::PrefixStore::*", "", peer, kTorch},
+    {Kind::native, "c10d::TCPStore::*", "", peer, kTorch},
     // The main process waits for its workers.
     {Kind::python, "_get_data", "torch/utils/data/dataloader.py", loader, "torch.utils.data"},
+    // JAX; most of its collectives run inside of a compiled step
+    {Kind::python, "initialize", "jax/_src/distributed.py", start, kJax},
+    {Kind::python, "backends", "jax/_src/xla_bridge.py", start, kJax},
+    {Kind::python, "shutdown", "jax/_src/distributed.py", collective, kJax},
+    {Kind::python, "sync_global_devices", kMultihost, collective, kJax},
+    {Kind::python, "broadcast_one_to_all", kMultihost, collective, kJax},
+    {Kind::python, "process_allgather", kMultihost, collective, kJax},
+    {Kind::python, "assert_equal", kMultihost, collective, kJax},
+    {Kind::python, "block_until_ready", "jax/_src/api.py", step, kJax},
+    {Kind::python, "__call__", "jax/_src/interpreters/pxla.py", step, kJax},
+    {Kind::native, "xla::cpu::GlooCommunicator::*", "", collective, kJax},
+    // TensorFlow, likewise
+    {Kind::python, "__init__", "tensorflow/python/distribute/collective_all_reduce_strategy.py",
+     start, kTensorflow},
+    {Kind::python, "run", kStrategy, step, kTensorflow},
+    {Kind::python, "reduce", kStrategy, collective, kTensorflow},
+    {Kind::python, "gather", kStrategy, collective, kTensorflow},
+    {Kind::python, "broadcast_*", "tensorflow/python/ops/collective_ops.py", collective,
+     kTensorflow},
+    {Kind::python, "__call__", "tensorflow/python/eager/polymorphic_function/", step, kTensorflow},
+    // Horovod
+    {Kind::python, "synchronize", "horovod/torch/", collective, kHorovod},
+    {Kind::python, "allgather", "horovod/torch/", collective, kHorovod},
+    {Kind::python, "broadcast_*", "horovod/torch/", collective, kHorovod},
+    // NCCL and CUDA
+    {Kind::native, "ncclAllReduce", "", collective, "NCCL"},
+    {Kind::native, "ncclCommInit*", "", start, "NCCL"},
+    {Kind::native, "ncclComm*", "", collective, "NCCL"},
+    {Kind::native, "cu*Synchronize", "", device, "CUDA"},
+    {Kind::native, "cudaMemcpy*", "", device, "CUDA"},
     // MPI
     {Kind::native, "MPI_Barrier", "", collective, "MPI"},
     {Kind::native, "MPI_Bcast", "", collective, "MPI"},
@@ -71,9 +118,11 @@ bool matches(const KnownFrame& known, const StackFrame& frame) {
   if (frame.kind != known.kind) return false;
   if (frame.file.find(known.file) == std::string::npos) return false;
   const std::string_view name = name_of(frame);
-  return known.function.ends_with('*')
-             ? name.starts_with(known.function.substr(0, known.function.size() - 1))
-             : name == known.function;
+  const std::size_t star = known.function.find('*');
+  if (star == std::string_view::npos) return name == known.function;
+  const std::string_view after = known.function.substr(star + 1);
+  return name.size() >= star + after.size() && name.starts_with(known.function.substr(0, star)) &&
+         name.ends_with(after);
 }
 
 bool has_any(const std::string& text, std::span<const std::string_view> parts) {
@@ -144,8 +193,8 @@ std::string waits_for(const std::vector<StackFrame>& frames) {
       return what + ", for another rank";
     case start:
       return what + ", for ranks that have not come";
-    case gradients:
-      return what + ", for its device or gradients of the other ranks";
+    case step:
+      return what + ", for its device or the other ranks";
     case device:
       return what + ", for its device";
     case loader:

@@ -18,7 +18,7 @@ enum class Wait : std::uint8_t {
   collective,  // all ranks of a group must come
   peer,        // another rank must send or receive
   start,       // all ranks must have started
-  gradients,   // of the other ranks, unless this rank still computes its own
+  step,        // a collective inside of it, unless this rank still computes
   device,      // its GPU, on which a collective may run
   loader,      // processes of its own that load data
   children,    // any process that it has started
@@ -28,7 +28,7 @@ enum class Wait : std::uint8_t {
 struct KnownFrame {
   StackFrame::Kind kind = StackFrame::Kind::python;
   /// Python: after the last '.'; native: without a P of MPI's profiling interface and without
-  /// parameters. With '*' at the end: all that begin like this.
+  /// parameters. '*' stands for any characters.
   std::string_view function;
   std::string_view file;  // what the path of its file contains; empty: anything
   Wait wait = Wait::collective;

@@ -78,6 +78,8 @@ void write_remarks(const StacksReply& reply, Writer& writer) {
     for (const std::string& remark :
          std::set<std::string>(rank.remarks.begin(), rank.remarks.end()))
       said[remark].push_back(member);
+    for (const std::string& peer : rank.unanswered)
+      said["no answer over the network from " + peer].push_back(member);
     if (rank.processes.empty()) gone.push_back(member);
   }
   if (!gone.empty()) {
@@ -128,6 +130,8 @@ void write_rank(JsonText& json, const RankStacks& rank) {
   }
   json.end_array().key("remarks").begin_array();
   for (const std::string& remark : rank.remarks) json.string(remark);
+  json.end_array().key("unanswered").begin_array();
+  for (const std::string& peer : rank.unanswered) json.string(peer);
   json.end_array().end_object();
 }
 

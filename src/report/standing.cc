@@ -56,9 +56,25 @@ Frames where(const ThreadStack* thread) {
   return outward(thread->frames, known ? known->depth : 0);
 }
 
-/// Frames that could not be read one of the two times tell nothing.
-bool differ(const Frames& before, const Frames& now) {
+bool has_native(const Frames& frames) {
+  return std::any_of(frames.begin(), frames.end(),
+                     [](const StackFrame& one) { return one.kind == StackFrame::Kind::native; });
+}
+
+/// Frames that were not read one of the two times tell nothing, all of them or the native ones.
+bool differ(Frames before, Frames now) {
+  if (has_native(before) != has_native(now)) {
+    for (Frames* const frames : {&before, &now})
+      std::erase_if(*frames,
+                    [](const StackFrame& one) { return one.kind == StackFrame::Kind::native; });
+  }
   return !before.empty() && !now.empty() && before != now;
+}
+
+/// Whether the earlier look has frames that the later one lacks.
+bool sees_more(const ThreadStack* before, const ThreadStack& now) {
+  return (where(&now).empty() && !where(before).empty()) ||
+         (before != nullptr && has_native(before->frames) && !has_native(now.frames));
 }
 
 std::uint64_t grown(std::uint64_t before, std::uint64_t now) {
@@ -212,6 +228,7 @@ Standing standing_of(const RankStacks& before, const RankStacks& now) {
   Standing standing;
   standing.rank = now.rank;
   standing.host = now.host;
+  standing.unanswered = now.unanswered;
   const ProcessStack* const work = working_process(now);
   const ThreadStack* const thread = main_thread(work);
   if (thread == nullptr || has_ended(*work)) {
@@ -221,7 +238,8 @@ Standing standing_of(const RankStacks& before, const RankStacks& now) {
   }
   const ProcessStack* const earlier = find(before, work->pid);
   const ThreadStack* const thread_before = main_thread(earlier);
-  const bool only_before = where(thread).empty() && !where(thread_before).empty();
+  const bool is_elsewhere = differ(where(thread_before), where(thread));
+  const bool only_before = !is_elsewhere && sees_more(thread_before, *thread);
   const Frames& frames = only_before ? thread_before->frames : thread->frames;
   const auto known = known_wait(frames);
   if (known) standing.operation = known->operation;
@@ -231,7 +249,6 @@ Standing standing_of(const RankStacks& before, const RankStacks& now) {
     standing.why = Standing::Why::stopped;
     return standing;
   }
-  const bool is_elsewhere = differ(where(thread_before), where(thread));
   const Work own = work_of(*work, before);
   if (known && known->row->wait == Wait::loader) {
     judge_loader(before, now, *work, standing);
@@ -239,13 +256,14 @@ Standing standing_of(const RankStacks& before, const RankStacks& now) {
     return standing;
   }
   const bool waits = known && known->row->wait != Wait::children &&
-                     !(known->row->wait == Wait::gradients && own.cpu_ms >= kBusyMs);
+                     !(known->row->wait == Wait::step && own.cpu_ms >= kBusyMs);
   if (waits) {
     standing.why = Standing::Why::ranks;
     // Libraries of MPI and of GPUs wait in a loop that uses the CPU.
     const bool may_spin =
         frames[known->depth].kind == StackFrame::Kind::native || has_state(*thread, "R");
     standing.has_moved = is_elsewhere || (!may_spin && own.cpu_ms >= kBusyMs);
+    standing.may_be_many = own.cpu_ms >= kBusyMs || known->row->wait == Wait::device;
     return standing;
   }
   std::vector<const ProcessStack*> all;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "model/stacks.h"
 
@@ -25,11 +26,13 @@ struct Standing {
   Why why = Why::elsewhere;
   bool has_moved = false;
   bool is_busy = false;   // it uses the CPU
+  bool may_be_many = false;  // many short waits look like this one: it spins, or is for a device
   std::string operation;  // known function in which it waits: "all_reduce"; empty: none
   std::string place;      // of the user's code: "train.py:41"; empty: unknown
   std::string function;   // there
   std::string path;       // of that file with its line; empty: as `place`
   std::string detail;     // "reading /mnt/nfs/x"; empty: unknown
+  std::vector<std::string> unanswered;  // as RankStacks::unanswered
 };
 
 [[nodiscard]] Standing standing_of(const RankStacks& before, const RankStacks& now);

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <map>
+#include <set>
 #include <string_view>
 #include <tuple>
 
@@ -125,8 +126,9 @@ std::string time_text_of(std::chrono::milliseconds time) {
 
 class Judge {
  public:
-  Judge(const StacksReply& first, const StacksReply& second, std::chrono::milliseconds silence)
-      : second_(second), time_(time_text_of(silence)) {
+  Judge(const StacksReply& first, const StacksReply& second, std::chrono::milliseconds silence,
+        const std::vector<NodeOfRanks>& nodes)
+      : second_(second), nodes_(nodes), time_(time_text_of(silence)) {
     std::map<Rank, const RankStacks*> before;
     for (const RankStacks& rank : first.ranks) before.emplace(rank.rank, &rank);
     for (const RankStacks& now : second.ranks) {
@@ -140,6 +142,7 @@ class Judge {
       sees_frames_ = sees_frames_ || !one.function.empty() || !one.operation.empty();
     }
     find_unseen();
+    find_broken();
   }
 
   [[nodiscard]] Verdict verdict() {
@@ -156,8 +159,59 @@ class Judge {
       if (one.rank.value < is_seen.size()) is_seen[one.rank.value] = true;
     }
     for (std::uint32_t rank = 0; rank < is_seen.size(); ++rank) {
-      if (!is_seen[rank]) unseen_.push_back({Rank(rank), "", 1});
+      if (!is_seen[rank]) unseen_.push_back({Rank(rank), silent_node_of(Rank(rank)), 1});
     }
+  }
+
+  /// The node of this rank, if it did not answer.
+  [[nodiscard]] std::string silent_node_of(Rank rank) const {
+    for (const NodeOfRanks& node : nodes_) {
+      if (std::find(node.ranks.begin(), node.ranks.end(), rank) == node.ranks.end()) continue;
+      for (const std::string& silent : second_.silent) {
+        if (silent.starts_with(node.name + ": ")) return node.name;
+      }
+    }
+    return "";
+  }
+
+  /// Connections between hosts that carry nothing, each pair once.
+  void find_broken() {
+    for (const Standing& one : all_) {
+      for (const std::string& address : one.unanswered) {
+        const auto node = std::find_if(nodes_.begin(), nodes_.end(), [&](const NodeOfRanks& other) {
+          return other.address == address;
+        });
+        const std::string& peer = node == nodes_.end() ? address : node->name;
+        broken_.insert(std::minmax(one.host, peer));
+      }
+    }
+  }
+
+  /// "no answer over the network between a and b", or from the host that most others miss; its
+  /// ranks are the odd ones.
+  std::string without_network() {
+    std::map<std::string, std::set<std::string>> missed_by;
+    for (const auto& [a, b] : broken_) {
+      missed_by[a].insert(b);
+      missed_by[b].insert(a);
+    }
+    std::size_t most = 0;
+    for (const auto& [host, others] : missed_by) most = std::max(most, others.size());
+    const auto has_most = [most](const auto& one) { return one.second.size() == most; };
+    const auto worst = std::find_if(missed_by.begin(), missed_by.end(), has_most);
+    if (std::count_if(missed_by.begin(), missed_by.end(), has_most) > 1) {
+      const std::size_t more = broken_.size() - 1;
+      return "no answer over the network between " + plain_line(broken_.begin()->first) + " and " +
+             plain_line(broken_.begin()->second) +
+             (more > 0 ? ", and between " + counted(more, "more pair") : "");
+    }
+    std::vector<RankOnHost> others;
+    for (const std::string& host : worst->second) others.push_back({Rank(0), host, 1});
+    for (const NodeOfRanks& node : nodes_) {
+      if (node.name == worst->first) verdict_.odd = node.ranks;
+    }
+    return "no answer over the network from " + plain_line(worst->first) + " to " +
+           hosts_of(others);
   }
 
   void decide() {
@@ -180,14 +234,34 @@ class Judge {
       name_odd(groups_of(others_));
       return set(Kind::slow, "nothing printed for " + time_ + ": " + odd_and_waiting());
     }
-    if (!unseen_.empty()) {
-      for (const RankOnHost& one : unseen_) verdict_.odd.push_back(one.rank);
-      return set(Kind::unknown,
-                 "nothing printed for " + time_ + ", and " + ranks_of(unseen_) +
-                     (unseen_.size() == 1 ? " was" : " were") + " not seen: " +
-                     clause_of(groups_of(waiting_.empty() ? others_ : waiting_).front()));
+    if (!unseen_.empty()) return set(Kind::unknown, without_unseen());
+    if (broken_.empty() && others_.empty() && all_may_go_on()) {
+      return set(Kind::unknown, "nothing printed for " + time_ + ": " +
+                                    everyone_in(groups_of(waiting_).front()) +
+                                    "; one long wait or many short ones");
     }
     set(Kind::hang, hang());
+  }
+
+  /// All wait in the same place, as they would again and again in a program that goes on.
+  [[nodiscard]] bool all_may_go_on() const {
+    return groups_of(waiting_).size() == 1 &&
+           std::all_of(waiting_.begin(), waiting_.end(),
+                       [](const Standing* one) { return one->may_be_many; });
+  }
+
+  std::string without_unseen() {
+    for (const RankOnHost& one : unseen_) verdict_.odd.push_back(one.rank);
+    const std::string others =
+        ": " + clause_of(groups_of(waiting_.empty() ? others_ : waiting_).front());
+    const bool are_lost = std::none_of(unseen_.begin(), unseen_.end(),
+                                       [](const RankOnHost& one) { return one.host.empty(); });
+    const std::string who = ranks_of(unseen_);
+    if (are_lost)
+      return "nothing printed for " + time_ + ", and no answer from " + hosts_of(unseen_) +
+             " with " + who + others;
+    return "nothing printed for " + time_ + ", and " + who +
+           (unseen_.size() == 1 ? " was" : " were") + " not seen" + others;
   }
 
   /// No rank moves, and all have been seen.
@@ -200,6 +274,13 @@ class Judge {
       name_odd(groups_of(others_));
       return no_move() + ": " + odd_and_waiting();
     }
+    if (!broken_.empty()) {
+      Group everyone;
+      for (const Standing& one : all_) everyone.push_back(&one);
+      const std::vector<Group> groups = groups_of(everyone);
+      return no_move() + ": " + without_network() + "; " + counted(groups.front().size(), "rank") +
+             ' ' + state_of(groups.front(), Length::headline);
+    }
     return no_move() + ": " + without_absent();
   }
 
@@ -208,7 +289,7 @@ class Judge {
     Group everyone;
     for (const Standing& one : all_) everyone.push_back(&one);
     std::vector<Group> groups = groups_of(everyone);
-    if (groups.size() == 1) return "all " + everyone_in(groups.front());
+    if (groups.size() == 1) return everyone_in(groups.front());
     std::vector<Group> telling;
     for (const Group& group : groups) {
       if (group.front()->why <= Why::blocked) telling.push_back(group);
@@ -230,7 +311,8 @@ class Judge {
   }
 
   [[nodiscard]] std::string everyone_in(const Group& group) const {
-    return counted(group.size(), "rank") + ' ' + state_of(group, Length::headline) +
+    return (group.size() > 1 ? "all " : "") + counted(group.size(), "rank") + ' ' +
+           state_of(group, Length::headline) +
            (group.front()->why == Why::ranks ? ", and none is missing there" : "");
   }
 
@@ -275,6 +357,10 @@ class Judge {
         line(heading_of(members_of(group)) + ": " + state_of(group, Length::line));
     }
     std::map<std::string, std::vector<RankOnHost>> remarks;
+    for (const Standing& one : all_) {
+      for (const std::string& address : one.unanswered)
+        remarks["no answer over the network from " + address].push_back({one.rank, one.host, 1});
+    }
     for (const RankStacks& rank : second_.ranks) {
       for (const std::string& remark : rank.remarks) {
         auto& members = remarks[remark];
@@ -295,12 +381,14 @@ class Judge {
   }
 
   const StacksReply& second_;
+  const std::vector<NodeOfRanks>& nodes_;
   std::string time_;
   std::vector<Standing> all_;
   Group waiting_;  // for other ranks
   Group others_;
   Group moved_;
-  std::vector<RankOnHost> unseen_;  // in one of the snapshots at least
+  std::vector<RankOnHost> unseen_;  // in one of the snapshots at least; host: it does not answer
+  std::set<std::pair<std::string, std::string>> broken_;  // hosts, the lesser name first
   bool sees_frames_ = false;
   Verdict verdict_;
   std::string odd_;  // the clause about them
@@ -310,8 +398,8 @@ class Judge {
 }  // namespace
 
 Verdict judge(const StacksReply& first, const StacksReply& second,
-              std::chrono::milliseconds silence) {
-  return Judge(first, second, silence).verdict();
+              std::chrono::milliseconds silence, const std::vector<NodeOfRanks>& nodes) {
+  return Judge(first, second, silence, nodes).verdict();
 }
 
 }  // namespace dlaunch

@@ -25,8 +25,16 @@ struct Verdict {
 
 inline constexpr std::size_t kMostVerdictLines = 11;
 
+/// A node of the job, as the others reach it.
+struct NodeOfRanks {
+  std::string name;
+  std::string address;
+  std::vector<Rank> ranks;
+};
+
 /// `silence`: how long nothing has been seen of the job.
 [[nodiscard]] Verdict judge(const StacksReply& first, const StacksReply& second,
-                            std::chrono::milliseconds silence);
+                            std::chrono::milliseconds silence,
+                            const std::vector<NodeOfRanks>& nodes = {});
 
 }  // namespace dlaunch

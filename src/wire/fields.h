@@ -401,7 +401,8 @@ template <>
 inline constexpr auto kFields<RankStacks> =
     std::tuple{field("rank", &RankStacks::rank, kRank), field("host", &RankStacks::host),
                field("processes", &RankStacks::processes), field("remarks", &RankStacks::remarks),
-               field("lacks_py_spy", &RankStacks::lacks_py_spy)};
+               field("lacks_py_spy", &RankStacks::lacks_py_spy),
+               field("unanswered", &RankStacks::unanswered)};
 template <>
 inline constexpr auto kFields<StacksQuestion> =
     std::tuple{field("build_id", &StacksQuestion::build_id), field("ranks", &StacksQuestion::ranks),

@@ -149,9 +149,10 @@ class Node:
     def link_up(self):
         self.cluster.ip("link", "set", self.link, "up")
 
-    def drop(self, direction):
-        """Silently drops what the node receives ("in") or sends ("out"); the other direction works."""
-        self._iptables("-I", "INPUT" if direction == "in" else "OUTPUT", "-i" if direction == "in" else "-o", "eth0", "-j", "DROP")
+    def drop(self, direction, peer=None):
+        """Silently drops what the node receives ("in") or sends ("out"), from or to one node if `peer` says so; the other direction works."""
+        chain, interface, address = ("INPUT", "-i", "-s") if direction == "in" else ("OUTPUT", "-o", "-d")
+        self._iptables("-I", chain, interface, "eth0", *([address, peer.address] if peer else []), "-j", "DROP")
 
     def drop_nothing(self):
         self._iptables("-F")

@@ -10,13 +10,16 @@ import time
 import frozen
 from case import case
 from expectations import Skip, expect, expect_equal, expect_in
-from processes import stat_of, wait_until
+from processes import children_of, stat_of, wait_until
 from watch_sandbox import HERE, PYTHON
 
 ASTRAY = os.path.join(HERE, "ranks", "astray.py")
 QUIET = os.path.join(HERE, "ranks", "quiet.py")
+MPI_STEP = os.path.join(HERE, "ranks", "mpi_step.py")
 PYPI = os.path.expanduser("~/.cache/dlaunch-test/torch-venv/bin/python")
 WATCHED = ["--set", "timeouts.stop=1s", "--set", "watch.after=2s"]
+LOST_SOON = ["--set", "timeouts.fence_after=1500ms", "--set", "timeouts.lost_after=5s"]
+NODE_LOST = 69
 TWENTY_TIMES = 20
 
 
@@ -57,14 +60,18 @@ def train(box, what, ranks=3, python=PYTHON):
     return run
 
 
+def stalls(box):
+    with open(os.path.join(box.run_folder(), "events.jsonl"), encoding="utf-8") as file:
+        events = [json.loads(line) for line in file if line.endswith("\n")]
+    return [event for event in events if event["event"] == "stall"]
+
+
 def told(box, kind):
-    """The first verdict of this kind. None of another kind may name a rank before, and none may call it a hang."""
+    """The first verdict of this kind. None before it may call it a hang."""
     found = []
 
     def look():
-        with open(os.path.join(box.run_folder(), "events.jsonl"), encoding="utf-8") as file:
-            events = [json.loads(line) for line in file if line.endswith("\n")]
-        found[:] = [event for event in events if event["event"] == "stall"]
+        found[:] = stalls(box)
         return any(one["verdict"] == kind for one in found)
     try:
         wait_until(look, f"the verdict {kind}", 90, 0.2)
@@ -138,11 +145,15 @@ def a_rank_in_another_collective_with_pytorch_of_pypi(box):
     mismatch(box, PYPI)
 
 
-@case
-def two_halves_in_different_collectives_of_which_none_is_guilty(box):
+def halves(box):
     run = train(box, "halves", ranks=2)
     expect_verdict(told(box, "hang"), [], "rank 0 on", "waits in all_reduce (", f"waits in barrier ({line_of('dist.barrier()')})")
     end(box, run)
+
+
+@case
+def two_halves_in_different_collectives_of_which_none_is_guilty(box):
+    halves(box)
 
 
 def stopped(box):
@@ -194,15 +205,41 @@ def a_file_system_that_does_not_answer(box):
         end(box, run)
 
 
-@case(long=True)
-def a_rank_that_holds_the_lock_of_python_in_a_c_function(box):
+def stopped_loader(box):
+    run = train(box, "loader_computes", ranks=2)
+    box.expect_events(["loading 1"], patience=40)
+    (loading,) = children_of(run.ranks()[1])
+    os.kill(loading, signal.SIGSTOP)
+    expect_verdict(told(box, "hang"), [1], f"rank 1 on {host(box)} waits for data in ",
+                   f"; its data loader, pid {loading}, is stopped by a signal in ", "; 1 rank waits for it in all_reduce (")
+    end(box, run)
+
+
+@case
+def a_data_loader_that_is_stopped(box):
+    stopped_loader(box)
+
+
+@case(budget=120, long=True)
+def a_data_loader_with_a_lock_that_was_held_when_it_was_forked(box):
+    run = train(box, "loader_lock", ranks=2, python=PYPI)
+    expect_verdict(told(box, "hang"), [1], f"rank 1 on {host(box)} waits for data in ", "; its data loader, pid ",
+                   f"in read_locked ({line_of('with LOCK:')})", "; 1 rank waits for it in all_reduce (")
+    end(box, run)
+
+
+def gil(box):
     run = train(box, "gil", ranks=2)
     expect_verdict(told(box, "hang"), [1], f"rank 1 on {host(box)} is in hold_the_lock_of_python ({line_of('PyDLL(None)')})")
     end(box, run)
 
 
-@case
-def two_threads_that_wait_for_each_others_lock(box):
+@case(long=True)
+def a_rank_that_holds_the_lock_of_python_in_a_c_function(box):
+    gil(box)
+
+
+def deadlock(box):
     run = box.start("run", *WATCHED, "--", PYTHON, QUIET, "deadlock", env=environment(box))
     box.expect_all("ready", 1)
     place = line_of("with second:", QUIET)
@@ -211,46 +248,98 @@ def two_threads_that_wait_for_each_others_lock(box):
     end(box, run)
 
 
-@case(long=True, budget=1200)
-def each_of_them_twenty_times(box):
-    for scenario in (absent, mismatch, stopped, busy, loader):
-        for _ in range(TWENTY_TIMES):
-            scenario(box)
-            shutil.rmtree(box.path("runs"))
+@case
+def two_threads_that_wait_for_each_others_lock(box):
+    deadlock(box)
 
 
 # --- MPI
 
-def mpi(box, compiler):
+def mpi(box, compiler, what):
     program = box.path("ring")
-    made = subprocess.run([compiler, "-O1", "-o", program, os.path.join(HERE, "ranks", "mpi_absent.c")], check=False,
+    made = subprocess.run([compiler, "-O1", "-o", program, os.path.join(HERE, "ranks", "mpi_step.c")], check=False,
                           capture_output=True, text=True) if shutil.which(compiler) else None
     if made is None or made.returncode != 0:
         raise Skip(f"missing: {compiler} (packages libopenmpi-dev, libmpich-dev)")
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
-    run = box.start("run", "-n", "3", *WATCHED, "--set", "framework=mpi", "--set", "mpi.oversubscribe=true", "--", program)
+    run = box.start("run", "-n", "3", *WATCHED, "--set", "framework=mpi", "--set", "mpi.oversubscribe=true", "--", program, what)
     until_ready(box, 3)
+    return run
+
+
+def mpi_absent(box, compiler):
+    run = mpi(box, compiler, "absent")
     expect_verdict(told(box, "hang"), [1], f"rank 1 on {host(box)} is in compute (ring)", "; 2 ranks wait for it in MPI_Allreduce (step in ring)")
     end(box, run)
 
 
+def mpi_mismatch(box, compiler):
+    run = mpi(box, compiler, "mismatch")
+    expect_verdict(told(box, "hang"), [1], f"rank 1 on {host(box)} waits in MPI_Barrier (step in ring)",
+                   "; 2 ranks wait in MPI_Allreduce (step in ring)")
+    end(box, run)
+
+
+def open_mpi(box):
+    mpi_absent(box, "mpicc.openmpi")
+
+
+def mpich(box):
+    mpi_absent(box, "mpicc.mpich")
+
+
+def open_mpi_mismatch(box):
+    mpi_mismatch(box, "mpicc.openmpi")
+
+
+def mpich_mismatch(box):
+    mpi_mismatch(box, "mpicc.mpich")
+
+
 @case
 def a_rank_that_never_joins_with_open_mpi(box):
-    mpi(box, "mpicc.openmpi")
+    open_mpi(box)
 
 
 @case
 def a_rank_that_never_joins_with_mpich(box):
-    mpi(box, "mpicc.mpich")
+    mpich(box)
+
+
+@case
+def a_rank_in_a_barrier_and_others_in_a_reduction_with_open_mpi(box):
+    open_mpi_mismatch(box)
+
+
+@case(long=True)
+def a_rank_in_a_barrier_and_others_in_a_reduction_with_mpich(box):
+    mpich_mismatch(box)
+
+
+def mpi4py(box):
+    if subprocess.run([PYTHON, "-c", "import mpi4py"], check=False, stderr=subprocess.DEVNULL).returncode != 0:
+        raise Skip(f"no mpi4py for {PYTHON} (python3-mpi4py)")
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+    run = box.start("run", "-n", "3", *WATCHED, "--set", "framework=mpi", "--set", "mpi.oversubscribe=true", "--", PYTHON, MPI_STEP,
+                    env=environment(box))
+    until_ready(box, 3)
+    expect_verdict(told(box, "hang"), [1], f"rank 1 on {host(box)} is in compute ({line_of('time.sleep', MPI_STEP)})",
+                   f"; 2 ranks wait for it in MPI_Allreduce ({line_of('WORLD.Allreduce', MPI_STEP)})")
+    end(box, run)
+
+
+@case
+def python_that_spins_in_a_collective_of_mpi(box):
+    mpi4py(box)
 
 
 # --- over nodes
 
-def over_nodes(box, nodes, ranks, what="absent"):
+def over_nodes(box, nodes, ranks, what="absent", options=()):
     needs(PYTHON)
     path = environment(box)
     box.make_cluster(nodes)
-    run = box.launch(PYTHON, ASTRAY, what, ranks=ranks, options=[*WATCHED, "--set", "env={OMP_NUM_THREADS: '1'}"], env=path)
+    run = box.launch(PYTHON, ASTRAY, what, ranks=ranks, options=[*WATCHED, *options, "--set", "env={OMP_NUM_THREADS: '1'}"], env=path)
     until_ready(box, nodes * ranks)
     return run
 
@@ -267,6 +356,46 @@ def one_of_sixteen_ranks_on_eight_nodes(box):
     run = over_nodes(box, 8, 2)
     expect_verdict(told(box, "hang"), [1], "rank 1 on node1 is in forward (", "; 15 ranks wait for it in all_reduce (")
     end(box, run)
+
+
+def network_cut(box, nodes, cut):
+    """Ranks that talk all the time, one on each node, until node2 gets nothing from these nodes any more, and they nothing from it; the
+    launcher still reaches all."""
+    run = over_nodes(box, nodes, 1, "steps")
+    for number in cut:
+        for direction in ("in", "out"):
+            box.cluster[2].drop(direction, box.cluster[number])
+    return run
+
+
+@case(budget=120)
+def the_network_between_two_nodes_is_cut(box):
+    run = network_cut(box, 2, [1])
+    expect_verdict(told(box, "hang"), [], "no answer over the network between node1 and node2; 2 ranks wait in all_reduce (")
+    end(box, run)
+
+
+@case(budget=120, long=True)
+def the_network_between_a_node_and_all_others_is_cut(box):
+    run = network_cut(box, 3, [1, 3])
+    verdict = told(box, "hang")
+    # What node2 and node3 had to say to each other is a matter of the moment.
+    from_both = ": no answer over the network from node2 to node1, node3" in verdict["headline"]
+    expect_verdict(verdict, [1] if from_both else [], "no answer over the network ", "node2", "; 3 ranks wait in all_reduce (")
+    end(box, run)
+
+
+@case(budget=120, long=True)
+def a_node_that_nothing_reaches_any_more_is_lost(box):
+    """The launcher cannot look at its ranks; it names the node, and no rank of another one."""
+    run = over_nodes(box, 2, 1, "steps", options=LOST_SOON)
+    node = box.cluster[2]
+    node.link_down()
+    wait_until(lambda: not node.processes(sessions=False), "the cut node has fenced itself", 20, 0.05)
+    run.end(NODE_LOST, patience=40, left=1000)
+    expect_in("node2 was lost: no sign of life for 5 s", " ".join(run.text.split()), "the report")
+    expect_equal([one for one in box.json("summary.json")["stalls"] if 0 in one["ranks"]], [], "wrong names")
+    node.kill_sessions()
 
 
 # --- no alarm
@@ -298,3 +427,29 @@ def a_training_that_prints_nothing_is_no_hang(box):
     run = train(box, "steps", ranks=2)
     told(box, "working")
     end(box, run)
+
+
+@case
+def a_program_of_mpi_that_only_communicates_is_no_hang(box):
+    """All ranks may be seen in the same call twice."""
+    run = mpi(box, "mpicc.openmpi", "steps")
+    wait_until(lambda: len(stalls(box)) > 1, "two verdicts", 60, 0.2)
+    expect_equal([one for one in stalls(box) if one["verdict"] == "hang"], [], "hangs")
+    end(box, run)
+
+
+# --- again and again
+
+def repeat(scenario):
+    """A long case: the scenario twenty times, or as often as $REPEAT says."""
+    def repeated(box):
+        for _ in range(int(os.environ.get("REPEAT", TWENTY_TIMES))):
+            scenario(box)
+            shutil.rmtree(box.path("runs"))
+    repeated.__name__ = f"each_of_them_twenty_times_{scenario.__name__}"
+    globals()[repeated.__name__] = case(long=True, budget=TWENTY_TIMES * 90)(repeated)
+
+
+for each in (absent, mismatch, halves, stopped, busy, loader, stopped_loader, gil, deadlock, open_mpi, mpich, open_mpi_mismatch, mpich_mismatch,
+             mpi4py):
+    repeat(each)

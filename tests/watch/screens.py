@@ -19,7 +19,8 @@ BEGIN, END = "<!-- verdicts: written by tests/watch/screens.py -->\n", "<!-- end
 
 SCENES = ["a_rank_that_never_joins_the_collective", "a_rank_in_another_collective", "two_halves_in_different_collectives_of_which_none_is_guilty",
           "a_stopped_rank", "a_rank_in_an_endless_loop", "a_data_loader_whose_file_does_not_answer", "a_file_system_that_does_not_answer",
-          "two_threads_that_wait_for_each_others_lock", "a_long_evaluation_is_no_hang"]
+          "two_threads_that_wait_for_each_others_lock", "a_data_loader_that_is_stopped", "a_rank_in_a_barrier_and_others_in_a_reduction_with_open_mpi",
+          "python_that_spins_in_a_collective_of_mpi", "the_network_between_two_nodes_is_cut", "a_long_evaluation_is_no_hang"]
 
 
 def shown(said):
@@ -30,7 +31,10 @@ def shown(said):
 
 
 def title(name):
-    return (name[0].upper() + name[1:].replace("_", " ")).replace("for each others lock", "for each other's locks")
+    words = name[0].upper() + name[1:].replace("_", " ")
+    for plain, right in (("for each others lock", "for each other's locks"), ("open mpi", "Open MPI"), (" mpi", " MPI"), ("python", "Python")):
+        words = words.replace(plain, right).replace(plain.capitalize(), right)
+    return words
 
 
 def main():

@@ -44,6 +44,8 @@ void StallSide::begin(const LaunchPlan& plan) {
   attempt_ = plan.attempt;
   std::vector<NodeId> node_of_rank;
   for (const RankPlan& rank : plan.ranks) node_of_rank.push_back(plan.node_of(rank.rank));
+  nodes_.clear();
+  for (const NodePlan& node : plan.nodes) nodes_.push_back({node.name, node.address, node.ranks});
   watch_.begin(node_of_rank, monotonic_now());
   is_watching_ = true;
   has_progress_ = false;
@@ -130,7 +132,7 @@ void StallSide::look_again() {
 
 void StallSide::judge_both(const StacksReply& second) {
   const auto silence = std::chrono::floor<Duration>(watch_.silence());
-  StallSeen seen{attempt_, wall_now(), silence, judge(first_, second, silence)};
+  StallSeen seen{attempt_, wall_now(), silence, judge(first_, second, silence, nodes_)};
   const bool is_hang = seen.verdict.kind == Verdict::Kind::hang;
   if (seen.verdict.kind != Verdict::Kind::working) push_(event::Stall{attempt_, silence});
   if (watch_.looked(is_hang, monotonic_now())) tell_verdict(std::move(seen), second);

@@ -75,6 +75,7 @@ class StallSide {
   Timer tick_;
   Timer between_;
   Attempt attempt_;
+  std::vector<NodeOfRanks> nodes_;
   bool is_watching_ = false;
   bool has_progress_ = false;          // in this attempt, as far as told to the supervisor
   std::optional<std::uint64_t> step_;  // likewise

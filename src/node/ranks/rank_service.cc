@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "fabric/gpu_health_report.h"
 #include "model/rank_variables.h"
 #include "node/ranks/running_rank.h"
 #include "node/ranks/start_files.h"
@@ -349,7 +350,10 @@ void RankService::tell_end(RunningRank& rank, ExitStatus status, WallTime now) {
   if (rank.wants_stdin) stdin_.close();
   if (!rank.signalled) mpi_.judge(rank.rank, status);
   if (!rank.signalled) mpirun_.judge(rank.rank, status);
-  if (!status.ok() && !rank.signalled) tell_if_port_is_taken();
+  if (!status.ok() && !rank.signalled) {
+    tell_if_port_is_taken();
+    tell_faults_of_gpus();
+  }
   if (!rank.signalled && died_of_sigkill(status)) {
     status.out_of_memory = oom_->evidence(rank.outer_pid);
     status.oom_ruled_out = status.out_of_memory.empty() && oom_->can_tell();
@@ -370,6 +374,16 @@ void RankService::tell_if_port_is_taken() {
   looked_for_taken_ = true;
   auto taken = released_.find_taken(monotonic_now());
   if (taken) channel_.send(wire::PortTaken{attempt_, taken->rank, std::move(taken->port)});
+}
+
+/// A failed program may not know that its GPU is broken.
+void RankService::tell_faults_of_gpus() {
+  for (const XidEvent& fault : fabric::parse_xids(oom_->driver_faults())) {
+    const std::string_view meaning = fabric::xid_meaning(fault.number);
+    channel_.send(wire::Notice{"the GPU driver reports Xid " + std::to_string(fault.number) +
+                               " on " + fault.bus_id +
+                               (meaning.empty() ? "" : ": " + std::string(meaning))});
+  }
 }
 
 void RankService::rank_is_over() {

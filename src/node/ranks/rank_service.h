@@ -114,6 +114,7 @@ class RankService {
   void reap();
   void on_ended(const Reaped& reaped, WallTime now);
   void tell_if_port_is_taken();
+  void tell_faults_of_gpus();
   void signal_rank(RunningRank& rank, int signal);
   void watch_companion(RunningRank& rank, pid_t companion);
   void end_aborted(Rank rank, std::chrono::milliseconds grace);

@@ -1,8 +1,10 @@
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <map>
 #include <optional>
 #include <set>
+#include <string_view>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -13,6 +15,8 @@
 #include "node/stacks/stack_source.h"
 #include "node/stacks/unwinder.h"
 #include "os/clock.h"
+#include "os/containment.h"
+#include "os/proc_file.h"
 #include "os/unique_fd.h"
 
 namespace dlaunch {
@@ -46,6 +50,22 @@ std::string hex(const std::string& bytes) {
     text += kDigits[static_cast<unsigned char>(one) & 15];
   }
   return text;
+}
+
+/// Libraries whose waits use the CPU, as a program in Python does that computes.
+bool has_waits_that_spin(const ProcessMemory& memory) {
+  constexpr std::array<std::string_view, 3> kLibraries{"/libmpi.so", "/libmpich.so", "/libcuda.so"};
+  return std::any_of(memory.mappings().begin(), memory.mappings().end(), [&](const Mapping& one) {
+    return std::any_of(kLibraries.begin(), kLibraries.end(), [&one](std::string_view name) {
+      return one.path.find(name) != std::string::npos;
+    });
+  });
+}
+
+/// Now: the other sources have taken their time.
+bool still_uses_the_cpu(pid_t process) {
+  const std::string stat = read_proc_file("/proc/" + std::to_string(process) + "/stat", 4096);
+  return stat_field(stat, 3) == "R";
 }
 
 /// An object that one or more processes have mapped, and what is asked of it.
@@ -123,12 +143,15 @@ class NativeStacks {
     std::set<std::string> remarks;
     for (ProcessStack& process : rank.processes) {
       const bool has_ended = !process.threads.empty() && process.threads.front().state == "Z";
-      if (has_ended || (!request_.native && is_python(process.pid))) continue;
-      memories_.push_back(std::make_unique<ProcessMemory>(process.pid));
-      ProcessMemory& memory = *memories_.back();
+      if (has_ended) continue;
+      const bool only_busy = !request_.native && is_python(process.pid);
+      if (only_busy && (process.threads.empty() || process.threads.front().state != "R")) continue;
+      auto read = std::make_unique<ProcessMemory>(process.pid);
+      if (only_busy && !(has_waits_that_spin(*read) && still_uses_the_cpu(process.pid))) continue;
+      ProcessMemory& memory = *memories_.emplace_back(std::move(read));
       Unwinder unwinder(memory);
       for (ThreadStack& thread : process.threads) {
-        if (thread.id == 0) continue;
+        if (thread.id == 0 || (only_busy && &thread != &process.threads.front())) continue;
         if (monotonic_now() + kToStop + kToName > request_.end) {
           remarks.insert("native frames of some threads are missing: no time was left");
           break;

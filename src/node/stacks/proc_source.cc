@@ -8,6 +8,7 @@
 #include "os/blocked_call.h"
 #include "os/containment.h"
 #include "os/proc_file.h"
+#include "os/unanswered_peers.h"
 
 namespace dlaunch {
 
@@ -126,12 +127,14 @@ ProcessStack read_process(pid_t pid, pid_t parent) {
 }  // namespace
 
 void read_proc_stacks(const StackRequest& request, std::vector<RankStacks>& ranks) {
+  UnansweredPeers unanswered;
   for (const RankProcess& one : request.ranks) {
     RankStacks& rank = ranks.emplace_back();
     rank.rank = one.rank;
     std::vector<std::pair<pid_t, pid_t>> todo;  // with its parent
     if (one.pid > 0) todo.emplace_back(one.pid, 0);
     std::set<pid_t> seen;
+    std::set<std::string> peers;
     for (std::size_t i = 0; i < todo.size(); ++i) {
       const auto [pid, parent] = todo[i];
       if (!seen.insert(pid).second) continue;
@@ -143,7 +146,11 @@ void read_proc_stacks(const StackRequest& request, std::vector<RankStacks>& rank
       ProcessStack process = read_process(pid, parent);
       if (process.threads.empty()) continue;  // it has ended meanwhile
       rank.processes.push_back(std::move(process));
+      peers.merge(unanswered.of(pid));
       for (const pid_t child : children_of(pid)) todo.emplace_back(child, pid);
+    }
+    for (const std::string& peer : peers) {
+      if (rank.unanswered.size() < kMostStackPeers) rank.unanswered.push_back(peer);
     }
   }
 }

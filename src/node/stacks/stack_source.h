@@ -35,9 +35,10 @@ void read_proc_stacks(const StackRequest& request, std::vector<RankStacks>& rank
 /// py-spy (https://github.com/benfred/py-spy) in its mode that stops nothing: frames of Python.
 void add_python_stacks(const StackRequest& request, std::vector<RankStacks>& ranks);
 
-/// ptrace(2), libunwind and ELF files: frames of C, C++ and Fortran. Stops each thread for a moment,
-/// so it looks at programs in Python only when it is asked to. After the source for those: where
-/// the interpreter begins depends on them.
+/// ptrace(2), libunwind and ELF files: frames of C, C++ and Fortran. Stops each thread for a
+/// moment, so it looks at programs in Python only when it is asked to, and at a main thread that
+/// uses the CPU beside a library whose waits do that: no call of the system is interrupted there.
+/// After the source for those: where the interpreter begins depends on them.
 void add_native_stacks(const StackRequest& request, std::vector<RankStacks>& ranks);
 
 [[nodiscard]] bool is_python(pid_t pid);

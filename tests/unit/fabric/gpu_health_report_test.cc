@@ -133,5 +133,16 @@ TEST(GpuHealth, FaultsInTheKernelsLog) {
   EXPECT_EQ(last.back().number, 99);
 }
 
+TEST(GpuHealth, AFaultHasAMeaning) {
+  EXPECT_EQ(xid_meaning(79), "the GPU has fallen off the bus: power, heat or a defect");
+  EXPECT_TRUE(is_fault_of_hardware(79));
+  EXPECT_EQ(xid_meaning(31), "the program accessed memory of the GPU that is not mapped");
+  EXPECT_FALSE(is_fault_of_hardware(31));
+  EXPECT_EQ(xid_meaning(1000), "");
+  EXPECT_FALSE(is_fault_of_hardware(1000));
+  for (int xid = 0; xid < 200; ++xid)
+    EXPECT_TRUE(!is_fault_of_hardware(xid) || !xid_meaning(xid).empty());
+}
+
 }  // namespace
 }  // namespace dlaunch::fabric

@@ -149,6 +149,26 @@ TEST_F(OomWatchTest, TheKernelLogIsReadOnFromWhereItWas) {
   EXPECT_NE(watch.evidence(4711), "") << "what was read once is known";
 }
 
+TEST_F(OomWatchTest, FaultsOfTheDriverOfGpusAreToldOnce) {
+  // NVIDIA, "XID Errors"; the form of /dev/kmsg.
+  constexpr const char* kFault =
+      "2,1,99999999999999,-;NVRM: Xid (PCI:0000:83:00): 79, pid=4711, GPU has fallen off the bus.";
+  OomSources sources;
+  sources.kernel_log = write("kmsg", kFault);
+  OomWatch watch(sources);
+  watch.begin();
+  EXPECT_EQ(watch.driver_faults(), std::string(kFault) + "\n");
+  EXPECT_EQ(watch.driver_faults(), "");
+  for (const char* other : {"10,1,99999999999999,-;NVRM: Xid (PCI:0000:83:00): 79, a program",
+                            "2,1,5,-;NVRM: Xid (PCI:0000:83:00): 79, long ago"}) {
+    OomSources others;
+    others.kernel_log = write("other", other);
+    OomWatch later(others);
+    later.begin();
+    EXPECT_EQ(later.driver_faults(), "") << other;
+  }
+}
+
 TEST_F(OomWatchTest, WithoutAnyRecordsThereIsNoEvidence) {
   OomWatch watch(OomSources{"", {}, std::string(folder_) + "/absent"});
   watch.begin();

@@ -49,9 +49,10 @@ const Case kCases[] = {
      "init_process_group of torch.distributed, for ranks that have not come"},
     {"torch-1.13-ddp_new.json",
      "DistributedDataParallel.__init__ of torch.distributed, for the other ranks"},
-    {"torch-1.13-ddp_forward.json", "DistributedDataParallel.forward of torch.distributed, for the other ranks"},
+    {"torch-1.13-ddp_forward.json",
+     "DistributedDataParallel.forward of torch.distributed, for the other ranks"},
     {"torch-1.13-ddp_backward.json",
-     "Tensor.backward of torch.autograd, for its device or gradients of the other ranks"},
+     "Tensor.backward of torch.autograd, for its device or the other ranks"},
     {"torch-1.13-loader.json", "its data loader"},
     {"torch-2.15-loader.json", "its data loader"},
 };
@@ -66,7 +67,15 @@ TEST(FrameTable, EveryRowHasARealStack) {
   for (const auto& [name, frames] : recorded_mpi()) {
     if (const auto known = known_wait(frames)) tested.insert(known->row);
   }
+  for (const RecordedWait& one : recorded_waits()) {
+    if (const auto known = known_wait(one.frames)) tested.insert(known->row);
+  }
   for (const KnownFrame& row : known_frames()) EXPECT_TRUE(tested.contains(&row)) << row.function;
+}
+
+TEST(FrameTable, KnowsTheWaitsOfAllFrameworks) {
+  for (const RecordedWait& one : recorded_waits())
+    EXPECT_EQ(waits_for(one.frames), one.waits) << one.name;
 }
 
 TEST(FrameTable, KnowsTheCallsOfMpiInRealStacksOfBothLibraries) {

@@ -44,6 +44,27 @@ inline std::map<std::string, std::vector<StackFrame>> recorded_mpi() {
   return stacks;
 }
 
+struct RecordedWait {
+  std::string name;
+  std::string waits;  // as waits_for() says it
+  std::vector<StackFrame> frames;
+};
+
+/// Waits of several frameworks, each with where the stack is from.
+inline std::vector<RecordedWait> recorded_waits() {
+  std::vector<RecordedWait> waits;
+  const nlohmann::json all = nlohmann::json::parse(recorded("waits.json"));
+  for (const auto& [name, one] : all.items()) {
+    RecordedWait& wait = waits.emplace_back(RecordedWait{name, one.at("waits"), {}});
+    for (const auto& frame : one.at("frames")) {
+      const std::string file = frame.at(1);
+      const auto kind = file.ends_with(".py") ? StackFrame::Kind::python : StackFrame::Kind::native;
+      wait.frames.push_back({kind, frame.at(0), file, frame.at(2).get<std::uint32_t>()});
+    }
+  }
+  return waits;
+}
+
 inline StackFrame python(std::string function, std::string file, std::uint32_t line) {
   return {StackFrame::Kind::python, std::move(function), std::move(file), line};
 }

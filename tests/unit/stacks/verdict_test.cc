@@ -281,6 +281,56 @@ TEST(Verdict, MpiThatSpinsInACollectiveHasNotMoved) {
                                           "it in MPI_Allreduce (ring.c:"));
 }
 
+TEST(Verdict, WaitsThatSpinInOnePlaceMayBeMany) {
+  const auto frames = recorded_mpi().at("openmpi-4.1 MPI_Allreduce");
+  const StacksReply before = reply_of({standing(0, "a", frames, ""), standing(1, "a", frames, "")});
+  StacksReply now = before;
+  for (RankStacks& rank : now.ranks) rank.processes[0].cpu_ms = 2000;
+  const Verdict verdict = judge(before, now, seconds(60));
+  EXPECT_EQ(verdict.kind, Kind::unknown);
+  EXPECT_THAT(verdict.odd, IsEmpty());
+  EXPECT_EQ(verdict.headline,
+            "nothing printed for 1 min 00 s: all 2 ranks wait in MPI_Allreduce (ring.c:15), and "
+            "none is missing there; one long wait or many short ones");
+  EXPECT_EQ(judge(before, before, seconds(60)).kind, Kind::hang) << "they sleep";
+}
+
+TEST(Verdict, AWaitForADeviceMayBeMany) {
+  std::vector<StackFrame> frames;
+  for (const RecordedWait& one : recorded_waits()) {
+    if (one.name == "cuda-11.6 cudaStreamSynchronize") frames = one.frames;
+  }
+  const RankStacks waits = standing(0, "a", frames, "");
+  EXPECT_EQ(judge_twice(reply_of({waits, waiting(1, "a")})).kind, Kind::hang) << "two places";
+  EXPECT_EQ(judge_twice(reply_of({waits})).kind, Kind::unknown);
+  const Verdict verdict = judge_twice(reply_of({waits, standing(1, "a", {kForward, kMain})}));
+  EXPECT_EQ(verdict.kind, Kind::hang);
+  EXPECT_EQ(verdict.odd, ranks({1}));
+}
+
+TEST(Verdict, PythonThatSpinsInACollectiveOfMpiHasNotMoved) {
+  std::vector<StackFrame> frames;
+  for (const RecordedWait& one : recorded_waits()) {
+    if (one.name == "mpi4py-3.1 Allreduce") frames = one.frames;
+  }
+  RankStacks spins = standing(0, "a", frames, "");
+  thread_of(spins).state = "R";
+  const RankStacks absent = standing(1, "a", {kForward, kMain});
+  StacksReply now = reply_of({spins, absent});
+  now.ranks[0].processes[0].cpu_ms = 2000;
+  Verdict verdict = judge(reply_of({spins, absent}), now, seconds(8));
+  EXPECT_EQ(verdict.kind, Kind::hang);
+  EXPECT_EQ(verdict.odd, ranks({1}));
+  EXPECT_THAT(verdict.headline, HasSubstr("; 1 rank waits for it in MPI_Allreduce (train.py:9)"));
+  std::erase_if(thread_of(spins).frames,
+                [](const StackFrame& one) { return one.kind == StackFrame::Kind::native; });
+  StacksReply later = reply_of({spins, absent});
+  later.ranks[0].processes[0].cpu_ms = 4000;
+  EXPECT_EQ(judge(now, later, seconds(8)).kind, Kind::hang);
+  verdict = judge(reply_of({spins, absent}), now, seconds(8));
+  EXPECT_EQ(verdict.kind, Kind::hang) << "native frames that were read once only are no move";
+}
+
 TEST(Verdict, ANodeThatDoesNotAnswerIsSaid) {
   StacksReply reply = reply_of({waiting(0, "a"), waiting(1, "a")});
   reply.world = 4;
@@ -293,6 +343,49 @@ TEST(Verdict, ANodeThatDoesNotAnswerIsSaid) {
             "all_reduce (train.py:41)");
   EXPECT_THAT(verdict.lines, testing::Contains("no answer from b: no answer within 5 s"));
   EXPECT_EQ(judge_twice({}).kind, Kind::unknown);
+}
+
+const std::vector<NodeOfRanks> kThreeNodes{
+    {"a", "10.0.0.1", {Rank(0)}}, {"b", "10.0.0.2", {Rank(1)}}, {"c", "10.0.0.3", {Rank(2)}}};
+
+TEST(Verdict, ANodeThatDoesNotAnswerIsNamedWithItsRanks) {
+  StacksReply reply = reply_of({waiting(0, "a"), waiting(1, "b")});
+  reply.world = 3;
+  reply.silent = {"c: no answer within 7 s"};
+  const Verdict verdict = judge(reply, reply, seconds(8), kThreeNodes);
+  EXPECT_EQ(verdict.kind, Kind::unknown);
+  EXPECT_EQ(verdict.odd, ranks({2}));
+  EXPECT_EQ(verdict.headline,
+            "nothing printed for 8 s, and no answer from c with rank 2: ranks 0, 1 on a, b wait in "
+            "all_reduce (train.py:41)");
+}
+
+TEST(Verdict, AHostThatTheOthersDoNotReachIsNamed) {
+  StacksReply reply = reply_of({waiting(0, "a"), waiting(1, "b"), waiting(2, "c")});
+  reply.ranks[0].unanswered = {"10.0.0.2"};
+  reply.ranks[1].unanswered = {"10.0.0.1", "10.0.0.3"};
+  const Verdict verdict = judge(reply, reply, seconds(8), kThreeNodes);
+  EXPECT_EQ(verdict.kind, Kind::hang);
+  EXPECT_EQ(verdict.odd, ranks({1}));
+  EXPECT_EQ(verdict.headline,
+            "no rank has moved for 8 s: no answer over the network from b to a, c; 3 ranks wait in "
+            "all_reduce (train.py:41)");
+  EXPECT_THAT(verdict.lines,
+              testing::Contains("rank 0 (a): no answer over the network from 10.0.0.2"));
+}
+
+TEST(Verdict, OfTwoHostsThatDoNotReachEachOtherNoneIsGuilty) {
+  StacksReply reply = reply_of({waiting(0, "a"), waiting(1, "b"), waiting(2, "c")});
+  reply.ranks[0].unanswered = {"10.0.0.2"};
+  Verdict verdict = judge(reply, reply, seconds(8), kThreeNodes);
+  EXPECT_THAT(verdict.odd, IsEmpty());
+  EXPECT_THAT(verdict.headline, HasSubstr(": no answer over the network between a and b; 3 ranks"));
+  const StacksReply answered = reply_of({waiting(0, "a"), waiting(1, "b"), waiting(2, "c")});
+  EXPECT_THAT(judge(reply, answered, seconds(8), kThreeNodes).headline,
+              HasSubstr("none is missing"));
+  reply.ranks[0].unanswered = {"192.168.7.7"};
+  verdict = judge(reply, reply, seconds(8), kThreeNodes);
+  EXPECT_THAT(verdict.headline, HasSubstr("between 192.168.7.7 and a; 3 ranks"));
 }
 
 TEST(Verdict, WithoutFramesTheCpuAloneIsNoWork) {

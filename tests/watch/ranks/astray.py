@@ -7,6 +7,7 @@ import threading
 import time
 
 RANK = int(os.environ["RANK"])
+LOCK = threading.Lock()
 FILE = os.path.join(os.environ["CASE"], "data", "shard")
 
 
@@ -31,12 +32,25 @@ def load():
         return file.read()
 
 
+def load_for_ever():
+    tell("loading")
+    compute()
+
+
+def read_locked():
+    with LOCK:
+        return load()
+
+
 class Shards:
+    def __init__(self, read):
+        self.read = read
+
     def __len__(self):
         return 4
 
     def __getitem__(self, index):
-        return len(load())
+        return self.read()
 
 
 def prefetch():
@@ -61,9 +75,12 @@ def step(what, dist, ones):
         elif what == "gil":
             threading.Thread(target=prefetch, name="prefetch", daemon=True).start()
             hold_the_lock_of_python()
-        elif what == "loader":
+        elif what.startswith("loader"):
             from torch.utils.data import DataLoader
-            for _ in DataLoader(Shards(), num_workers=1):
+            if what == "loader_lock":
+                LOCK.acquire()
+            read = {"loader": load, "loader_computes": load_for_ever, "loader_lock": read_locked}[what]
+            for _ in DataLoader(Shards(read), num_workers=1, multiprocessing_context="fork"):
                 pass
         elif what == "mismatch":
             dist.broadcast(ones, 0)

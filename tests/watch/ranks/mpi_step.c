@@ -1,8 +1,9 @@
-/* Rank 1 computes (it waits for a signal) while the others wait for it. */
+/* mpi_step steps: reductions without an end. mpi_step absent | mismatch: rank 1 computes (it waits for a signal), or is in a barrier, while the others wait for it in a reduction. */
 #include <fcntl.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static void tell(int rank) {
@@ -17,9 +18,10 @@ __attribute__((noinline)) static int compute(void) {
   return 1;
 }
 
-__attribute__((noinline)) static int step(int rank) {
+__attribute__((noinline)) static int step(int rank, const char* what) {
   int sum = rank;
-  if (rank == 1) sum += compute();
+  if (rank == 1 && strcmp(what, "absent") == 0) sum += compute();
+  if (rank == 1 && strcmp(what, "mismatch") == 0) MPI_Barrier(MPI_COMM_WORLD);
   MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   return sum;
 }
@@ -29,7 +31,8 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   tell(rank);
-  rank = step(rank);
+  while (argc > 1 && strcmp(argv[1], "steps") == 0) step(rank, "");
+  rank = step(rank, argc > 1 ? argv[1] : "");
   MPI_Finalize();
   return rank < 0;
 }
