@@ -31,7 +31,7 @@ struct ConvertCommand {
 Subcommand convert_command(const TrailingArguments& arguments) {
   auto convert = std::make_shared<ConvertCommand>();
   convert->job.arguments = arguments;
-  const auto describe = [convert](CommandOptions options) {
+  const auto describe = [convert](const CommandOptions& options) {
     add_job_options(options, convert->job);
   };
   return {"convert",

@@ -198,7 +198,7 @@ void add_job_options(CommandOptions command, JobOptions& options) {
   foreign.value("--package-path", options.package, "Folder of that module's package", "DIR");
 }
 
-void add_host_options(CommandOptions command, JobOptions& options) {
+void add_host_options(const CommandOptions& command, JobOptions& options) {
   CommandOptions hosts = command.in_group("How many processes, and where");
   hosts.value("-n,--processes,--np", options.processes, "Number of processes in all", "N");
   hosts.value("--nproc-per-node,--nproc_per_node", options.per_node, "Processes on each node",
@@ -247,6 +247,34 @@ bool sets_processes(const JobOptions& options) {
          is_set(options, "processes_per_node");
 }
 
+namespace {
+
+/// --env and --set.
+Status add_pairs(const JobOptions& options, std::vector<Override>& overrides) {
+  for (const std::string& variable : options.env) {
+    const std::size_t equals = variable.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      return fail(
+          exit_code::kUsage,
+          "--env " + variable + ": expected NAME=VALUE, for example --env NCCL_DEBUG=INFO" +
+              (equals == 0 ? "" : "; to pass the value of this shell: --set env_pass=" + variable));
+    }
+    overrides.push_back({"env." + variable.substr(0, equals), quoted(variable.substr(equals + 1)),
+                         "--env " + variable});
+  }
+  for (const std::string& set : options.sets) {
+    const std::size_t equals = set.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      return fail(exit_code::kUsage,
+                  "--set " + set + ": expected KEY=VALUE, for example --set timeouts.run=2h");
+    }
+    overrides.push_back({set.substr(0, equals), set.substr(equals + 1), "--set " + set});
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<std::vector<Override>> overrides_of(const JobOptions& options) {
   if (const Status counts = check_counts(options); !counts) return tl::unexpected(counts.error());
   if (const Status sets = check_sets(options); !sets) return tl::unexpected(sets.error());
@@ -278,30 +306,13 @@ Result<std::vector<Override>> overrides_of(const JobOptions& options) {
     overrides.push_back({"name", quoted(options.name), "--name " + options.name});
   add("restart.max", options.restarts, "--restarts");
   add("pty", options.pty, "--pty");
-  for (const std::string& variable : options.env) {
-    const std::size_t equals = variable.find('=');
-    if (equals == std::string::npos || equals == 0) {
-      return fail(
-          exit_code::kUsage,
-          "--env " + variable + ": expected NAME=VALUE, for example --env NCCL_DEBUG=INFO" +
-              (equals == 0 ? "" : "; to pass the value of this shell: --set env_pass=" + variable));
-    }
-    overrides.push_back({"env." + variable.substr(0, equals), quoted(variable.substr(equals + 1)),
-                         "--env " + variable});
-  }
   if (options.hosts)
     overrides.push_back({"hosts", quoted(*options.hosts), "--hosts " + *options.hosts});
   add("hostfile", options.hostfile.value_or(""), "--hostfile");
   if (options.ssh)
     overrides.push_back({"connect.ssh", quoted(*options.ssh), "--ssh " + *options.ssh});
-  for (const std::string& set : options.sets) {
-    const std::size_t equals = set.find('=');
-    if (equals == std::string::npos || equals == 0) {
-      return fail(exit_code::kUsage,
-                  "--set " + set + ": expected KEY=VALUE, for example --set timeouts.run=2h");
-    }
-    overrides.push_back({set.substr(0, equals), set.substr(equals + 1), "--set " + set});
-  }
+  if (const Status added = add_pairs(options, overrides); !added)
+    return tl::unexpected(added.error());
   return overrides;
 }
 

@@ -39,7 +39,7 @@ struct JobOptions {
 };
 
 /// Adds the options of hosts and of numbers of processes, and --set.
-void add_host_options(CommandOptions command, JobOptions& options);
+void add_host_options(const CommandOptions& command, JobOptions& options);
 
 /// Adds all of them.
 void add_job_options(CommandOptions command, JobOptions& options);

@@ -94,23 +94,8 @@ struct RunCommand {
                      : print_error(preview.error());
     }
     const bool types = !detach && ::isatty(STDIN_FILENO) == 1;
-    const StdinFor stdin_for = loaded->spec.stdin_for;
-    const bool may_type = types && stdin_for == StdinFor::automatic;
-    const bool has_reader = stdin_for == StdinFor::rank0 || stdin_for == StdinFor::rank;
-    const bool has_pty = loaded->spec.pty.has_value();
-    const FrontOptions front{has_reader || has_pty || may_type, detach, quiet, has_pty};
-    if (has_pty && !types) {
-      return print_error({exit_code::kUsage,
-                          "rank " + std::to_string(*loaded->spec.pty) + " gets no terminal (pty): " +
-                              (detach ? "--detach leaves the job without one"
-                                      : "dlaunch's stdin is none")});
-    }
-    if (detach && front.forward_stdin) {
-      return print_error({exit_code::kUsage,
-                          "--detach leaves the job without a terminal, and it reads stdin "
-                          "(stdin: rank" + std::to_string(loaded->spec.stdin_rank) +
-                              ")\n         try: --set stdin=none"});
-    }
+    const auto front = front_options(loaded->spec, types);
+    if (!front) return print_error(front.error());
     auto checked = run_preflight(loaded->spec, {no_preflight || smoke, quiet, *folder, verbosity});
     if (!checked) return print_error(checked.error());
     RunOptions options = run_options(std::move(*loaded), *folder);
@@ -121,9 +106,28 @@ struct RunCommand {
     options.detach = detach;
     options.stdin_is_terminal = types;
     const int code =
-        run_front([&](UniqueFd link) { return engine_main(options, std::move(link)); }, front);
+        run_front([&](UniqueFd link) { return engine_main(options, std::move(link)); }, *front);
     std::fflush(nullptr);
     ::_exit(code);  // the shell waits for our end, and nothing here needs a destructor
+  }
+
+  /// `types`: stdin is a terminal, which the job may read.
+  [[nodiscard]] Result<FrontOptions> front_options(const JobSpec& spec, bool types) const {
+    const bool may_type = types && spec.stdin_for == StdinFor::automatic;
+    const bool has_reader = spec.stdin_for == StdinFor::rank0 || spec.stdin_for == StdinFor::rank;
+    const bool has_pty = spec.pty.has_value();
+    const FrontOptions front{has_reader || has_pty || may_type, detach, quiet, has_pty};
+    if (has_pty && !types) {
+      return fail(exit_code::kUsage,
+                  "rank " + std::to_string(*spec.pty) + " gets no terminal (pty): " +
+                      (detach ? "--detach leaves the job without one" : "dlaunch's stdin is none"));
+    }
+    if (detach && front.forward_stdin) {
+      return fail(exit_code::kUsage,
+                  "--detach leaves the job without a terminal, and it reads stdin (stdin: rank" +
+                      std::to_string(spec.stdin_rank) + ")\n         try: --set stdin=none");
+    }
+    return front;
   }
 };
 

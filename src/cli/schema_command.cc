@@ -15,7 +15,7 @@ constexpr const char* kFooter =
 }  // namespace
 
 Subcommand schema_command() {
-  return {"schema", "Print the JSON Schema of the job file", kFooter, [](CommandOptions) {},
+  return {"schema", "Print the JSON Schema of the job file", kFooter, [](const CommandOptions&) {},
           [] { return print_text(jobfile::json_schema()); }};
 }
 

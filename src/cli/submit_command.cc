@@ -52,7 +52,7 @@ struct SubmitCommand {
 Subcommand submit_command(const TrailingArguments& arguments) {
   auto submit = std::make_shared<SubmitCommand>();
   submit->job.arguments = arguments;
-  const auto describe = [submit](CommandOptions options) {
+  const auto describe = [submit](const CommandOptions& options) {
     add_job_options(options, submit->job);
     add_slurm_options(options, submit->slurm);
   };

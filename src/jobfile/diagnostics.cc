@@ -222,7 +222,7 @@ std::string presentable(std::string_view message) {
   return out;
 }
 
-void Diagnostics::error(SourceRange range, std::string message) {
+void Diagnostics::error(SourceRange range, const std::string& message) {
   if (is_full()) {
     ++dropped_;
     return;

@@ -42,7 +42,7 @@ class Diagnostics {
   /// `sources` must outlive this object.
   explicit Diagnostics(const Sources& sources) : sources_(&sources) {}
 
-  void error(SourceRange range, std::string message);
+  void error(SourceRange range, const std::string& message);
 
   /// True once the limit is reached; further errors are only counted.
   [[nodiscard]] bool is_full() const { return entries_.size() >= kMostEntries; }

@@ -35,21 +35,16 @@ void FieldReader::read_entry(const Section& section, const Node& key, NodeId val
 void FieldReader::read_field(const Field& field, const Entry& entry, JobSpec& job) {
   note(entry);
   const Node& node = document_[entry.value];
-  if (node.reported) {
-    given_[entry.path].good = false;
-  } else if (refuse_not_yet_ && field.availability == Availability::not_yet) {
-    refuse(field, entry, job);
-  } else if (field.kind == Kind::record_list) {
-    read_record_list(field, entry, job);
-  } else if (!field.record.empty() && node.kind == NodeKind::mapping) {
-    read_record(field, entry, job);
-  } else if (only_unknown_) {
-    return;
-  } else if (const auto value = values_.read(field, entry)) {
-    field.write(job, *value);
-  } else {
-    given_[entry.path].good = false;
+  if (!node.reported) {
+    if (refuse_not_yet_ && field.availability == Availability::not_yet)
+      return refuse(field, entry, job);
+    if (field.kind == Kind::record_list) return read_record_list(field, entry, job);
+    if (!field.record.empty() && node.kind == NodeKind::mapping)
+      return read_record(field, entry, job);
+    if (only_unknown_) return;
+    if (const auto value = values_.read(field, entry)) return field.write(job, *value);
   }
+  given_[entry.path].good = false;
 }
 
 // The mapping form of a field, such as nodes: {min, max}.

@@ -239,7 +239,7 @@ class Reader {
   }
 
   /// Returns false after reporting an error.
-  bool add(const HostfileLine& line, HostEntry host, const Given& given) {
+  bool add(const HostfileLine& line, const HostEntry& host, const Given& given) {
     const bool is_known = slots_by_host_.find(host.name) != nullptr;
     SlotsByHost::Count& count = slots_by_host_.at(host.name, line_);
     if (!add_login(line, host, given, is_known, count.host)) return false;

@@ -294,6 +294,7 @@ class Parser {
 
   void append(const std::vector<Part>& parts, const HostEntry& pattern, std::uint64_t total) {
     std::vector<std::vector<std::string>> texts;
+    texts.reserve(parts.size());
     for (const Part& part : parts) texts.push_back(texts_of(part));
     std::vector<std::size_t> digits(parts.size(), 0);  // index of the next text of each part
     for (std::uint64_t i = 0; i < total; ++i) {

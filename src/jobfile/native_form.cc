@@ -236,6 +236,20 @@ NativeForm translated(const Chosen& chosen, const JobInput& input, Sources& sour
   return form;
 }
 
+/// A file that is no mapping.
+void refuse_without_keys(const Node& root, Diagnostics& diagnostics) {
+  const auto colon = colon_mistake_in_key(root.text, root.range.offset);
+  if (root.kind == NodeKind::scalar && root.plain && colon) {
+    return diagnostics.error(
+        {0, static_cast<std::uint32_t>(colon->offset), static_cast<std::uint32_t>(colon->length)},
+        colon->message);
+  }
+  if (root.kind == NodeKind::null)
+    return diagnostics.error(SourceRange::whole(0), "the file is empty");
+  diagnostics.error(root.range,
+                    "a job file is made of keys and values, such as \"command: python train.py\"");
+}
+
 }  // namespace
 
 std::optional<NativeForm> native_form(const JobInput& input, Sources& sources, Document& document,
@@ -256,19 +270,7 @@ std::optional<NativeForm> native_form(const JobInput& input, Sources& sources, D
   if (!chosen) return std::nullopt;
   const Node& root = document[chosen->root];
   if (root.kind != NodeKind::mapping) {
-    if (root.reported) return std::nullopt;
-    const bool is_empty = root.kind == NodeKind::null;
-    const auto colon = colon_mistake_in_key(root.text, root.range.offset);
-    if (root.kind == NodeKind::scalar && root.plain && colon) {
-      diagnostics.error(
-          {0, static_cast<std::uint32_t>(colon->offset), static_cast<std::uint32_t>(colon->length)},
-          colon->message);
-      return std::nullopt;
-    }
-    diagnostics.error(
-        is_empty ? SourceRange::whole(0) : root.range,
-        is_empty ? "the file is empty"
-                 : "a job file is made of keys and values, such as \"command: python train.py\"");
+    if (!root.reported) refuse_without_keys(root, diagnostics);
     return std::nullopt;
   }
   if (chosen->dialect != nullptr) {

@@ -283,20 +283,17 @@ class SectionReader {
     const std::string meant = did_you_mean(whole, {names.begin(), names.end()});
     const bool lacks_prefix = contains(names, std::string(section_.prefix) + key.name);
     const Node& node = t_.document[key.value];
-    const bool is_of_launcher = contains(kOfLaunchers, key.name);
-    if (is_of_launcher) {
-      t_.not_used.push_back({keys_.path_of(key.name), key.key});
-    } else if (section_.others == Others::passed && node.kind == NodeKind::scalar) {
-      read_value(key, Option{std::string_view(whole).substr(section_.prefix.size())});
-    } else if (!meant.empty() || lacks_prefix) {
-      t_.note_at(
-          key.key,
-          keys_.path_of(key.name) + " is not a key of accelerate, which ignores it" +
-              (lacks_prefix ? ", did you mean \"" + std::string(section_.prefix) + key.name + "\"?"
-                            : meant));
-    } else {
-      t_.not_used.push_back({keys_.path_of(key.name), key.key});
+    if (!contains(kOfLaunchers, key.name)) {
+      if (section_.others == Others::passed && node.kind == NodeKind::scalar)
+        return read_value(key, Option{std::string_view(whole).substr(section_.prefix.size())});
+      if (!meant.empty() || lacks_prefix) {
+        const std::string prefixed = std::string(section_.prefix) + key.name;
+        return t_.note_at(
+            key.key, keys_.path_of(key.name) + " is not a key of accelerate, which ignores it" +
+                         (lacks_prefix ? ", did you mean \"" + prefixed + "\"?" : meant));
+      }
     }
+    t_.not_used.push_back({keys_.path_of(key.name), key.key});
   }
 
   /// [false, true, true]; "(false, true, true)" is Python's form. Without the key all are false.

@@ -25,6 +25,7 @@ SourceRange place_of_part(const Translation& translation, SourceRange value,
 std::string known_names(std::string_view name, std::string_view kind,
                         const std::vector<Binding>& bindings) {
   std::vector<std::string_view> names;
+  names.reserve(bindings.size());
   for (const Binding& binding : bindings) names.push_back(binding.name);
   if (names.empty()) return "; it has none: write it under " + std::string(kind);
   name.remove_prefix(kind.size() + 1);

@@ -181,7 +181,10 @@ std::optional<ParentReference> parent_reference(std::string_view text) {
                          names_parent};
 }
 
-std::optional<CommandJob> find_step(Translation& t) {
+namespace {
+
+/// The step that the user has chosen; nullopt after reporting an error.
+std::optional<NodeId> chosen_step(Translation& t) {
   const auto jobs = value_of(t.document, t.root, "jobs");
   if (jobs && t.document[*jobs].reported) return std::nullopt;
   if (!jobs || t.document[*jobs].kind != NodeKind::mapping) {
@@ -212,12 +215,21 @@ std::optional<CommandJob> find_step(Translation& t) {
                                                       "; dlaunch runs steps of type command");
     return std::nullopt;
   }
+  return found;
+}
+
+}  // namespace
+
+std::optional<CommandJob> find_step(Translation& t) {
+  const auto found = chosen_step(t);
+  if (!found) return std::nullopt;
   StepReader reader(t, *found);
   NodeId keys = reader.resolved_step(*found);
   reader.note_unused();
   if (!value_of(t.document, keys, "name")) {
     const SourceRange where = t.document[*found].range;
-    t.document.put(keys, t.document.add_text("name", where), t.document.add_text(step, where));
+    t.document.put(keys, t.document.add_text("name", where),
+                   t.document.add_text(t.input.foreign.step, where));
   }
   auto job = with_component(t, keys);
   if (job) job->of_pipeline = reader.taken();

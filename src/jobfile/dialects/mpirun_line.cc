@@ -207,18 +207,9 @@ class LineReader {
         map_by("node", word);
         return true;
       case Meaning::count:
-      case Meaning::per_node: {
-        const LocatedText& value = values.front();
-        const auto number = parse_integer(value.text);
-        if (!number || *number < 1 || *number > kMostCounted) {
-          refuse(value.range, word.text + " must have a number from 1 to " +
-                                  std::to_string(kMostCounted) + ", not " + in_quotes(value.text));
-          return false;
-        }
-        (option.meaning == Meaning::count ? line_.processes : line_.per_node) =
-            LocatedNumber{*number, value.range};
-        return true;
-      }
+        return read_count(word, values.front(), line_.processes);
+      case Meaning::per_node:
+        return read_count(word, values.front(), line_.per_node);
       case Meaning::pass:
         pass(values.front().text, values.front().range);
         return true;
@@ -238,6 +229,18 @@ class LineReader {
           line_.env.push_back({"OMPI_MCA_" + values[0].text, values[1].text, values[0].range});
         return true;
     }
+    return true;
+  }
+
+  bool read_count(const LocatedText& word, const LocatedText& value,
+                  std::optional<LocatedNumber>& to) {
+    const auto number = parse_integer(value.text);
+    if (!number || *number < 1 || *number > kMostCounted) {
+      refuse(value.range, word.text + " must have a number from 1 to " +
+                              std::to_string(kMostCounted) + ", not " + in_quotes(value.text));
+      return false;
+    }
+    to = LocatedNumber{*number, value.range};
     return true;
   }
 

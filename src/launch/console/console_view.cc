@@ -37,6 +37,7 @@ std::string coloured(std::string_view text, std::string_view colour) {
 ConsoleView::ConsoleView(ConsoleOptions options, std::vector<std::string> labels)
     : options_(options) {
   std::vector<bool> shown;
+  shown.reserve(labels.size());
   for (const std::string& label : labels) shown.push_back(!label.empty());
   if (!options_.prefix && !options_.merged) {
     if (std::count(shown.begin(), shown.end(), true) > 1) held_.resize(labels.size());
@@ -243,9 +244,9 @@ const ConsoleView::Prefix& ConsoleView::prefix_of(const LineMerger::Line& line) 
     }
   };
   if (line.count == 1) {
-    const Prefix* only = nullptr;
-    each([&](std::uint32_t rank) { only = &prefixes_[rank]; });
-    return *only;
+    std::uint32_t only = 0;
+    each([&](std::uint32_t rank) { only = rank; });
+    return prefixes_[only];
   }
   if (std::equal(words.begin(), words.end(), several_.begin(), several_.end()))
     return several_prefix_;

@@ -57,7 +57,7 @@ std::vector<PmixRelay::Letter> PmixRelay::on(NodeId from, wire::PmixFence fence)
   const bool pmi1 = fence.pmi1;
   if (pmi1 && pmi1_failed_) return {};
   if (pmi1 && fence.status != 0) return fail_pmi1(fence.status);
-  std::vector<Letter> letters = contribute(from, std::move(fence));
+  std::vector<Letter> letters = contribute(from, fence);
   // Each would wait for ranks that use the other protocol. Those of PMIx end with the others.
   if (is_open(pmi1) && is_open(!pmi1)) {
     for (Letter& letter : fail_pmi1(wire::kPmi1Mixed)) letters.push_back(std::move(letter));
@@ -82,7 +82,7 @@ std::vector<PmixRelay::Letter> PmixRelay::fail_pmi1(std::int32_t status) {
   return {{nodes_, std::move(failed)}};
 }
 
-std::vector<PmixRelay::Letter> PmixRelay::contribute(NodeId from, wire::PmixFence fence) {
+std::vector<PmixRelay::Letter> PmixRelay::contribute(NodeId from, const wire::PmixFence& fence) {
   const Key key{fence.pmi1, fence.members, fence.counter};
   auto found = fences_.find(key);
   if (found == fences_.end()) {

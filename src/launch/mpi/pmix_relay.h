@@ -50,7 +50,7 @@ class PmixRelay {
   };
   [[nodiscard]] std::vector<NodeId> nodes_of(const std::vector<RankSpan>& members) const;
   void append(const wire::PmixFence& from, wire::PmixFence& sum);
-  [[nodiscard]] std::vector<Letter> contribute(NodeId from, wire::PmixFence fence);
+  [[nodiscard]] std::vector<Letter> contribute(NodeId from, const wire::PmixFence& fence);
   [[nodiscard]] bool is_open(bool pmi1) const;
   [[nodiscard]] std::vector<Letter> fail_pmi1(std::int32_t status);
 

@@ -57,7 +57,8 @@ Preparation::Preparation(EventLoop& loop, const JobSpec& spec, PrepareSettings s
 
 // ---- the conversation
 
-Coroutine Preparation::talk() {
+// One conversation, from its first question to its last answer.
+Coroutine Preparation::talk() {  // NOLINT(readability-function-size)
   // Each node tells what it has. All are heard, even if one is lost, so that all faults are named.
   gathers_ = true;
   ask_for_facts();

@@ -132,7 +132,7 @@ class AttachedTerminal {
   }
 
   void take_signals() {
-    std::array<char, 16> numbers{};
+    std::array<unsigned char, 16> numbers{};
     const ssize_t n = ::read(signals_.get(), numbers.data(), numbers.size());
     for (ssize_t i = 0; i < n; ++i) {
       const int number = numbers[static_cast<std::size_t>(i)];
