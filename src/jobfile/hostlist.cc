@@ -85,7 +85,7 @@ using Numbers = std::vector<NumberRange>;
 /// A part of a name: literal text, or the numbers of a pair of brackets.
 using Part = std::variant<std::string_view, Numbers>;
 
-std::uint64_t count_of(const Part& part) {
+std::uint64_t names_in(const Part& part) {
   const auto* ranges = std::get_if<Numbers>(&part);
   if (ranges == nullptr) return 1;
   std::uint64_t count = 0;
@@ -284,7 +284,7 @@ class Parser {
     std::size_t longest = 0;
     for (const Part& part : parts) {
       const std::uint64_t room = kMostHosts - count_;
-      if (count_of(part) > room || (total *= count_of(part)) > room) refuse_size(begin, end);
+      if (names_in(part) > room || (total *= names_in(part)) > room) refuse_size(begin, end);
       longest += longest_of(part);
     }
     if (longest > kMostNameLength) refuse_length(begin, end);

@@ -73,7 +73,7 @@ TEST(StacksText, NothingOfARankReachesTheTerminalAsItIs) {
 
 TEST(StacksText, RanksWithoutAProcessAndWhatIsMissing) {
   StacksReply reply;
-  reply.ranks = {RankStacks{Rank(0), "a", {}, {}, {}}, RankStacks{Rank(1), "a", {}, {}, {}},
+  reply.ranks = {RankStacks{Rank(0), "a", {}, {}, {}, {}}, RankStacks{Rank(1), "a", {}, {}, {}, {}},
                  standing(2, "a", {}, "")};
   reply.ranks[2].remarks = {"no py-spy there", "no py-spy there"};
   EXPECT_EQ(stacks_text(reply),
