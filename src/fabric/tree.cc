@@ -146,7 +146,7 @@ bool Tree::usable(const std::string& path) const {
 }
 
 std::optional<int> parse_number(std::string_view text, int max) {
-  const auto value = count_of<int>(text);
+  const auto value = count_from<int>(text);
   return value && *value <= max ? value : std::nullopt;
 }
 

@@ -64,7 +64,7 @@ Result<std::vector<HostSpec>> read_pairs(const SchedulerVariable& variable,
   for (std::size_t i = 0; i < words.size(); i += 2) {
     const auto host = expand_hostlist(words[i], variable.name);
     if (!host) return tl::unexpected(host.error());
-    const auto slots = count_of<std::int64_t>(words[i + 1]);
+    const auto slots = count_from<std::int64_t>(words[i + 1]);
     if (host->size() != 1 || !slots || *slots < 1 || *slots > kMostSlots) {
       return wrong(variable, in_quotes(words[i]) + " must be a host and " +
                                  in_quotes(words[i + 1]) + " its slots, as in \"hostA 4\"");
@@ -76,7 +76,7 @@ Result<std::vector<HostSpec>> read_pairs(const SchedulerVariable& variable,
 
 Result<std::vector<HostSpec>> read_counted_pairs(const SchedulerVariable& variable,
                                                  std::vector<std::string_view> words) {
-  const auto count = words.empty() ? std::nullopt : count_of<std::int64_t>(words.front());
+  const auto count = words.empty() ? std::nullopt : count_from<std::int64_t>(words.front());
   if (!count || static_cast<std::size_t>(*count) * 2 + 1 != words.size()) {
     return wrong(variable,
                  "a number of hosts and as many pairs are expected, as in \"2 hostA 4 hostB 2\"");

@@ -30,7 +30,7 @@ Result<std::vector<int>> counts_of(const Environment& environment, std::string_v
 /// memory of the node.
 std::int64_t memory_of(const Environment& environment, const SlurmNode& node) {
   const auto mib = [&](std::string_view name) {
-    return count_of<std::int64_t>(variable(environment, name)).value_or(0);
+    return count_from<std::int64_t>(variable(environment, name)).value_or(0);
   };
   constexpr std::int64_t kMost = std::int64_t{1} << 40;
   if (const std::int64_t all = mib("SLURM_MEM_PER_NODE"); all > 0) return std::min(all, kMost);
@@ -60,10 +60,10 @@ std::optional<std::vector<int>> read_repeated_counts(std::string_view text, std:
     if (const std::size_t open = item.find("(x"); open != std::string_view::npos) {
       const std::string_view repeat = item.substr(open + 2);
       if (!repeat.ends_with(')')) return std::nullopt;
-      times = count_of<std::size_t>(repeat.substr(0, repeat.size() - 1)).value_or(0);
+      times = count_from<std::size_t>(repeat.substr(0, repeat.size() - 1)).value_or(0);
       item = item.substr(0, open);
     }
-    const auto count = count_of<int>(item);
+    const auto count = count_from<int>(item);
     if (!count || times == 0 || times > most - std::min(most, counts.size()))
       return std::nullopt;
     counts.insert(counts.end(), times, *count);
@@ -77,7 +77,7 @@ namespace {
 constexpr int kMostGpus = 1'000'000;
 
 std::optional<int> small_number(std::string_view text) {
-  const auto number = count_of<int>(text);
+  const auto number = count_from<int>(text);
   return number && *number <= kMostGpus ? number : std::nullopt;
 }
 
@@ -209,7 +209,7 @@ std::string memory_text(const SlurmAllocation& allocation) {
 Status check_one_component(const Environment& environment) {
   // SLURM_PACK_SIZE: before Slurm 20.02.
   for (const char* name : {"SLURM_HET_SIZE", "SLURM_PACK_SIZE"}) {
-    const auto components = count_of<int>(variable(environment, name));
+    const auto components = count_from<int>(variable(environment, name));
     if (!components || *components < 2) continue;
     std::string nodes;
     for (int i = 0; i < std::min(*components, 8); ++i) {
@@ -242,8 +242,8 @@ std::vector<HostSpec> hosts_of(const SlurmAllocation& allocation) {
 
 Status check_single_task(const Environment& environment) {
   if (variable(environment, "SLURM_STEP_ID").empty()) return {};
-  const auto tasks = count_of<int>(variable(environment, "SLURM_STEP_NUM_TASKS"));
-  const auto rank = count_of<int>(variable(environment, "SLURM_PROCID"));
+  const auto tasks = count_from<int>(variable(environment, "SLURM_STEP_NUM_TASKS"));
+  const auto rank = count_from<int>(variable(environment, "SLURM_PROCID"));
   if (!tasks || *tasks < 2 || !rank) return {};
   return fail(exit_code::kUsage,
               "srun has started this dlaunch " + std::to_string(*tasks) + " times (this is task " +

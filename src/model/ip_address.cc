@@ -58,7 +58,7 @@ std::optional<IpNetwork> parse_network(std::string_view text) {
   const auto address = parse_ip(text.substr(0, slash));
   const std::string_view digits = text.substr(slash + 1);
   const bool has_leading_zero = digits.size() > 1 && digits.front() == '0';
-  const auto prefix = count_of<int>(digits);
+  const auto prefix = count_from<int>(digits);
   if (!address || !prefix || has_leading_zero || *prefix > ip_bits(*address)) return std::nullopt;
   return IpNetwork{*address, *prefix};
 }

@@ -20,7 +20,7 @@ template <class Number, class... Base>
 
 /// The same, but not below 0.
 template <class Number>
-[[nodiscard]] std::optional<Number> count_of(std::string_view text) {
+[[nodiscard]] std::optional<Number> count_from(std::string_view text) {
   const auto number = number_of<Number>(text);
   return number && *number >= 0 ? number : std::nullopt;
 }
