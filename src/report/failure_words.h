@@ -28,7 +28,8 @@ class FailureWords {
   [[nodiscard]] std::string headline() const;
   /// "node2: No route to host (last heard 2026-11-20T21:01:42Z)"
   [[nodiscard]] std::string lost_line(const LostNode& lost) const;
-  /// "attempt 0: rank 1 exited with code 1 after 12 s; up again in 60 ms, 20 steps redone"; only the last ones if there are many.
+  /// "attempt 0: rank 1 exited with code 1 after 12 s; up again in 60 ms, 20 steps
+  /// redone"; only the last ones if there are many.
   [[nodiscard]] std::vector<std::string> earlier_attempts() const;
   /// "1 h 52 min productive (91 %), 5 min recomputed (4 %), 6 min other"; empty without a restart.
   [[nodiscard]] std::string spent() const;

@@ -64,13 +64,15 @@ RestartDecision RestartBudget::after(const FailedAttempt& failed, NodesLeft node
   if (std::string why = objection(*cause, outcome.exit_code, nodes); !why.empty()) {
     return {Kind::none, Duration(0), 0, std::move(why)};
   }
-  if (failed.ran >= policy_.reset_after) used_ = 0;
+  // The silence before a hang or the loss of a node was noticed is no healthy time.
+  const MonotonicTime healthy = failed.ran - failed.unnoticed.value_or(Duration(0));
+  if (healthy >= policy_.reset_after) used_ = 0;
   if (used_ >= static_cast<std::uint32_t>(policy_.max)) {
     return {Kind::none, Duration(0), 0,
             "restart.max of " + std::to_string(policy_.max) + " is used up"};
   }
   ++used_;
-  if (failed.ran >= std::min<MonotonicTime>(kHealthy, policy_.reset_after)) wait_.reset();
+  if (healthy >= std::min<MonotonicTime>(kHealthy, policy_.reset_after)) wait_.reset();
   wait_ = next_wait();
   return {Kind::restart, *wait_, used_, ""};
 }

@@ -38,9 +38,10 @@ Finding keeps_the_budget(const Trace& t, const std::vector<Part>&) {
       continue;
     }
     ports = 0;
-    if (failed.ran >= policy.reset_after) used = 0;
+    const MonotonicTime healthy = failed.ran - failed.unnoticed.value_or(Duration(0));
+    if (healthy >= policy.reset_after) used = 0;
     if (++used > policy.max) return which + ": over restart.max";
-    if (failed.ran >= std::min<MonotonicTime>(RestartBudget::kHealthy, policy.reset_after))
+    if (healthy >= std::min<MonotonicTime>(RestartBudget::kHealthy, policy.reset_after))
       waits = 0;
     const Duration second = std::max<Duration>(2 * policy.backoff_min, std::chrono::seconds(1));
     const Duration wait = waits == 0 ? policy.backoff_min

@@ -24,6 +24,7 @@ void SlowSide::begin(const LaunchPlan& plan) {
   plan_ = options_.spec.watch.after ? &plan : nullptr;
   pulses_.clear();
   output_.clear();
+  ended_.clear();
   ranks_.begin(monotonic_now());
 }
 
@@ -33,12 +34,13 @@ void SlowSide::on(NodeId node, const wire::Pulse& pulse) {
   pulses_[node] = pulse.node;
   for (const RankPulse& rank : pulse.ranks) {
     const bool is_its = rank.rank.value < plan_->ranks.size() && plan_->node_of(rank.rank) == node;
-    if (is_its) note(rank);
+    // The last pulse of a rank may come after its end.
+    if (is_its && !ended_.contains(rank.rank)) note(rank);
   }
   for (const SlowRanks::Change& change : ranks_.check(monotonic_now())) tell_change(change);
 }
 
-/// A pulse repeats the last value of each metric; it is new at most where the rank has printed.
+/// A pulse repeats the last value of each metric; it can be new only if the rank has printed.
 void SlowSide::note(const RankPulse& rank) {
   using Counter = SlowRanks::Counter;
   const bool has_printed = std::exchange(output_[rank.rank], rank.output) != rank.output;
@@ -54,8 +56,9 @@ void SlowSide::note(const RankPulse& rank) {
 
 void SlowSide::tell(const Event& event) {
   const auto* exited = std::get_if<event::RankExited>(&event);
-  if (exited != nullptr && plan_ != nullptr && exited->attempt == plan_->attempt)
-    ranks_.ended(exited->rank);
+  if (exited == nullptr || plan_ == nullptr || exited->attempt != plan_->attempt) return;
+  ended_.insert(exited->rank);
+  ranks_.ended(exited->rank);
 }
 
 void SlowSide::tell_change(const SlowRanks::Change& change) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "launch/engine/run_request.h"
@@ -46,6 +47,7 @@ class SlowSide {
   const LaunchPlan* plan_ = nullptr;
   SlowRanks ranks_{std::chrono::seconds(60)};
   std::map<NodeId, NodePulse> pulses_;    // their last pulses
+  std::set<Rank> ended_;
   std::map<Rank, std::uint64_t> output_;  // RankPulse::output of their last pulses
 };
 

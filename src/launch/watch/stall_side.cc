@@ -42,13 +42,14 @@ void StallSide::begin(const LaunchPlan& plan) {
   end();
   if (!is_watched(options_.spec)) return;
   attempt_ = plan.attempt;
-  std::vector<NodeId> node_of_rank;
-  for (const RankPlan& rank : plan.ranks) node_of_rank.push_back(plan.node_of(rank.rank));
+  node_of_rank_.clear();
+  for (const RankPlan& rank : plan.ranks) node_of_rank_.push_back(plan.node_of(rank.rank));
   nodes_.clear();
   for (const NodePlan& node : plan.nodes) nodes_.push_back({node.name, node.address, node.ranks});
-  watch_.begin(node_of_rank, monotonic_now());
+  watch_.begin(node_of_rank_, monotonic_now());
   is_watching_ = true;
   has_progress_ = false;
+  is_stalled_ = false;
   step_.reset();
   tick();
 }
@@ -64,13 +65,16 @@ void StallSide::end() {
 void StallSide::on(NodeId node, const wire::Pulse& pulse) {
   if (!is_watching_ || pulse.attempt != attempt_) return;
   watch_.pulse(node, pulse.ranks, monotonic_now());
-  tell_progress(pulse);
+  tell_progress(node, pulse);
   check();
 }
 
-void StallSide::tell_progress(const wire::Pulse& pulse) {
-  bool is_news = false;
+/// An agent speaks for its own ranks only.
+void StallSide::tell_progress(NodeId node, const wire::Pulse& pulse) {
+  bool is_news = is_stalled_ && watch_.state() == StallWatch::State::moving;
+  if (is_news) is_stalled_ = false;
   for (const RankPulse& rank : pulse.ranks) {
+    if (rank.rank.value >= node_of_rank_.size() || node_of_rank_[rank.rank.value] != node) continue;
     if (rank.output > 0 || rank.heartbeats > 0)
       is_news = !std::exchange(has_progress_, true) || is_news;
     for (const MetricPulse& one : rank.metrics) {
@@ -134,8 +138,11 @@ void StallSide::judge_both(const StacksReply& second) {
   const auto silence = std::chrono::floor<Duration>(watch_.silence());
   StallSeen seen{attempt_, wall_now(), silence, judge(first_, second, silence, nodes_)};
   const bool is_hang = seen.verdict.kind == Verdict::Kind::hang;
-  if (seen.verdict.kind != Verdict::Kind::working) push_(event::Stall{attempt_, silence});
-  if (watch_.looked(is_hang, monotonic_now())) tell_verdict(std::move(seen), second);
+  if (watch_.looked(is_hang, monotonic_now())) {
+    is_stalled_ = seen.verdict.kind != Verdict::Kind::working;
+    if (is_stalled_) push_(event::Stall{attempt_, silence});
+    tell_verdict(std::move(seen), second);
+  }
   first_ = {};
   check();
 }
@@ -160,7 +167,6 @@ void StallSide::keep(const StacksReply& reply, WallTime at) {
 
 /// Ranks that were working all the time are no news.
 void StallSide::tell_resumed() {
-  push_(event::Progress{attempt_, step_});
   const StallSeen* const last = lasting_stall(seen_, attempt_);
   if (last == nullptr) return;
   if (last->verdict.kind != Verdict::Kind::working) screen_.note("the job makes progress again");

@@ -62,7 +62,7 @@ class StallSide {
   void tell_verdict(StallSeen seen, const StacksReply& second);
   void keep(const StacksReply& reply, WallTime at);
   void tell_resumed();
-  void tell_progress(const wire::Pulse& pulse);
+  void tell_progress(NodeId node, const wire::Pulse& pulse);
 
   const RunOptions& options_;
   StackRounds& rounds_;
@@ -79,6 +79,8 @@ class StallSide {
   bool is_watching_ = false;
   bool has_progress_ = false;          // in this attempt, as far as told to the supervisor
   std::optional<std::uint64_t> step_;  // likewise
+  bool is_stalled_ = false;            // likewise
+  std::vector<NodeId> node_of_rank_;   // index = Rank
   std::uint32_t round_ = 0;
   StacksReply first_;
   WallTime first_at_;

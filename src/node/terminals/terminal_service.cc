@@ -117,6 +117,8 @@ tl::expected<std::unique_ptr<TerminalService::Terminal>, StartFailure> TerminalS
     if (!made) return tl::unexpected(made.error());
     streams = std::move(made->streams);
     terminal->add_terminal(std::move(made->master));
+    if (terminal->in->get() < 0)
+      return tl::unexpected(StartFailure{StartFailure::Step::resources, EMFILE, "terminal", ""});
   }
   if (place.container) {
     const auto asked = containers_.start_beside(*place.container, request, streams);
@@ -133,9 +135,14 @@ tl::expected<std::unique_ptr<TerminalService::Terminal>, StartFailure> TerminalS
 void TerminalService::started(Rank rank, const BesideStarted& news, UniqueFd terminal) {
   Terminal* const mine = find(news.id);
   if (mine == nullptr) return hang_up({rank, news.pid});  // the user has left meanwhile
+  if (mine->session.container != rank) return;
   mine->session.leader = news.pid;
   if (terminal) mine->add_terminal(std::move(terminal));
-  run(*mine);
+  if (!mine->outlets.empty() && mine->in->get() >= 0) return run(*mine);
+  const StartFailure failure{StartFailure::Step::resources, EMFILE, "its terminal", ""};
+  send_(wire::TerminalEnded{news.id, describe(failure), {false, failure.code()}});
+  hang_up(mine->session);
+  terminals_.erase(news.id);
 }
 
 void TerminalService::run(Terminal& terminal) {
@@ -243,7 +250,7 @@ void TerminalService::on(const wire::CloseTerminal& close) {
   if (terminal == nullptr) return;
   const Session session = terminal->session;
   terminals_.erase(close.id);
-  if (session.leader != 0) hang_up(session);  // else started() will
+  hang_up(session);  // without a leader, started() will
 }
 
 bool TerminalService::was_reaped(const Reaped& reaped) {
@@ -284,6 +291,7 @@ void TerminalService::end_later(Terminal& terminal, const ExitStatus& status) {
 
 /// The session goes on without its leader and its terminal, if only to ignore the signal.
 void TerminalService::hang_up(const Session& session) {
+  if (session.leader == 0) return;  // its start was never told
   if (session.container) {
     if (!containers_.signal_session(*session.container, session.leader, SIGHUP)) return;
   } else {

@@ -287,7 +287,7 @@ struct EachMessage {
   }
   void of(wire::TakeStacks*) {
     agent.greet();
-    (void)agent.start(agent.script("read line"));
+    (void)agent.start(agent.script(kForever));
     agent.say(wire::TakeStacks{
         .attempt = Attempt(0), .id = 7, .ranks = {Rank(0)}, .limit_ms = 30000});
     const auto taken = agent.answer<wire::StacksTaken>();

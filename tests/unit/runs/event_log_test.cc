@@ -63,6 +63,8 @@ TEST_F(EventLogTest, EveryEventIsALine) {
     log->add(event::CancelSignal{SIGINT}, kNow);
     log->add(event::FrontGone{}, kNow);
     log->add(event::Tick{}, kNow);
+    log->add(event::Progress{Attempt(0), 5}, kNow);  // too many for a line each
+    log->add(event::Stall{Attempt(0), std::chrono::seconds(5)}, kNow);
     log->add(event::PortTaken{Attempt(0), Rank(0), {20001, "pid 7"}}, kNow);
     log->add(event::StarterEnded{Attempt(0), NodeId(0), {false, 1}, kNow, false, "words", {}},
              kNow);

@@ -74,6 +74,15 @@ TEST(RestartBudget, AHealthyAttemptCanBeShort) {
   EXPECT_EQ(budget.after(failed(1, seconds(10))).wait, seconds(0));
 }
 
+TEST(RestartBudget, AnAttemptThatOnlyHungWasNotHealthy) {
+  RestartBudget budget(policy(2), 0);
+  FailedAttempt hung = ended(Cause::hang, 124, minutes(20));
+  hung.unnoticed = minutes(20);
+  EXPECT_EQ(budget.after(hung).wait, seconds(0));
+  EXPECT_EQ(budget.after(hung).wait, seconds(1));
+  EXPECT_EQ(budget.after(hung).kind, Kind::none);
+}
+
 TEST(RestartBudget, TheWaitDoublesUpToItsMaximum) {
   RestartPolicy p = policy(20);
   p.backoff_min = seconds(5);
