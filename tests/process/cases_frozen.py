@@ -107,7 +107,7 @@ def stopped(box, *words):
     with file_system(box) as frozen:
         run, ranks = chatter(box, logs=frozen.folder + "/runs")
         freeze_under(run, frozen)
-        stop = box.start("stop", *words, frozen.folder + "/runs/" + os.listdir(frozen.folder + "/runs")[0])
+        stop = box.start("stop", *words, frozen.folder + "/runs/" + next(name for name in os.listdir(frozen.folder + "/runs") if name[0] != "."))
         stop.end(TIME_LIMIT, patience=BOUND, left=1000)
         expect_dead(ranks)
         expect_in("ext4 at " + frozen.folder, stop.text, "what is waited for")
