@@ -118,9 +118,10 @@ struct RunCommand {
     const bool has_pty = spec.pty.has_value();
     const FrontOptions front{has_reader || has_pty || may_type, detach, quiet, has_pty};
     if (has_pty && !types) {
-      return fail(exit_code::kUsage,
-                  "rank " + std::to_string(*spec.pty) + " gets no terminal (pty): " +
-                      (detach ? "--detach leaves the job without one" : "dlaunch's stdin is none"));
+      return fail(exit_code::kUsage, "rank " + std::to_string(*spec.pty) +
+                                         " gets no terminal (pty): " +
+                                         (detach ? "--detach leaves the job without one"
+                                                 : "dlaunch's stdin is not a terminal"));
     }
     if (detach && front.forward_stdin) {
       return fail(exit_code::kUsage,

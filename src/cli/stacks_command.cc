@@ -50,8 +50,8 @@ struct StacksCommand {
     if (!run) return run.error();
     const std::string path = run->path;
     const char* const search_path = std::getenv("PATH");
-    const StacksQuestion question{own_build_id(), ranks,
-                                  search_path != nullptr ? search_path : "", native};
+    const StacksQuestion question{own_build_id(), ranks, search_path != nullptr ? search_path : "",
+                                  native};
     const auto reply = ask_run<StacksReply>(*std::move(run), question, kAnswerLimit);
     if (!reply) return print_error(reply.error());
     const WatchedWork kept = watch_work(kFileLimit, [&] { return keep(path, *reply); });

@@ -137,8 +137,7 @@ class StatusScreen {
   [[nodiscard]] int wait_ms() const {
     const auto left =
         std::chrono::ceil<std::chrono::milliseconds>(asked_at_ + kEvery - monotonic_now());
-    if (is_asking_)
-      return static_cast<int>(std::chrono::milliseconds(kEvery).count());
+    if (is_asking_) return static_cast<int>(std::chrono::milliseconds(kEvery).count());
     return static_cast<int>(std::max<std::int64_t>(left.count(), 0));
   }
 

@@ -606,7 +606,8 @@ constexpr Field kFields[] = {
     {.key = "restart.backoff",
      .kind = Kind::duration_range,
      .fallback = "0s..5m",
-     .help = "Delay before a restart, growing from the first value to the second while attempts fail quickly",
+     .help = "Delay before a restart, growing from the first value to the second while attempts "
+             "fail quickly",
      .max = kMostTime,
      .write = put_backoff},
     {.key = "restart.reset_after",

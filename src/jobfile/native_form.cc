@@ -236,7 +236,7 @@ NativeForm translated(const Chosen& chosen, const JobInput& input, Sources& sour
   return form;
 }
 
-/// A file that is no mapping.
+/// A file whose top level is not a mapping.
 void refuse_without_keys(const Node& root, Diagnostics& diagnostics) {
   const auto colon = colon_mistake_in_key(root.text, root.range.offset);
   if (root.kind == NodeKind::scalar && root.plain && colon) {

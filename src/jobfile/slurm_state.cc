@@ -20,7 +20,7 @@ constexpr std::chrono::minutes kNearEnd{30};
 // nodes, the summary.
 constexpr std::chrono::milliseconds kForReport{5000};
 
-int number_of(std::string_view text) {
+int leading_int(std::string_view text) {
   int number = 0;
   (void)std::from_chars(text.data(), text.data() + text.size(), number);
   return number;
@@ -110,7 +110,7 @@ SlurmState read_slurm_state(std::string_view text, std::string_view job) {
       state.state = value_in(line, "JobState");
       state.reason = value_in(line, "Reason");
     } else if (line.starts_with("Requeue=")) {
-      state.restarts = number_of(value_in(line, "Restarts"));
+      state.restarts = leading_int(value_in(line, "Restarts"));
     } else if (line.starts_with("StartTime=")) {
       state.end = read_slurm_time(value_in(line, "EndTime"));
     } else if (line.starts_with("PreemptEligibleTime=") || line.starts_with("PreemptTime=")) {

@@ -179,7 +179,7 @@ using Event =
     std::variant<event::NodeReady, event::NodeLost, event::NodeAdded, event::NodeWithdrawn,
                  event::PlanMade, event::PlanFailed, event::RankStarted, event::RankNotStarted,
                  event::RankExited, event::NodeEmpty, event::PortTaken, event::StarterEnded,
-                 event::Hang, event::Progress, event::Stall, event::CancelSignal, event::FrontGone, event::UserAsked,
-                 event::Copying, event::Tick, event::Deadline>;
+                 event::Hang, event::Progress, event::Stall, event::CancelSignal, event::FrontGone,
+                 event::UserAsked, event::Copying, event::Tick, event::Deadline>;
 
 }  // namespace dlaunch

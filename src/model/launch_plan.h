@@ -152,6 +152,10 @@ struct LaunchPlan {
   bool operator==(const LaunchPlan&) const = default;
 
   [[nodiscard]] NodeId node_of(Rank rank) const { return nodes[ranks[rank.value].node.value].id; }
+  /// The rank exists, and its node is this one. An agent speaks for its own ranks only.
+  [[nodiscard]] bool runs_on(Rank rank, NodeId node) const {
+    return rank.value < ranks.size() && node_of(rank) == node;
+  }
   /// The position of a node; nullopt: the attempt does not use it.
   [[nodiscard]] std::optional<NodeRank> find(NodeId id) const {
     for (std::uint32_t i = 0; i < nodes.size(); ++i) {

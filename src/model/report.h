@@ -93,8 +93,8 @@ struct FailedAttempt {
   /// How long the failure was not noticed: a hang, a lost node. nullopt: a rank ended, which its
   /// agent tells at once.
   std::optional<Duration> unnoticed{};
-  MonotonicTime stopped{0};              // from the failure until no rank was left
-  std::optional<MonotonicTime> again{};  // ... until all ranks of the next attempt ran
+  MonotonicTime stopped{0};                   // from the failure until no rank was left
+  std::optional<MonotonicTime> again{};       // ... until all ranks of the next attempt ran
   std::optional<std::uint64_t> steps_lost{};  // that the next attempt did again; nullopt: unknown
   MonotonicTime wait{0};       // back-off before the next attempt
   std::uint32_t restart = 0;  // the number of the restart that follows; 0: it does not count as one
@@ -109,7 +109,7 @@ struct RunReport {
                                // back-off
   std::vector<RankEnd> ranks;  // of that attempt, index = Rank; empty: it had no plan
   MonotonicTime elapsed{0};
-  SpentTimes spent{};  // sums up to `elapsed`
+  SpentTimes spent{};           // sums up to `elapsed`
   std::uint32_t leftovers = 0;  // processes that had to be killed after the ranks had ended
   /// The end of outcome.first; null: there is none.
   [[nodiscard]] const RankEnd* end_of_first() const {

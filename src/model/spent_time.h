@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "model/time.h"
 
@@ -24,12 +25,27 @@ enum class Spent : std::uint8_t {
   restarting,    // from the end of the wait until the last rank of the next attempt runs
 };
 
-inline constexpr std::size_t kSpentLines = 11;
+struct SpentWords {
+  std::string_view key;   // in summary.json
+  std::string_view what;  // "47 s WHAT"
+};
 
 /// Index = Spent.
-using SpentTimes = std::array<MonotonicTime, kSpentLines>;
+inline constexpr std::array kSpentWords{
+    SpentWords{"connect_s", "connecting"},
+    SpentWords{"prepare_s", "preparing"},
+    SpentWords{"start_s", "starting"},
+    SpentWords{"first_output_s", "until the first output"},
+    SpentWords{"productive_s", "productive"},
+    SpentWords{"recomputed_s", "recomputed"},
+    SpentWords{"stalled_s", "stalled"},
+    SpentWords{"stopping_s", "stopping"},
+    SpentWords{"back_off_s", "waiting to restart"},
+    SpentWords{"lost_nodes_s", "waiting for lost nodes"},
+    SpentWords{"restarting_s", "restarting"},
+};
 
-/// As summary.json spells it.
-[[nodiscard]] const char* name_of(Spent);
+/// Index = Spent.
+using SpentTimes = std::array<MonotonicTime, kSpentWords.size()>;
 
 }  // namespace dlaunch

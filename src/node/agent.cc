@@ -149,7 +149,9 @@ class Agent {
   void on(wire::StartMpirun& start) { ranks_.start_mpirun(start); }
   void on(wire::Inspect& question) { inspection_.begin(question); }
   void on(wire::TakeStacks& question) { stacks_.take(question, ranks_.processes(question)); }
-  void on(wire::PySpyData& data) { channel_.send(stacks_.take(data)); }
+  void on(wire::PySpyData& data) {
+    if (const auto taken = stacks_.take(data)) channel_.send(*taken);
+  }
   void on(wire::OpenTerminal& request) { terminals_.open(request, ranks_.place_of(request)); }
   void on(wire::TerminalInput& input) { terminals_.on(input); }
   void on(wire::ResizeTerminal& resize) { terminals_.on(resize); }

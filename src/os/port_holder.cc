@@ -14,6 +14,7 @@
 #include "os/ports.h"
 #include "os/proc_file.h"
 #include "os/socket_table.h"
+#include "text/number.h"
 
 namespace dlaunch {
 
@@ -38,7 +39,7 @@ bool any_socket(const std::string& process, const Found& found) {
     const std::string target = link_target(process + "/fd/" + std::to_string(fd));
     if (!target.starts_with(kSocket)) continue;
     std::string_view rest = std::string_view(target).substr(kSocket.size());
-    const auto inode = whole_number<std::uint64_t>(take_until(rest, ']'));
+    const auto inode = number_of<std::uint64_t>(take_until(rest, ']'));
     if (inode && found(*inode)) return true;
   }
   return false;
@@ -61,7 +62,7 @@ std::string user_name(std::uint32_t id) {
     std::string_view line = take_until(rest, '\n');  // passwd(5): name:password:uid:...
     const std::string_view name = take_until(line, ':');
     take_until(line, ':');
-    if (whole_number<std::uint32_t>(take_until(line, ':')) == id) return std::string(name);
+    if (number_of<std::uint32_t>(take_until(line, ':')) == id) return std::string(name);
   }
   return std::to_string(id);
 }

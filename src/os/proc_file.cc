@@ -1,4 +1,5 @@
 #include "os/proc_file.h"
+#include "text/number.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -66,7 +67,7 @@ int number_in_own_namespace(std::string_view status) {
   const std::size_t end = line == std::string_view::npos ? line : status.find('\n', line + 1);
   if (end == std::string_view::npos) return 0;
   const std::size_t last = status.rfind('\t', end) + 1;  // from our namespace to its own
-  return whole_number<int>(status.substr(last, end - last)).value_or(0);
+  return number_of<int>(status.substr(last, end - last)).value_or(0);
 }
 
 std::string_view take_until(std::string_view& text, char separator) {

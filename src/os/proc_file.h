@@ -1,8 +1,6 @@
 // Reads /proc: text files of unknown size, links, and folders whose entries are numbers.
 #pragma once
 
-#include <charconv>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,14 +29,5 @@ namespace dlaunch {
 
 /// Removes the text up to the first separator, and the separator; returns that text.
 std::string_view take_until(std::string_view& text, char separator);
-
-/// nullopt: the text is anything else than one number that fits.
-template <class Number>
-[[nodiscard]] std::optional<Number> whole_number(std::string_view text, int base = 10) {
-  Number value = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-  if (error != std::errc() || stop != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 }  // namespace dlaunch

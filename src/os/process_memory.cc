@@ -7,6 +7,7 @@
 #include <sys/uio.h>
 
 #include "os/proc_file.h"
+#include "text/number.h"
 
 namespace dlaunch {
 
@@ -22,10 +23,10 @@ std::vector<Mapping> parse_mappings(const std::string& maps) {
   std::string_view rest = maps;
   while (!rest.empty()) {  // "7f01-7f02 r-xp 00028000 08:01 4711      /usr/lib/libc.so.6"
     std::string_view line = take_until(rest, '\n');
-    const auto start = whole_number<std::uint64_t>(take_until(line, '-'), 16);
-    const auto end = whole_number<std::uint64_t>(take_until(line, ' '), 16);
+    const auto start = number_of<std::uint64_t>(take_until(line, '-'), 16);
+    const auto end = number_of<std::uint64_t>(take_until(line, ' '), 16);
     take_until(line, ' ');
-    const auto offset = whole_number<std::uint64_t>(take_until(line, ' '), 16);
+    const auto offset = number_of<std::uint64_t>(take_until(line, ' '), 16);
     const std::string_view device = take_until(line, ' ');
     const std::string_view inode = take_until(line, ' ');
     line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));

@@ -19,6 +19,7 @@
 
 #include "os/proc_file.h"
 #include "os/unique_fd.h"
+#include "text/number.h"
 
 namespace dlaunch {
 
@@ -102,9 +103,9 @@ std::optional<SocketOwner> socket_in(std::string_view line) {
   const auto words = words_of<10>(line);
   const std::size_t colon = words[1].rfind(':');
   if (colon == std::string_view::npos) return std::nullopt;
-  const auto port = whole_number<std::uint16_t>(words[1].substr(colon + 1), 16);
-  const auto user = whole_number<std::uint32_t>(words[7]);
-  const auto inode = whole_number<std::uint64_t>(words[9]);
+  const auto port = number_of<std::uint16_t>(words[1].substr(colon + 1), 16);
+  const auto user = number_of<std::uint32_t>(words[7]);
+  const auto inode = number_of<std::uint64_t>(words[9]);
   // Inode 0: its process has closed it, the kernel finishes the connection.
   if (!port || !user || !inode || *inode == 0) return std::nullopt;
   return SocketOwner{*inode, *user, *port, words[3] == kListen};

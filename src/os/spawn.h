@@ -52,7 +52,7 @@ struct SpawnRequest {
   int cgroup = -1;           // cgroup v2 folder to start in, if the kernel allows; -1: ours
   bool new_session = false;  // else only a process group of its own
   bool own_terminal = false;  // with new_session: stdin_fd becomes its controlling terminal
-  pid_t tracer = 0;          // it and its descendants may trace the program; 0: the caller
+  pid_t tracer = 0;           // it and its descendants may trace the program; 0: the caller
   int outer_proc = -1;       // /proc of another PID namespace, from which `outer_pid` is told
 };
 
@@ -65,9 +65,9 @@ struct Spawned {
 
 /// The new process is leader of its own process group or session, gets SIGKILL when the calling
 /// thread's process ends (prctl(2) PR_SET_PDEATHSIG; a set-id program loses this), has an empty
-/// signal mask and no descriptors but 0, 1, 2 and `extra_fd`. Descendants of `tracer` may look at it
-/// even where Yama restricts ptrace(2). Call only from the main thread of a process that blocks all
-/// signals.
+/// signal mask and no descriptors but 0, 1, 2 and `extra_fd`. Descendants of `tracer` may look at
+/// it even where Yama restricts ptrace(2). Call only from the main thread of a process that blocks
+/// all signals.
 [[nodiscard]] tl::expected<Spawned, StartFailure> spawn(const SpawnRequest&);
 
 }  // namespace dlaunch

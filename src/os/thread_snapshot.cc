@@ -15,6 +15,7 @@
 
 #include "os/clock.h"
 #include "os/proc_file.h"
+#include "text/number.h"
 
 namespace dlaunch {
 
@@ -147,8 +148,8 @@ std::optional<ThreadSnapshot> snapshot_blocked_thread(const ProcessMemory& memor
   if (counter == std::string_view::npos || counter == 0) return std::nullopt;
   const std::size_t pointer = text.rfind(" 0x", counter - 1);
   if (pointer == std::string_view::npos) return std::nullopt;
-  const auto pc = whole_number<std::uint64_t>(text.substr(counter + 3), 16);
-  const auto sp = whole_number<std::uint64_t>(text.substr(pointer + 3, counter - pointer - 3), 16);
+  const auto pc = number_of<std::uint64_t>(text.substr(counter + 3), 16);
+  const auto sp = number_of<std::uint64_t>(text.substr(pointer + 3, counter - pointer - 3), 16);
   if (!pc || !sp) return std::nullopt;
   ThreadSnapshot snapshot;
   snapshot.registers[kStackPointer] = *sp;

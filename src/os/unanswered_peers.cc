@@ -7,6 +7,7 @@
 
 #include "model/ip_address.h"
 #include "os/proc_file.h"
+#include "text/number.h"
 #include "text/strings.h"
 
 namespace dlaunch {
@@ -24,7 +25,7 @@ std::optional<IpAddress> address_in(std::string_view text) {
   IpAddress address;
   address.is_ipv6 = count == 4;
   for (std::size_t i = 0; i < count; ++i) {
-    const auto word = whole_number<std::uint32_t>(words.substr(i * kWordDigits, kWordDigits), 16);
+    const auto word = number_of<std::uint32_t>(words.substr(i * kWordDigits, kWordDigits), 16);
     if (!word) return std::nullopt;
     std::memcpy(address.bytes.data() + i * sizeof *word, &*word, sizeof *word);
   }
@@ -51,8 +52,8 @@ std::map<std::uint64_t, std::string> unanswered_in(std::string_view table) {
       if (const auto word = take_until(line, ' '); !word.empty()) words[i++] = word;
     }
     const bool is_open = std::find(kStates.begin(), kStates.end(), words[3]) != kStates.end();
-    const auto again = whole_number<std::uint32_t>(words[6], 16);
-    const auto inode = whole_number<std::uint64_t>(words[9]);
+    const auto again = number_of<std::uint32_t>(words[6], 16);
+    const auto inode = number_of<std::uint64_t>(words[9]);
     const auto peer = address_in(words[2]);
     if (is_open && again && *again >= kAgain && inode && *inode != 0 && peer)
       found.emplace(*inode, ip_text(*peer));
@@ -63,7 +64,9 @@ std::map<std::uint64_t, std::string> unanswered_in(std::string_view table) {
 std::set<std::string> UnansweredPeers::of(pid_t process) {
   constexpr std::string_view kSocket = "socket:[";  // proc(5): "socket:[12345]"
   const std::string folder = "/proc/" + std::to_string(process);
-  const auto [its, is_new] = by_namespace_.try_emplace(link_target(folder + "/ns/net"));
+  const std::string network = link_target(folder + "/ns/net");
+  if (network.empty()) return {};
+  const auto [its, is_new] = by_namespace_.try_emplace(network);
   auto& all = its->second;
   for (const char* table : {"/net/tcp", "/net/tcp6"}) {
     if (is_new) all.merge(unanswered_in(read_proc_file(folder + table, kTable)));
@@ -74,7 +77,7 @@ std::set<std::string> UnansweredPeers::of(pid_t process) {
     const std::string target = link_target(folder + "/fd/" + std::to_string(fd));
     if (!target.starts_with(kSocket)) continue;
     std::string_view rest = std::string_view(target).substr(kSocket.size());
-    const auto found = all.find(whole_number<std::uint64_t>(take_until(rest, ']')).value_or(0));
+    const auto found = all.find(number_of<std::uint64_t>(take_until(rest, ']')).value_or(0));
     if (found != all.end()) peers.insert(found->second);
   }
   return peers;

@@ -76,34 +76,6 @@ std::string common_end(const std::vector<Rank>& ranks, const RunReport& report) 
          ')';
 }
 
-const char* words_of(Spent line) {
-  switch (line) {
-    case Spent::connect:
-      return "connecting";
-    case Spent::prepare:
-      return "preparing";
-    case Spent::start:
-      return "starting";
-    case Spent::first_output:
-      return "until the first output";
-    case Spent::productive:
-      return "productive";
-    case Spent::recomputed:
-      return "recomputed";
-    case Spent::stalled:
-      return "stalled";
-    case Spent::stopping:
-      return "stopping";
-    case Spent::back_off:
-      return "waiting to restart";
-    case Spent::lost_nodes:
-      return "waiting for lost nodes";
-    case Spent::restarting:
-      return "restarting";
-  }
-  return "";
-}
-
 }  // namespace
 
 std::string script_advice(const StartFailure& failure, const std::vector<CommandPlan>& commands) {
@@ -251,14 +223,14 @@ std::string FailureWords::spent() const {
   if (report_.earlier.empty() || whole <= 0) return "";
   std::vector<std::pair<MonotonicTime, std::string>> lines;
   MonotonicTime other{0};
-  for (std::size_t i = 0; i < kSpentLines; ++i) {
+  for (std::size_t i = 0; i < report_.spent.size(); ++i) {
     const MonotonicTime time = report_.spent[i];
-    const auto percent = static_cast<int>(100 * static_cast<double>(time.count()) /
-                                              static_cast<double>(whole) + 0.5);
+    const auto percent = static_cast<int>(
+        100 * static_cast<double>(time.count()) / static_cast<double>(whole) + 0.5);
     if (percent < 1) {
       other += time;
     } else {
-      lines.emplace_back(time, duration_text(time) + ' ' + words_of(static_cast<Spent>(i)) + " (" +
+      lines.emplace_back(time, duration_text(time) + ' ' + std::string(kSpentWords[i].what) + " (" +
                                    std::to_string(percent) + " %)");
     }
   }

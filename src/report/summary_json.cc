@@ -93,10 +93,8 @@ class SummaryDocument {
 
   void write_ledger() {
     member("ledger").begin_object();
-    for (std::size_t line = 0; line < kSpentLines; ++line) {
-      const std::string name = std::string(name_of(static_cast<Spent>(line))) + "_s";
-      json_.key(name).billionths(report_.spent[line].count());
-    }
+    for (std::size_t line = 0; line < report_.spent.size(); ++line)
+      json_.key(kSpentWords[line].key).billionths(report_.spent[line].count());
     json_.end_object();
   }
 

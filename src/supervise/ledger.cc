@@ -4,34 +4,6 @@
 
 namespace dlaunch {
 
-const char* name_of(Spent line) {
-  switch (line) {
-    case Spent::connect:
-      return "connect";
-    case Spent::prepare:
-      return "prepare";
-    case Spent::start:
-      return "start";
-    case Spent::first_output:
-      return "first_output";
-    case Spent::productive:
-      return "productive";
-    case Spent::recomputed:
-      return "recomputed";
-    case Spent::stalled:
-      return "stalled";
-    case Spent::stopping:
-      return "stopping";
-    case Spent::back_off:
-      return "back_off";
-    case Spent::lost_nodes:
-      return "lost_nodes";
-    case Spent::restarting:
-      return "restarting";
-  }
-  return "";
-}
-
 void Ledger::begin(MonotonicTime now) {
   line_ = Spent::connect;
   since_ = now;

@@ -1,5 +1,5 @@
-// The account of a run's time: each moment belongs to one line of model/spent_time.h, so the lines sum
-// up to the whole. Pure: all times are given, and never go back.
+// The account of a run's time: each moment belongs to one line (model/spent_time.h), so the lines
+// add up to the whole. Pure: all times are given, and never go back.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,7 @@ namespace dlaunch {
 
 class Ledger {
  public:
+  /// The run begins, with Spent::connect.
   void begin(MonotonicTime now);
   /// From now on, time belongs to `line`. Nothing once the account is closed.
   void turn(Spent line, MonotonicTime now);
@@ -25,6 +26,7 @@ class Ledger {
   void progress(std::optional<std::uint64_t> step, MonotonicTime now);
   /// There has been no progress for `silence`; progress() ends that.
   void stalled(MonotonicTime silence, MonotonicTime now);
+  /// The run is over.
   void close(MonotonicTime now);
 
   /// Steps of earlier attempts that this one does again; nullopt: unknown.

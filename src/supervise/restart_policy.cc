@@ -64,7 +64,7 @@ RestartDecision RestartBudget::after(const FailedAttempt& failed, NodesLeft node
   if (std::string why = objection(*cause, outcome.exit_code, nodes); !why.empty()) {
     return {Kind::none, Duration(0), 0, std::move(why)};
   }
-  // The silence before a hang or the loss of a node was noticed is no healthy time.
+  // A hang or a lost node goes unnoticed for a while, which does not count as healthy.
   const MonotonicTime healthy = failed.ran - failed.unnoticed.value_or(Duration(0));
   if (healthy >= policy_.reset_after) used_ = 0;
   if (used_ >= static_cast<std::uint32_t>(policy_.max)) {

@@ -41,7 +41,8 @@ struct RestartDecision {
 ///    `not_on_exit` would recur, so they end the run. A signal counts as 128 + its number.
 ///  - An attempt that ran for `reset_after` restores the whole budget. The silence before a hang or
 ///    a lost node was noticed does not count as running.
-///  - Only quick repetitions wait long: the first restart waits `backoff_min`, and so does that of an
+///  - Only quick repetitions wait long: the first restart waits `backoff_min`, and so does that of
+///  an
 ///    attempt that ran for kHealthy, or for `reset_after` if that is shorter. Each restart of one
 ///    that ran shorter waits twice as long as the one before, at least 1 s and at most
 ///    `backoff_max`.

@@ -298,27 +298,6 @@ void Supervisor::handle(const event::PortTaken& e) {
   if (!attempt_.outcome || attempt_.outcome->first) attempt_.taken_port = e.taken;
 }
 
-void Supervisor::handle(const event::Hang& e) {
-  if (phase_ != Phase::run || e.attempt != attempt_.number) return;
-  const std::uint32_t running = attempt_.progress.running();
-  if (running == 0) return;  // the last ones have ended meanwhile
-  ledger_.stalled(e.limit, now_);
-  attempt_.unnoticed = e.limit;
-  halt(ended::by_hang(e.what, e.limit));
-  ask(action::Tell{
-      wording::stopping_on_hang(e.what, {running, config_.stop_signal, config_.stop_grace})});
-}
-
-void Supervisor::handle(const event::Progress& e) {
-  if (!has_ranks_now(e.attempt)) return;
-  ledger_.progress(e.step, now_);
-  if (!earlier_.empty()) earlier_.back().steps_lost = ledger_.steps_lost();
-}
-
-void Supervisor::handle(const event::Stall& e) {
-  if (has_ranks_now(e.attempt)) ledger_.stalled(e.silence, now_);
-}
-
 void Supervisor::handle(const event::CancelSignal& e) {
   cancel(e.number);
 }
@@ -413,13 +392,6 @@ void Supervisor::end_rank(Rank rank, RankEnd end, ClockError clock_error) {
   if (failed) halt(std::move(failure));
   attend_to_starter();
   if (own && !failed && !attempt_.outcome) count_success(rank);
-}
-
-/// Another rank has begun.
-void Supervisor::note_begun() {
-  if (phase_ != Phase::run || attempt_.progress.begun() < attempt_.progress.ranks()) return;
-  ledger_.running(now_);
-  if (!earlier_.empty()) earlier_.back().again = now_ - failed_at_;
 }
 
 void Supervisor::count_success(Rank rank) {

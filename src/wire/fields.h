@@ -398,11 +398,10 @@ inline constexpr auto kFields<ProcessStack> = std::tuple{
     field("cpu_ms", &ProcessStack::cpu_ms),    field("io_bytes", &ProcessStack::io_bytes),
     field("switches", &ProcessStack::switches)};
 template <>
-inline constexpr auto kFields<RankStacks> =
-    std::tuple{field("rank", &RankStacks::rank, kRank), field("host", &RankStacks::host),
-               field("processes", &RankStacks::processes), field("remarks", &RankStacks::remarks),
-               field("lacks_py_spy", &RankStacks::lacks_py_spy),
-               field("unanswered", &RankStacks::unanswered)};
+inline constexpr auto kFields<RankStacks> = std::tuple{
+    field("rank", &RankStacks::rank, kRank),          field("host", &RankStacks::host),
+    field("processes", &RankStacks::processes),       field("remarks", &RankStacks::remarks),
+    field("lacks_py_spy", &RankStacks::lacks_py_spy), field("unanswered", &RankStacks::unanswered)};
 template <>
 inline constexpr auto kFields<StacksQuestion> =
     std::tuple{field("build_id", &StacksQuestion::build_id), field("ranks", &StacksQuestion::ranks),
@@ -424,8 +423,8 @@ inline constexpr auto kFields<StacksTaken> =
     std::tuple{field("attempt", &StacksTaken::attempt), field("id", &StacksTaken::id),
                field("problem", &StacksTaken::problem), field("ranks", &StacksTaken::ranks)};
 template <>
-inline constexpr auto kFields<PySpyTaken> = std::tuple{
-    field("up_to", &PySpyTaken::up_to), field("problem", &PySpyTaken::problem)};
+inline constexpr auto kFields<PySpyTaken> =
+    std::tuple{field("up_to", &PySpyTaken::up_to), field("problem", &PySpyTaken::problem)};
 
 template <>
 inline constexpr auto kFields<MetricPulse> =

@@ -795,11 +795,11 @@ using SyncAnswer = std::variant<SyncFolder, SyncWants, SyncTaken, SyncDone>;
 using Answers = Joined<std::variant<Facts, PrerequisitesMissing, PmixReady, Inspected>, ReachAnswer,
                        SyncAnswer>::Type;
 /// Sent only by an agent that was told to start ranks, or that runs in a scheduler's step.
-using RunMessages = std::variant<RanksStarted, RankNotStarted, RankExited, OutputData, OutputEnd,
-                                 StdinTaken, AttemptEnded, PortTaken, FetchedOutput, PmixFence,
-                                 PmixWanted, PmixData, Signalled, RanksAwaited, MpirunOutput,
-                                 MpirunEnded, StacksTaken, Pulse, TerminalOutput, TerminalTaken,
-                                 TerminalEnded, PySpyTaken>;
+using RunMessages =
+    std::variant<RanksStarted, RankNotStarted, RankExited, OutputData, OutputEnd, StdinTaken,
+                 AttemptEnded, PortTaken, FetchedOutput, PmixFence, PmixWanted, PmixData, Signalled,
+                 RanksAwaited, MpirunOutput, MpirunEnded, StacksTaken, Pulse, TerminalOutput,
+                 TerminalTaken, TerminalEnded, PySpyTaken>;
 /// Every message of an agent is in one of these groups. A receiver visits without a default; if it
 /// never requests a group's messages it names the group: `on(const OneOf<RunMessages> auto&)`.
 using FromAgent = Joined<SessionMessages, Answers, RunMessages, std::variant<Notice>>::Type;

@@ -41,11 +41,10 @@ Finding keeps_the_budget(const Trace& t, const std::vector<Part>&) {
     const MonotonicTime healthy = failed.ran - failed.unnoticed.value_or(Duration(0));
     if (healthy >= policy.reset_after) used = 0;
     if (++used > policy.max) return which + ": over restart.max";
-    if (healthy >= std::min<MonotonicTime>(RestartBudget::kHealthy, policy.reset_after))
-      waits = 0;
+    if (healthy >= std::min<MonotonicTime>(RestartBudget::kHealthy, policy.reset_after)) waits = 0;
     const Duration second = std::max<Duration>(2 * policy.backoff_min, std::chrono::seconds(1));
-    const Duration wait = waits == 0 ? policy.backoff_min
-                                     : std::min(second * (1 << (waits - 1)), policy.backoff_max);
+    const Duration wait =
+        waits == 0 ? policy.backoff_min : std::min(second * (1 << (waits - 1)), policy.backoff_max);
     ++waits;
     if (failed.wait != wait) return which + ": waits " + std::to_string(failed.wait.count());
   }
@@ -178,8 +177,7 @@ Finding accounts_for_its_time(const Trace& t, const std::vector<Part>& parts) {
   }
   if (sum != report.elapsed) return "the sum is not the whole";
   const auto of = [&](Spent line) { return report.spent[static_cast<std::size_t>(line)]; };
-  const MonotonicTime again =
-      of(Spent::lost_nodes) + of(Spent::restarting) + of(Spent::recomputed);
+  const MonotonicTime again = of(Spent::lost_nodes) + of(Spent::restarting) + of(Spent::recomputed);
   if (report.earlier.empty() && again.count() > 0) return "a restart without a failure";
   MonotonicTime waited{0};
   std::optional<MonotonicTime> since;

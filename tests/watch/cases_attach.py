@@ -319,7 +319,7 @@ def a_rank_with_pty_has_a_controlling_terminal_and_the_others_have_none(box):
     run.type(b"\x04")
     run.end(0)
     expect_in(b":1 | none", run.screen, "of rank 1")
-    expect_in("gets no terminal (pty): dlaunch's stdin is none", box.run("run", "--pty", "0", "--", "true", code=USAGE).text, "without one")
+    expect_in("gets no terminal (pty): dlaunch's stdin is not a terminal", box.run("run", "--pty", "0", "--", "true", code=USAGE).text, "without one")
     refused = box.run("run", "-n", "2", "--pty", "2", "--", "true", code=65)
     expect_in("there is no rank 2", refused.text, "no such rank")
 

@@ -93,7 +93,7 @@ def one_that_must_not_be_sent_is_named_with_the_reason(box):
     refused("it belongs to another user")
     os.rename(program, program + ".kept")
     box.write(program, "#!/bin/sh\ntouch $CASE/was-run\n", mode=0o755)
-    refused("it is no program but a script")
+    refused("it is a script, not a program")
     os.remove(program)
     os.symlink("/usr/bin/python3", program)
     refused("it needs libraries (the one of pip does not)")

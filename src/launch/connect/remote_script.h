@@ -30,10 +30,11 @@ inline constexpr const char* kFolders[] = {"~/.cache/dlaunch", "/var/tmp/dlaunch
                                           "/tmp/dlaunch-UID", "/dev/shm/dlaunch-UID"};
 inline constexpr std::size_t kFolderCount = 4;
 
-/// The binary is sent in parts of so many bytes, each when the node has printed "more". Else sshd would
-/// hold up to 2 MiB of what it has not passed on yet, and copy all of that for each packet that comes
-/// (sshbuf_allocate of OpenSSH): on a busy node that takes more time than anything else. Each part
-/// costs a head(1), a millisecond: parts of half this size and of twice this size took longer.
+/// The binary is sent in parts of so many bytes, each when the node has printed "more". Else sshd
+/// would hold up to 2 MiB of what it has not passed on yet, and copy all of that for each packet
+/// that comes (sshbuf_allocate of OpenSSH): on a busy node that takes more time than anything else.
+/// Each part costs a head(1), a millisecond: parts of half this size and of twice this size took
+/// longer.
 inline constexpr std::uint64_t kUploadPart = 1024 * 1024;
 
 struct RemoteAgent {

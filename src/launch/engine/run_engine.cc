@@ -231,6 +231,7 @@ void RunEngine::on(NodeId node, wire::MpirunEnded& ended) {
   push(std::move(event));
 }
 
+/// Pulses tell of output too, but only where ranks are watched, and up to an interval later.
 void RunEngine::on(NodeId node, wire::OutputData& data) {
   const bool is_new = plan_ && data.attempt == plan_->attempt;
   if (is_new && !std::exchange(has_output_, true)) push(event::Progress{data.attempt});
@@ -240,9 +241,7 @@ void RunEngine::on(NodeId node, wire::OutputData& data) {
 /// An agent speaks for its own ranks only, whatever it sends.
 void RunEngine::push_of_rank(NodeId node, Event event) {
   const auto rank = rank_of(event);
-  const bool runs_there =
-      rank && plan_ && rank->value < plan_->ranks.size() && plan_->node_of(*rank) == node;
-  if (runs_there) push(std::move(event));
+  if (rank && plan_ && plan_->runs_on(*rank, node)) push(std::move(event));
 }
 
 /// No data was lost, so the console gets a line only if the user may have wondered.

@@ -1,5 +1,6 @@
 #include "launch/questions/own_py_spy.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <optional>
 
@@ -47,17 +48,17 @@ bool is_private_group(const struct stat& info) {
 }
 
 /// Why it is not sent; empty: it may be.
-std::string fault_of(int fd, const std::string& path, const struct stat& info) {
-  if (!S_ISREG(info.st_mode)) return "it is no file";
-  if (::access(path.c_str(), X_OK) != 0) return "it is not executable (chmod +x)";
+std::string fault_of(int fd, const struct stat& info) {
+  if (!S_ISREG(info.st_mode)) return "it is not a regular file";
+  if ((info.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH)) == 0) return "it is not executable (chmod +x)";
   if (info.st_uid != 0 && info.st_uid != ::geteuid()) return "it belongs to another user";
   const bool is_open =
       (info.st_mode & S_IWOTH) != 0 || ((info.st_mode & S_IWGRP) != 0 && !is_private_group(info));
   if (is_open) return "other users may write to it (chmod go-w)";
   if (static_cast<std::uint64_t>(info.st_size) > wire::kMostPySpy) return "it is too large";
   const auto file = elf_file(fd);
-  if (!file) return "it is no program but a script";
-  if (file->machine() != own_machine_type()) return "it is for other processors";
+  if (!file) return "it is a script, not a program";
+  if (file->machine() != own_machine_type()) return "it is for another kind of processor";
   if (!file->is_static_program()) return "it needs libraries (the one of pip does not)";
   return "";
 }
@@ -76,12 +77,8 @@ Result<std::string> read_own_py_spy(const std::string& search_path) {
     const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     if (!file && (errno == ENOENT || errno == ENOTDIR)) continue;
     struct stat info {};
-    std::string fault;
-    if (!file || ::fstat(file.get(), &info) != 0) {
-      fault = errno_text(errno);
-    } else {
-      fault = fault_of(file.get(), path, info);
-    }
+    const bool is_known = file && ::fstat(file.get(), &info) == 0;
+    std::string fault = is_known ? fault_of(file.get(), info) : errno_text(errno);
     if (fault.empty()) {
       std::string bytes = read_at(file.get(), 0, static_cast<std::size_t>(info.st_size));
       if (!bytes.empty() && bytes.size() == static_cast<std::size_t>(info.st_size)) return bytes;

@@ -13,7 +13,7 @@ namespace {
 /// For the sources on a node, and what an answer may need to come from there.
 constexpr std::chrono::milliseconds kNodeLimit{5000};
 constexpr std::chrono::milliseconds kOnTheWay{500};
-/// With less time a node has no better answer than before: native frames have theirs first.
+/// What a second answer takes at least: native frames are read before those of Python.
 constexpr std::chrono::milliseconds kLeast{2500};
 
 constexpr const char* kLate = "the one from here has not arrived in time: ask again";

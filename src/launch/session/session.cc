@@ -372,8 +372,8 @@ void Session::lose(std::string what, Fate ranks) {
   if (released_ && way_back_.possible()) return;
   // A peer that is alive but sends malformed frames is disconnected; agents clean up when their
   // channel ends.
-  listener_.on_news(
-      event::NodeLost{node_, std::move(what), heard_at_wall_, left, ranks == Fate::ended, silence_});
+  listener_.on_news(event::NodeLost{node_, std::move(what), heard_at_wall_, left,
+                                    ranks == Fate::ended, silence_});
 }
 
 }  // namespace dlaunch

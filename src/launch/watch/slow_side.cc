@@ -33,9 +33,8 @@ void SlowSide::on(NodeId node, const wire::Pulse& pulse) {
   if (plan_ == nullptr || pulse.attempt != plan_->attempt) return;
   pulses_[node] = pulse.node;
   for (const RankPulse& rank : pulse.ranks) {
-    const bool is_its = rank.rank.value < plan_->ranks.size() && plan_->node_of(rank.rank) == node;
     // The last pulse of a rank may come after its end.
-    if (is_its && !ended_.contains(rank.rank)) note(rank);
+    if (plan_->runs_on(rank.rank, node) && !ended_.contains(rank.rank)) note(rank);
   }
   for (const SlowRanks::Change& change : ranks_.check(monotonic_now())) tell_change(change);
 }

@@ -46,8 +46,8 @@ class SlowSide {
   const std::optional<std::uint32_t> step_time_;
   const LaunchPlan* plan_ = nullptr;
   SlowRanks ranks_{std::chrono::seconds(60)};
-  std::map<NodeId, NodePulse> pulses_;    // their last pulses
   std::set<Rank> ended_;
+  std::map<NodeId, NodePulse> pulses_;    // their last pulses
   std::map<Rank, std::uint64_t> output_;  // RankPulse::output of their last pulses
 };
 

@@ -41,13 +41,10 @@ StallSide::StallSide(EventLoop& loop, const RunOptions& options, StackRounds& ro
 void StallSide::begin(const LaunchPlan& plan) {
   end();
   if (!is_watched(options_.spec)) return;
-  attempt_ = plan.attempt;
-  node_of_rank_.clear();
-  for (const RankPlan& rank : plan.ranks) node_of_rank_.push_back(plan.node_of(rank.rank));
-  nodes_.clear();
-  for (const NodePlan& node : plan.nodes) nodes_.push_back({node.name, node.address, node.ranks});
-  watch_.begin(node_of_rank_, monotonic_now());
-  is_watching_ = true;
+  plan_ = &plan;
+  std::vector<NodeId> node_of_rank;
+  for (const RankPlan& rank : plan.ranks) node_of_rank.push_back(plan.node_of(rank.rank));
+  watch_.begin(node_of_rank, monotonic_now());
   has_progress_ = false;
   is_stalled_ = false;
   step_.reset();
@@ -55,7 +52,7 @@ void StallSide::begin(const LaunchPlan& plan) {
 }
 
 void StallSide::end() {
-  is_watching_ = false;
+  plan_ = nullptr;
   watch_.end();
   tick_.cancel();
   between_.cancel();
@@ -63,18 +60,17 @@ void StallSide::end() {
 }
 
 void StallSide::on(NodeId node, const wire::Pulse& pulse) {
-  if (!is_watching_ || pulse.attempt != attempt_) return;
+  if (plan_ == nullptr || pulse.attempt != plan_->attempt) return;
   watch_.pulse(node, pulse.ranks, monotonic_now());
   tell_progress(node, pulse);
   check();
 }
 
-/// An agent speaks for its own ranks only.
 void StallSide::tell_progress(NodeId node, const wire::Pulse& pulse) {
   bool is_news = is_stalled_ && watch_.state() == StallWatch::State::moving;
   if (is_news) is_stalled_ = false;
   for (const RankPulse& rank : pulse.ranks) {
-    if (rank.rank.value >= node_of_rank_.size() || node_of_rank_[rank.rank.value] != node) continue;
+    if (!plan_->runs_on(rank.rank, node)) continue;
     if (rank.output > 0 || rank.heartbeats > 0)
       is_news = !std::exchange(has_progress_, true) || is_news;
     for (const MetricPulse& one : rank.metrics) {
@@ -84,19 +80,19 @@ void StallSide::tell_progress(NodeId node, const wire::Pulse& pulse) {
       is_news = true;
     }
   }
-  if (is_news) push_(event::Progress{attempt_, step_});
+  if (is_news) push_(event::Progress{plan_->attempt, step_});
 }
 
 void StallSide::unheard(NodeId node, Duration silence) {
-  if (is_watching_) watch_.unheard(node, silence, monotonic_now());
+  if (plan_ != nullptr) watch_.unheard(node, silence, monotonic_now());
 }
 
 void StallSide::tell(const Event& event) {
-  if (!is_watching_) return;
+  if (plan_ == nullptr) return;
   if (const auto* started = std::get_if<event::RankStarted>(&event)) {
-    if (started->attempt == attempt_) watch_.started(started->rank, monotonic_now());
+    if (started->attempt == plan_->attempt) watch_.started(started->rank, monotonic_now());
   } else if (const auto* exited = std::get_if<event::RankExited>(&event)) {
-    if (exited->attempt == attempt_) watch_.ended(exited->rank, monotonic_now());
+    if (exited->attempt == plan_->attempt) watch_.ended(exited->rank, monotonic_now());
   }
 }
 
@@ -114,7 +110,7 @@ void StallSide::check() {
     case StallWatch::Step::resumed:
       return tell_resumed();
     case StallWatch::Step::give_up:
-      push_(event::Hang{attempt_, *limits_.hang, wording::no_progress(*limits_.hang)});
+      push_(event::Hang{plan_->attempt, *limits_.hang, wording::no_progress(*limits_.hang)});
       return;
   }
 }
@@ -136,11 +132,13 @@ void StallSide::look_again() {
 
 void StallSide::judge_both(const StacksReply& second) {
   const auto silence = std::chrono::floor<Duration>(watch_.silence());
-  StallSeen seen{attempt_, wall_now(), silence, judge(first_, second, silence, nodes_)};
+  std::vector<NodeOfRanks> nodes;
+  for (const NodePlan& node : plan_->nodes) nodes.push_back({node.name, node.address, node.ranks});
+  StallSeen seen{plan_->attempt, wall_now(), silence, judge(first_, second, silence, nodes)};
   const bool is_hang = seen.verdict.kind == Verdict::Kind::hang;
   if (watch_.looked(is_hang, monotonic_now())) {
     is_stalled_ = seen.verdict.kind != Verdict::Kind::working;
-    if (is_stalled_) push_(event::Stall{attempt_, silence});
+    if (is_stalled_) push_(event::Stall{plan_->attempt, silence});
     tell_verdict(std::move(seen), second);
   }
   first_ = {};
@@ -148,7 +146,7 @@ void StallSide::judge_both(const StacksReply& second) {
 }
 
 void StallSide::tell_verdict(StallSeen seen, const StacksReply& second) {
-  const StallSeen* const before = lasting_stall(seen_, attempt_);
+  const StallSeen* const before = lasting_stall(seen_, plan_->attempt);
   const bool is_again = before != nullptr && before->verdict.kind == seen.verdict.kind;
   // Call this first: writing files may wait for their file system.
   if (!options_.quiet)
@@ -167,10 +165,10 @@ void StallSide::keep(const StacksReply& reply, WallTime at) {
 
 /// Ranks that were working all the time are no news.
 void StallSide::tell_resumed() {
-  const StallSeen* const last = lasting_stall(seen_, attempt_);
+  const StallSeen* const last = lasting_stall(seen_, plan_->attempt);
   if (last == nullptr) return;
   if (last->verdict.kind != Verdict::Kind::working) screen_.note("the job makes progress again");
-  for (StallSeen& one : seen_) one.has_resumed = one.has_resumed || one.attempt == attempt_;
+  for (StallSeen& one : seen_) one.has_resumed = one.has_resumed || one.attempt == plan_->attempt;
 }
 
 }  // namespace dlaunch

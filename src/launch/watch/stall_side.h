@@ -41,7 +41,7 @@ class StallSide {
   StallSide(EventLoop& loop, const RunOptions& options, StackRounds& rounds, RunStore& store,
             Screen& screen, Push push, std::chrono::milliseconds between = kBetween);
 
-  /// The ranks of the plan were told to start.
+  /// The ranks of the plan were told to start; `plan` must stay valid until end().
   void begin(const LaunchPlan& plan);
   /// They are being stopped, or have ended.
   void end();
@@ -74,13 +74,10 @@ class StallSide {
   StallWatch watch_;
   Timer tick_;
   Timer between_;
-  Attempt attempt_;
-  std::vector<NodeOfRanks> nodes_;
-  bool is_watching_ = false;
+  const LaunchPlan* plan_ = nullptr;   // null: nothing is watched
   bool has_progress_ = false;          // in this attempt, as far as told to the supervisor
   std::optional<std::uint64_t> step_;  // likewise
   bool is_stalled_ = false;            // likewise
-  std::vector<NodeId> node_of_rank_;   // index = Rank
   std::uint32_t round_ = 0;
   StacksReply first_;
   WallTime first_at_;

@@ -295,7 +295,10 @@ class BesidePrograms {
       if (!made) return tl::unexpected(made.error());
       terminal = std::move(*made);
     } else {
-      if (handed.size() < kStreams) return {};
+      if (handed.size() < kStreams) {
+        return tl::unexpected(
+            StartFailure{StartFailure::Step::resources, EMFILE, "its streams", ""});
+      }
       terminal.streams = {duplicate(handed[1].get()), duplicate(handed[2].get()),
                           duplicate(handed[3].get())};
     }
@@ -321,7 +324,9 @@ bool obey_agent(int socket, ContainedProgram& program, BesidePrograms& beside) {
   if (demand->kind == Kind::signal) program.signal(demand->signal);
   if (demand->kind == Kind::pass) program.pass(demand->signal);
   if (demand->kind == Kind::beside) beside.start(program, handed);
-  if (demand->kind == Kind::session) signal_each(members_of({demand->leader}), demand->signal);
+  // getsid(2) of a process whose leader is outside of our PID namespace is 0.
+  if (demand->kind == Kind::session && demand->leader > 0)
+    signal_each(members_of({demand->leader}), demand->signal);
   return true;
 }
 

@@ -33,11 +33,13 @@ tl::expected<UniqueFd, int> memory_file(const std::string& text) {
 }
 
 /// A rank's program as we number it: the user's options may have given the container a PID
-/// namespace of its own.
+/// namespace of its own. One that has ended already is represented by its parent, the first process
+/// there.
 pid_t number_here(int socket, pid_t inside) {
   const pid_t entry = peer_process(socket);
-  const pid_t found = entry > 0 ? child_numbered(entry, inside) : 0;
-  return found > 0 ? found : inside;
+  if (entry <= 0) return inside;
+  const pid_t found = child_numbered(entry, inside);
+  return found > 0 ? found : entry;
 }
 
 template <class... Ts>
@@ -182,17 +184,17 @@ ContainerService::Received ContainerService::receive(Rank rank) {
   const int socket = found->second->socket.get();
   UniqueFd terminal = came.empty() ? UniqueFd() : std::move(came.front());
   std::visit(
-      Overloaded{[](const EntryArrived&) {},
-                 [&](const EntryStarted& started) {
-                   callbacks_.on_started(rank, number_here(socket, started.pid),
-                                         std::move(terminal));
-                 },
-                 [&](const StartFailure& failure) { callbacks_.on_failed(rank, failure); },
-                 [&](const ExitStatus& status) { callbacks_.on_ended(rank, status); },
-                 [&](const BesideStarted& started) {
-                   callbacks_.on_beside(rank, started, std::move(terminal));
-                 },
-                 [&](const wire::TerminalEnded& ended) { callbacks_.on_beside_ended(ended); }},
+      Overloaded{
+          [](const EntryArrived&) {},
+          [&](const EntryStarted& started) {
+            callbacks_.on_started(rank, number_here(socket, started.pid), std::move(terminal));
+          },
+          [&](const StartFailure& failure) { callbacks_.on_failed(rank, failure); },
+          [&](const ExitStatus& status) { callbacks_.on_ended(rank, status); },
+          [&](const BesideStarted& started) {
+            callbacks_.on_beside(rank, started, std::move(terminal));
+          },
+          [&](const wire::TerminalEnded& ended) { callbacks_.on_beside_ended(rank, ended); }},
       *news);
   return Received::news;
 }

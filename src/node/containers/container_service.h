@@ -32,7 +32,7 @@ class ContainerService {
     std::function<void(Rank)> on_left;                      // and so has everything it started
     // A program beside the rank.
     std::function<void(Rank, const BesideStarted&, UniqueFd terminal)> on_beside;
-    std::function<void(const wire::TerminalEnded&)> on_beside_ended;
+    std::function<void(Rank, const wire::TerminalEnded&)> on_beside_ended;
   };
   ContainerService(EventLoop& loop, Progress& progress);
   ~ContainerService();

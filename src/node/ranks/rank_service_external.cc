@@ -63,7 +63,9 @@ void RankService::set_container_callbacks() {
   callbacks.on_beside = [this](Rank rank, const BesideStarted& started, UniqueFd terminal) {
     terminals_.started(rank, started, std::move(terminal));
   };
-  callbacks.on_beside_ended = [this](const wire::TerminalEnded& ended) { terminals_.ended(ended); };
+  callbacks.on_beside_ended = [this](Rank rank, const wire::TerminalEnded& ended) {
+    terminals_.ended(rank, ended);
+  };
   containers_.set_callbacks(std::move(callbacks));
 }
 

@@ -7,12 +7,15 @@
 
 namespace dlaunch {
 
-wire::PySpyTaken BroughtPySpy::take(const wire::PySpyData& data) {
+std::optional<wire::PySpyTaken> BroughtPySpy::take(const wire::PySpyData& data) {
   const auto refuse = [this](std::string why) {
     file_.reset();
+    is_refused_ = true;
     return wire::PySpyTaken{0, std::move(why)};
   };
+  if (data.offset > 0 && is_refused_) return std::nullopt;
   if (data.offset == 0) {
+    is_refused_ = false;
     auto file = memory_file("py-spy");
     if (!file) return refuse(file.error().message);
     file_ = std::move(*file);
@@ -24,7 +27,7 @@ wire::PySpyTaken BroughtPySpy::take(const wire::PySpyData& data) {
   if (const int error = write_all(file_.get(), data.bytes); error != 0)
     return refuse("no memory for it: " + errno_text(error));
   written_ += data.bytes.size();
-  return {written_, ""};
+  return wire::PySpyTaken{written_, ""};
 }
 
 std::string BroughtPySpy::path() const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "os/unique_fd.h"
@@ -12,12 +13,14 @@ namespace dlaunch {
 /// Lives on the agent's one thread.
 class BroughtPySpy {
  public:
-  [[nodiscard]] wire::PySpyTaken take(const wire::PySpyData& data);
+  /// nullopt: the program was refused before this piece of it, which has been told.
+  [[nodiscard]] std::optional<wire::PySpyTaken> take(const wire::PySpyData& data);
   /// Can be executed by this process and those that it forks; empty: not all of it is here.
   [[nodiscard]] std::string path() const;
 
  private:
   UniqueFd file_;
+  bool is_refused_ = false;
   std::uint64_t size_ = 0;
   std::uint64_t written_ = 0;
 };

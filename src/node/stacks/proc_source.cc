@@ -9,6 +9,7 @@
 #include "os/containment.h"
 #include "os/proc_file.h"
 #include "os/unanswered_peers.h"
+#include "text/number.h"
 
 namespace dlaunch {
 
@@ -60,7 +61,7 @@ void read_totals(ProcessStack& process) {
   const std::string stat = read_proc_file(folder + "stat", 4096);
   std::uint64_t ticks = 0;
   for (const int field : {14, 15, 16, 17})  // user, system, and those of children waited for
-    ticks += whole_number<std::uint64_t>(stat_field(stat, field)).value_or(0);
+    ticks += number_of<std::uint64_t>(stat_field(stat, field)).value_or(0);
   process.cpu_ms = ticks * 1000 / static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
   const std::string io = '\n' + read_proc_file(folder + "io", 4096);
   process.io_bytes = number_after(io, "rchar") + number_after(io, "wchar");

@@ -27,7 +27,9 @@ class StackService {
   /// Answers once, after the question's limit at the latest. Abandons an earlier question without
   /// an answer. `ranks`: the process of each rank of the question.
   void take(const wire::TakeStacks& question, std::vector<RankProcess> ranks);
-  [[nodiscard]] wire::PySpyTaken take(const wire::PySpyData& data) { return py_spy_.take(data); }
+  [[nodiscard]] std::optional<wire::PySpyTaken> take(const wire::PySpyData& data) {
+    return py_spy_.take(data);
+  }
   /// The attempt is over: answers a question that is under way with that, and ends the side process
   /// with all that it has started. Returns these processes, which are none of the job's.
   [[nodiscard]] std::set<pid_t> abandon();

@@ -20,7 +20,7 @@ struct RankProcess {
 struct StackRequest {
   std::vector<RankProcess> ranks;
   std::string path;      // a PATH where py-spy is looked for, after the rank's own
-  std::string brought;   // py-spy of the launcher, where there is no other; empty: not brought
+  std::string brought;   // the launcher's py-spy, for where there is no other; empty: none
   MonotonicTime end{0};  // no source begins anything that may last longer
   bool native = false;   // frames of C, C++ and Fortran of programs in Python too
 };
@@ -36,9 +36,10 @@ void read_proc_stacks(const StackRequest& request, std::vector<RankStacks>& rank
 void add_python_stacks(const StackRequest& request, std::vector<RankStacks>& ranks);
 
 /// ptrace(2), libunwind and ELF files: frames of C, C++ and Fortran. Stops each thread for a
-/// moment, so it looks at programs in Python only when it is asked to, and at a main thread that
-/// uses the CPU beside a library whose waits do that: no call of the system is interrupted there.
-/// After the source for those: where the interpreter begins depends on them.
+/// moment. So of programs in Python it looks at all threads only when it is asked to, and otherwise
+/// only at a main thread that uses the CPU where a library is loaded whose waits spin: that
+/// interrupts no system call. After the source for those: where the interpreter begins depends on
+/// them.
 void add_native_stacks(const StackRequest& request, std::vector<RankStacks>& ranks);
 
 [[nodiscard]] bool is_python(pid_t pid);

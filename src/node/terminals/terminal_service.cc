@@ -262,9 +262,9 @@ bool TerminalService::was_reaped(const Reaped& reaped) {
   return true;
 }
 
-void TerminalService::ended(const wire::TerminalEnded& news) {
+void TerminalService::ended(Rank rank, const wire::TerminalEnded& news) {
   Terminal* const terminal = find(news.id);
-  if (terminal == nullptr) return;
+  if (terminal == nullptr || terminal->session.container != rank) return;
   if (news.problem.empty()) return end_later(*terminal, news.status);
   send_(news);
   terminals_.erase(news.id);

@@ -39,9 +39,10 @@ class TerminalService {
   void on(const wire::CloseTerminal& close);
   /// To be told about every child that was reaped. True: it was one of these programs.
   bool was_reaped(const Reaped& reaped);
-  /// News of a rank's container: a program beside the rank runs, or has ended; all have ended.
+  /// News of a rank's container, about terminals of that rank only: a program beside the rank runs,
+  /// or has ended; all have ended.
   void started(Rank rank, const BesideStarted& news, UniqueFd terminal);
-  void ended(const wire::TerminalEnded& news);
+  void ended(Rank rank, const wire::TerminalEnded& news);
   void container_left(Rank rank);
   /// Tells the launcher that each of them ends, and why; SIGHUP to their sessions. Returns all
   /// their processes: the caller kills them.

@@ -6,6 +6,7 @@
 #include "fabric/gpu_health_report.h"
 #include "fabric/tree.h"
 #include "os/proc_file.h"
+#include "text/number.h"
 #include "text/strings.h"
 
 namespace dlaunch {
@@ -22,7 +23,7 @@ constexpr std::array kReasons{Reason{"hw_thermal_slowdown", "heat"},
 constexpr std::size_t kFirstReason = 4;
 
 bool is_named(const GpuSample& gpu, std::string_view entry) {
-  if (const auto index = whole_number<std::uint32_t>(entry)) return gpu.index == *index;
+  if (const auto index = number_of<std::uint32_t>(entry)) return gpu.index == *index;
   return !entry.empty() && gpu.uuid.starts_with(entry);
 }
 
@@ -61,7 +62,7 @@ std::optional<GpuSample> parse_gpu_sample(std::string_view line) {
   while (!line.empty() && cells.size() <= kFirstReason + kReasons.size())
     cells.push_back(trimmed(take_until(line, ',')));
   if (cells.size() != kFirstReason + kReasons.size()) return std::nullopt;
-  const auto index = whole_number<std::uint32_t>(cells[0]);
+  const auto index = number_of<std::uint32_t>(cells[0]);
   if (!index) return std::nullopt;
   constexpr unsigned kMebi = 20;
   constexpr std::uint64_t kMost = 100;

@@ -1,6 +1,7 @@
 #include "node/watch/proc_text.h"
 
 #include "os/proc_file.h"
+#include "text/number.h"
 #include "text/strings.h"
 
 namespace dlaunch {
@@ -10,7 +11,7 @@ namespace {
 using Number = std::uint64_t;
 
 Number field(std::string_view stat, int number) {
-  return whole_number<Number>(stat_field(stat, number)).value_or(0);
+  return number_of<Number>(stat_field(stat, number)).value_or(0);
 }
 
 /// The number after "NAME" at the beginning of a line; 0 if there is none.
@@ -19,7 +20,7 @@ Number number_after(std::string_view text, std::string_view name) {
     const std::string_view line = take_line(text);
     if (!line.starts_with(name)) continue;
     const std::string_view value = trimmed(line.substr(name.size()));
-    return whole_number<Number>(value.substr(0, value.find(' '))).value_or(0);
+    return number_of<Number>(value.substr(0, value.find(' '))).value_or(0);
   }
   return 0;
 }
@@ -60,7 +61,7 @@ CpuTime parse_cpu_time(std::string_view stat) {
       continue;
     }
     for (std::size_t i = 1; i < words.size() && i <= kStolen; ++i) {
-      if (i != kIdle && i != kWaiting) time.busy += whole_number<Number>(words[i]).value_or(0);
+      if (i != kIdle && i != kWaiting) time.busy += number_of<Number>(words[i]).value_or(0);
     }
   }
   return time;
@@ -73,7 +74,7 @@ std::uint64_t parse_available_memory(std::string_view meminfo) {
 
 std::uint64_t parse_waited(std::string_view schedstat) {
   (void)take_until(schedstat, ' ');
-  return whole_number<std::uint64_t>(take_until(schedstat, ' ')).value_or(0);
+  return number_of<std::uint64_t>(take_until(schedstat, ' ')).value_or(0);
 }
 
 std::uint32_t parse_stall_permille(std::string_view pressure) {
@@ -83,8 +84,8 @@ std::uint32_t parse_stall_permille(std::string_view pressure) {
   pressure.remove_prefix(kAverage.size());
   const std::string_view percent = take_until(pressure, '.');
   const std::uint32_t tenths =
-      pressure.empty() ? 0 : whole_number<std::uint32_t>(pressure.substr(0, 1)).value_or(0);
-  const std::uint32_t whole = whole_number<std::uint32_t>(percent).value_or(0);
+      pressure.empty() ? 0 : number_of<std::uint32_t>(pressure.substr(0, 1)).value_or(0);
+  const std::uint32_t whole = number_of<std::uint32_t>(percent).value_or(0);
   return whole >= kMost / 10 ? kMost : whole * 10 + tenths;
 }
 

@@ -8,6 +8,7 @@
 
 #include "os/containment.h"
 #include "os/proc_file.h"
+#include "text/number.h"
 #include "text/strings.h"
 
 namespace dlaunch {
@@ -25,7 +26,7 @@ std::vector<pid_t> children_of_main_thread(pid_t pid) {
   const std::string text = read_proc_file("/proc/" + number + "/task/" + number + "/children");
   std::vector<pid_t> children;
   for (const std::string_view word : split_words(text))
-    children.push_back(whole_number<pid_t>(word).value_or(0));
+    children.push_back(number_of<pid_t>(word).value_or(0));
   return children;
 }
 

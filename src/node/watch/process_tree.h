@@ -1,6 +1,5 @@
 // The processes of a rank, looked at again and again at little cost. Reads only files of /proc that
-// do not wait for a lock of the process: stat, io, status, schedstat
-// and children.
+// do not wait for a lock of the process: stat, io, status, schedstat and children.
 #pragma once
 
 #include <chrono>

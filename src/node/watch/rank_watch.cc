@@ -9,6 +9,7 @@
 
 #include "os/clock.h"
 #include "os/proc_file.h"
+#include "text/number.h"
 
 namespace dlaunch {
 
@@ -43,7 +44,7 @@ std::uint32_t clock_mhz(std::uint32_t cores) {
   for (std::uint32_t cpu = 0; cpu < cores && count < kMostClocks; cpu += step) {
     const std::string text = read_proc_file("/sys/devices/system/cpu/cpu" + std::to_string(cpu) +
                                             "/cpufreq/scaling_cur_freq");
-    const auto khz = whole_number<std::uint64_t>(std::string_view(text).substr(0, text.find('\n')));
+    const auto khz = number_of<std::uint64_t>(std::string_view(text).substr(0, text.find('\n')));
     if (!khz) break;
     sum += *khz / kKilo;
     ++count;

@@ -8,8 +8,7 @@ namespace dlaunch {
 namespace {
 
 // printf 'hello\nworld\n!' | xz --format=raw --x86 --lzma2=preset=9e,dict=4MiB
-constexpr char kBytes[] =
-    "\x01\x00\x0c\x68\x65\x6c\x6c\x6f\x0a\x77\x6f\x72\x6c\x64\x0a\x21\x00";
+constexpr char kBytes[] = "\x01\x00\x0c\x68\x65\x6c\x6c\x6f\x0a\x77\x6f\x72\x6c\x64\x0a\x21\x00";
 constexpr std::string_view kPacked(kBytes, sizeof kBytes - 1);
 
 std::string content(const UniqueFd& file) {

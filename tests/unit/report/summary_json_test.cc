@@ -141,7 +141,7 @@ TEST(SummaryJson, TellsFailedAttempts) {
                                               {"port", 20001},
                                               {"port_holder", "pid 7 (nc, user eve)"},
                                               {"lost_nodes", json::array()}}}));
-  EXPECT_EQ(seen.at("ledger").size(), kSpentLines);
+  EXPECT_EQ(seen.at("ledger").size(), kSpentWords.size());
   EXPECT_EQ(seen.at("ledger").at("back_off_s"), 5.0);
   EXPECT_EQ(seen.at("port"), nullptr);
 }

@@ -265,10 +265,10 @@ TEST_F(OwnPySpyTest, WhatIsNoStaticProgramForTheseProcessorsIsNotSent) {
   parts_[1].p_type = PT_DYNAMIC;
   header_.e_machine = EM_S390;
   write(bytes());
-  EXPECT_THAT(why_not(), HasSubstr("for other processors"));
+  EXPECT_THAT(why_not(), HasSubstr("for another kind of processor"));
   std::filesystem::remove(path_);
   ASSERT_EQ(::mkfifo(path_.c_str(), 0755), 0);
-  EXPECT_THAT(why_not(), HasSubstr("it is no file"));
+  EXPECT_THAT(why_not(), HasSubstr("it is not a regular file"));
 }
 
 TEST_F(OwnPySpyTest, AGoodOneBehindABadOneIsFound) {

@@ -26,8 +26,7 @@ using testing::HasSubstr;
 
 class QuestionSideTest : public RunSocketTest {
  protected:
-  QuestionSideTest()
-      : rounds_(loop_, nodes_), side_(loop_, rounds_, [this] { return status_; }) {
+  QuestionSideTest() : rounds_(loop_, nodes_), side_(loop_, rounds_, [this] { return status_; }) {
     EXPECT_TRUE(side_.open(run_.path));
     rounds_.set_plan(&plan_);
     side_.set_plan(&plan_);

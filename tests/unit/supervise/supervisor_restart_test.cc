@@ -64,9 +64,7 @@ TEST(SupervisorRestart, TheFirstRestartWaitsForNothingAndTheTimeIsAccountedFor) 
   (void)run.at(seconds(21)).on(event::Progress{Attempt(1), 6});
   (void)run.at(seconds(30)).exited(0, code(0));
   (void)run.empty(0);
-  const auto spent = [&](Spent line) {
-    return run.report().spent[static_cast<std::size_t>(line)];
-  };
+  const auto spent = [&](Spent line) { return run.report().spent[static_cast<std::size_t>(line)]; };
   EXPECT_EQ(spent(Spent::productive), seconds(8 + 9));
   EXPECT_EQ(spent(Spent::stopping), seconds(2));
   EXPECT_EQ(spent(Spent::restarting), seconds(2));

@@ -54,7 +54,8 @@ TEST(Malformed, APieceOfAProgramIsInsideIt) {
                                      {5, 4},
                                      {~std::uint64_t{0}, 4},
                                      {0, 1}})
-    EXPECT_FALSE(decode(encode(PySpyData{offset, size, "ab"})).has_value()) << offset << ' ' << size;
+    EXPECT_FALSE(decode(encode(PySpyData{offset, size, "ab"})).has_value())
+        << offset << ' ' << size;
   EXPECT_TRUE(decode(encode(PySpyData{2, 4, "ab"})).has_value());
   Frame whole = encode(PySpyData{});
   whole.payload.resize(15);

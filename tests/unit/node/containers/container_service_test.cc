@@ -36,7 +36,7 @@ class ContainerServiceTest : public testing::Test {
          [this](Rank rank, const BesideStarted& started, const UniqueFd& terminal) {
            note(terminal ? "terminal" : "beside", rank, std::to_string(started.pid));
          },
-         [this](const wire::TerminalEnded& ended) {
+         [this](Rank, const wire::TerminalEnded& ended) {
            events_.push_back("ended " + ended.problem);
          }});
   }

@@ -151,7 +151,9 @@ class ContainedTerminalTest : public TerminalServiceTest {
     callbacks.on_beside = [this](Rank rank, const BesideStarted& started, UniqueFd terminal) {
       service_.started(rank, started, std::move(terminal));
     };
-    callbacks.on_beside_ended = [this](const wire::TerminalEnded& news) { service_.ended(news); };
+    callbacks.on_beside_ended = [this](Rank rank, const wire::TerminalEnded& news) {
+      service_.ended(rank, news);
+    };
     containers_.set_callbacks(std::move(callbacks));
     wire::StartRanks start;
     start.entry_folder = std::string(base_) + "/dlaunch-enter-1";
