@@ -188,6 +188,12 @@ def of_a_node_that_is_lost_it_is_told_where_its_output_is(box):
     run = box.launch(box.rank, "print", "words", "tell", "ready", "gate", options=[
         "--set", "timeouts.fence_after=2s", "--set", "timeouts.lost_after=6s", "--set", "timeouts.stop=2s", "--set", "logs.console=none"])
     box.expect_all("ready", 2)
+
+    def output_of_rank_1():
+        [folder] = output_folders(cluster[2])
+        with open(cluster[2].path(f"{OUTPUT}/{folder}/attempt-0/rank-1.out"), "rb") as file:
+            return file.read()
+    wait_until(lambda: b"words" in output_of_rank_1(), "the agent has written what rank 1 printed", 20, 0.01)
     since = time.monotonic()
     agent = box.people(cluster[2])[1]
     os.kill(agent, 9)
@@ -195,9 +201,7 @@ def of_a_node_that_is_lost_it_is_told_where_its_output_is(box):
     expect(time.monotonic() - since < 20, "too late")
     expect_in("the rest of the output of rank 1 (stdout from byte 0 on", run.text, "whose")
     expect_in(f"is on node2 in {OUTPUT}/", run.text, "where")
-    [folder] = output_folders(cluster[2])
-    with open(cluster[2].path(f"{OUTPUT}/{folder}/attempt-0/rank-1.out"), "rb") as file:
-        expect_in(b"words", file.read(), "output on the node")
+    expect_in(b"words", output_of_rank_1(), "output on the node")
     expect_equal(output_folders(cluster[1]), [], "left on node1")
 
 
