@@ -36,6 +36,7 @@ void OutputCollector::begin(const LaunchPlan& plan, std::string folder) {
   attempt_ = plan.attempt;
   folder_ = std::move(folder);
   remotes_.clear();
+  waits_for_ = {};
   streams_.clear();
   node_of_rank_.clear();
   files_.close_all();
@@ -55,6 +56,7 @@ void OutputCollector::expect(Key key) {
   const auto remote = remotes_.find(node_of_rank_[key.first.value]);
   if (remote == remotes_.end() || !streams_.emplace(key, Stream{}).second) return;
   remote->second.keys.push_back(key);
+  waits_for_ = std::min(waits_for_, remote->first);
 }
 
 void OutputCollector::rank_started(Rank rank) {
@@ -252,10 +254,13 @@ void OutputCollector::give_up() {
 }
 
 bool OutputCollector::complete() const {
-  return std::all_of(remotes_.begin(), remotes_.end(), [&](const auto& one) {
-    return one.second.lost || std::all_of(one.second.keys.begin(), one.second.keys.end(),
-                                          [&](const Key& key) { return streams_.at(key).done; });
-  });
+  for (auto one = remotes_.lower_bound(waits_for_); one != remotes_.end(); ++one) {
+    waits_for_ = one->first;
+    const std::vector<Key>& keys = one->second.keys;
+    const auto is_done = [&](const Key& key) { return streams_.at(key).done; };
+    if (!one->second.lost && !std::all_of(keys.begin(), keys.end(), is_done)) return false;
+  }
+  return true;
 }
 
 std::optional<std::uint64_t> OutputCollector::lost_of(Rank rank, wire::OutputPart part) const {

@@ -119,6 +119,8 @@ class OutputCollector {
   Attempt attempt_;
   std::string folder_;
   std::map<NodeId, Remote> remotes_;
+  /// complete() found that all nodes before this one are done: of many nodes, it is asked often.
+  mutable NodeId waits_for_{};
   std::map<Key, Stream> streams_;
   std::vector<NodeId> node_of_rank_;
   CollectedFiles files_;

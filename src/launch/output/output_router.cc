@@ -59,8 +59,11 @@ void OutputRouter::begin(Settings settings) {
   streams_.assign(2 * settings_.labels.size(), {});
   owed_.clear();
   open_streams_ = 0;
-  const std::vector<bool> all = passing();
-  const auto count = static_cast<std::size_t>(std::count(all.begin(), all.end(), true));
+  passing_.clear();
+  for (std::uint32_t rank = 0; rank < settings_.labels.size(); ++rank)
+    passing_.push_back(is_shown(Rank(rank)) ||
+                       (rank < settings_.followed.size() && settings_.followed[rank]));
+  const auto count = static_cast<std::size_t>(std::count(passing_.begin(), passing_.end(), true));
   const std::size_t share = kAllWindows / std::max<std::size_t>(2 * count, 1);
   window_ = count == 0 ? 0 : static_cast<std::uint32_t>(std::clamp(share, kMinWindow, kMaxWindow));
   view_ = std::make_unique<ConsoleView>(settings_.console, settings_.labels);
@@ -72,24 +75,12 @@ std::uint32_t OutputRouter::first_credit() const {
   return window_;
 }
 
-std::vector<bool> OutputRouter::passing() const {
-  std::vector<bool> all;
-  for (std::uint32_t rank = 0; rank < settings_.labels.size(); ++rank)
-    all.push_back(passes(Rank(rank)));
-  return all;
-}
-
 OutputRouter::StreamState& OutputRouter::state(Rank rank, Stream stream) {
   return streams_[index_of(rank, stream)];
 }
 
 bool OutputRouter::is_shown(Rank rank) const {
   return !settings_.labels[rank.value].empty();
-}
-
-bool OutputRouter::passes(Rank rank) const {
-  return is_shown(rank) ||
-         (rank.value < settings_.followed.size() && settings_.followed[rank.value]);
 }
 
 std::string OutputRouter::file_of(Rank rank, Stream stream) const {
@@ -102,14 +93,14 @@ void OutputRouter::expect(Rank rank) {
     StreamState& expected = state(rank, stream);
     if (expected.open) continue;
     expected.open = true;
-    expected.granted = passes(rank) ? window_ : 0;
+    expected.granted = passing_[rank.value] ? window_ : 0;
     ++open_streams_;
   }
 }
 
 bool OutputRouter::has_all_known(Rank rank, Stream stream) const {
   const std::size_t index = index_of(rank, stream);
-  if (index >= streams_.size() || !passes(rank) || streams_[index].unwanted) return false;
+  if (index >= streams_.size() || !passing_[rank.value] || streams_[index].unwanted) return false;
   return streams_[index].received < streams_[index].granted;
 }
 

@@ -47,7 +47,7 @@ class OutputRouter {
   /// Bytes of each stream that an agent may send without credit; 0 if no stream is sent.
   [[nodiscard]] std::uint32_t first_credit() const;
   /// By rank: its output is sent here, to be shown or because a reader follows its file.
-  [[nodiscard]] std::vector<bool> passing() const;
+  [[nodiscard]] const std::vector<bool>& passing() const { return passing_; }
 
   void add(const wire::OutputData& data);
   void end(const wire::OutputEnd& end);
@@ -98,7 +98,6 @@ class OutputRouter {
 
   [[nodiscard]] StreamState& state(Rank rank, Stream stream);
   [[nodiscard]] bool is_shown(Rank rank) const;
-  [[nodiscard]] bool passes(Rank rank) const;
   [[nodiscard]] std::string file_of(Rank rank, Stream stream) const;
   void show(const wire::OutputData& data);
   void take(const wire::OutputData& data);
@@ -135,6 +134,7 @@ class OutputRouter {
   Timer merge_;
   bool waiting_ = false;
   Settings settings_;
+  std::vector<bool> passing_;  // see passing()
   std::unique_ptr<ConsoleView> view_;
   LiveLines live_;
   std::string status_;
