@@ -172,6 +172,11 @@ class Front {
 
   /// The engine has already left our terminal.
   void hand_over() {
+    if (options_.is_keeper) {
+      send_front_message(link_.get(), FrontMessage::hand_over);
+      handed_over_ = true;
+      return;
+    }
     const std::string id = run_folder_.substr(run_folder_.rfind('/') + 1);
     // In runs/, where the other commands look, the id suffices.
     const std::string run = shown_folder_ == "runs/" + id ? id : shown_folder_;
