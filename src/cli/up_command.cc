@@ -134,7 +134,7 @@ struct UpCommand {
     const auto targets = node_targets(spec, this_machine());
     if (!targets) return tl::unexpected(targets.error());
     std::vector<std::string> keys;
-    for (const NodeTarget& target : *targets) keys.push_back(kept_key(spec.connect, target));
+    for (const NodeTarget& target : *targets) keys.push_back(target_key(spec.connect, target));
     const auto kept = find_kept(keys);
     if (!kept) return tl::unexpected(kept.error());
     std::vector<HostSpec> hosts;

@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "launch/connect/shared_masters.h"
 #include "launch/front/bounded_work.h"
 #include "launch/front/engine_death.h"
 #include "launch/front/front_link.h"
@@ -322,7 +323,9 @@ class Front {
       bool none_left = false;
       while (reap_one(none_left)) {
       }
-      if (none_left || (!before_.empty() && descendants(before_).empty())) return true;
+      if (none_left) return true;
+      before_.merge(shared_masters());  // of connect.persist
+      if (!before_.empty() && descendants(before_).empty()) return true;
       wait_for_child(kLookForOrphans);
     }
     return false;

@@ -29,7 +29,7 @@ inline constexpr std::string_view kGoAway = "go away";
 
 // ---- to the keeper
 
-/// A run wants these nodes, as kept_key() names them. -> Lent or NotLent for each
+/// A run wants these nodes, as target_key() names them. -> Lent or NotLent for each
 struct WantNodes {
   std::string run;
   bool lends = true;        // false: it only asks which of them are kept

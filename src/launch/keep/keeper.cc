@@ -57,6 +57,12 @@ std::uint64_t random_session() {
   return id;
 }
 
+/// A kept connection needs no shared one beside it.
+Connect without_persist(Connect connect) {
+  connect.persist = Duration(0);
+  return connect;
+}
+
 std::string cut(std::string text) {
   if (text.size() > kMostText) text.resize(kMostText);
   return text;
@@ -72,12 +78,12 @@ class Keeper {
         socket_(std::move(socket)),
         nodes_(options.idle_limit, monotonic_now()),
         connector_(loop_, targets_,
-                   {options.spec.connect, random_session(), false, options.spec.timeouts.connect,
+                   {without_persist(options.spec.connect), random_session(), false, options.spec.timeouts.connect,
                     own_build_id(), random_session()}),
         timer_(loop_),
         goodbye_(loop_) {
     for (const NodeTarget& target : targets_) {
-      nodes_.add(target.host.name, kept_key(options.spec.connect, target), monotonic_now());
+      nodes_.add(target.host.name, target_key(options.spec.connect, target), monotonic_now());
       held_.push_back(std::make_unique<Held>(loop_));
     }
   }

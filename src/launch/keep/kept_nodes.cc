@@ -34,26 +34,6 @@ std::string why_not(const KeptNode& node) {
 
 }  // namespace
 
-std::string kept_key(const Connect& connect, const NodeTarget& target) {
-  std::string key(target.connector->name);
-  // With its size before it, no text can be taken for two.
-  const auto add = [&](const std::string& text) {
-    key += ' ' + std::to_string(text.size()) + ':' + text;
-  };
-  add(target.host.name);
-  add(target.host.user);
-  add(std::to_string(target.host.port));
-  add(connect.ssh);
-  add(connect.identity_file);
-  add(std::to_string(connect.command.size()));
-  for (const std::string& word : connect.command) add(word);
-  for (const auto& [name, value] : connect.settings) {
-    add(name);
-    add(value);
-  }
-  return key;
-}
-
 const char* kept_state_text(State state) {
   switch (state) {
     case State::idle:

@@ -7,16 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "launch/connect/node_targets.h"
 #include "model/job_spec.h"
 #include "model/result.h"
 #include "model/time.h"
 
 namespace dlaunch {
-
-/// What must be equal for a run to use a kept node: how its host is reached, and as whom. Not what
-/// each run tells its agent (timeouts), nor how many connections are made at once.
-[[nodiscard]] std::string kept_key(const Connect& connect, const NodeTarget& target);
 
 /// One of the processes that are connected to the keeper; 0: none.
 using ClientId = std::uint64_t;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "launch/connect/node_targets.h"
+#include "launch/connect/shared_masters.h"
 #include "launch/mpi/pmix_start.h"
 #include "os/build_id.h"
 #include "os/cgroup.h"
@@ -118,7 +119,7 @@ void ClusterSessions::set_run(std::string run_id) {
   std::map<NodeId, std::string> keys;
   for (const Node& node : cluster_.nodes) {
     const NodeTarget& target = start_.targets[node.id.value];
-    if (!target.is_local()) keys.emplace(node.id, kept_key(spec_.connect, target));
+    if (!target.is_local()) keys.emplace(node.id, target_key(spec_.connect, target));
   }
   const bool needs_own = spec_.isolation == Isolation::pid_namespace;
   kept_.ask(run_id_, keys,
@@ -293,6 +294,7 @@ bool ClusterSessions::end_what_is_left(NodeId node) {
     for (const pid_t pid : member.session->processes()) at_work.insert(pid);
   }
   for (const pid_t pid : connector_.processes()) at_work.insert(pid);
+  if (spec_.connect.persist > Duration(0)) at_work.merge(shared_masters());
   if (!end_descendants_but(at_work, kSweepLimit)) return false;
   sweep_abandoned_cgroups();
   local_lost_ = false;
@@ -339,8 +341,9 @@ bool ClusterSessions::end_by_themselves() const {
                      [](const NodeTarget& target) { return target.is_local(); });
 }
 
-void ClusterSessions::reap_processes(const std::set<pid_t>& before) {
+void ClusterSessions::reap_processes(std::set<pid_t> before) {
   give_back_kept();
+  if (spec_.connect.persist > Duration(0)) before.merge(shared_masters());
   // Guardians end right after their agents; what is then left below us has lost both.
   const MonotonicTime end =
       monotonic_now() + (local_lost_ ? MonotonicTime(0) : MonotonicTime(kGuardianEnd));

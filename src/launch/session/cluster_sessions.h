@@ -69,7 +69,7 @@ class ClusterSessions : public Nodes {
   /// Waits a moment for the processes of ended sessions, and ends what is left below us on this
   /// machine if both its guardian and its agent were killed. `before`: children that this process
   /// had before the sessions; they are left alone.
-  void reap_processes(const std::set<pid_t>& before = {});
+  void reap_processes(std::set<pid_t> before = {});
 
  private:
   struct Member {
