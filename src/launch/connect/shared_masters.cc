@@ -2,24 +2,22 @@
 
 #include <cstdint>
 #include <cstdio>
-#include <memory>
 #include <string_view>
 
-#include <dirent.h>
-#include <fcntl.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
-#include "os/acceptor.h"
+#include "os/containment.h"
 #include "os/files.h"
+#include "os/proc_file.h"
 
 namespace dlaunch {
 
 namespace {
 
-constexpr std::string_view kPrefix = "ssh-";
+constexpr const char* kPrefix = "/ssh-";
+// ssh calls itself "ssh: PATH [mux]" then. That it listens there does not show: its parent began to.
+constexpr std::string_view kTitle = "ssh: ";
 
 std::string folder() {
   return "/tmp/dlaunch-" + std::to_string(::geteuid());
@@ -36,10 +34,9 @@ std::uint64_t hash_of(std::string_view key) {
 
 std::string master_socket(const std::string& key) {
   if (!open_private_folder(folder(), true)) return "";
-  char name[32];
-  std::snprintf(name, sizeof name, "/ssh-%016llx",
-                static_cast<unsigned long long>(hash_of(key)));
-  return folder() + name;
+  char number[24];
+  std::snprintf(number, sizeof number, "%016llx", static_cast<unsigned long long>(hash_of(key)));
+  return folder() + kPrefix + number;
 }
 
 bool has_master(const std::string& socket) {
@@ -49,20 +46,13 @@ bool has_master(const std::string& socket) {
 
 std::set<pid_t> shared_masters() {
   std::set<pid_t> found;
-  if (!open_private_folder(folder(), false)) return found;
-  const std::unique_ptr<DIR, int (*)(DIR*)> entries(::opendir(folder().c_str()), ::closedir);
-  if (!entries) return found;
-  while (const dirent* entry = ::readdir(entries.get())) {
-    if (!std::string_view(entry->d_name).starts_with(kPrefix)) continue;
-    const std::string path = folder() + '/' + entry->d_name;
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    path.copy(address.sun_path, sizeof address.sun_path - 1);
-    const UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    const bool is_there =
-        socket && ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address),
-                            sizeof address) == 0;
-    if (const pid_t pid = is_there ? peer_process(socket.get()) : 0; pid > 0) found.insert(pid);
+  const std::string title = std::string(kTitle) + folder() + kPrefix;
+  for (const pid_t pid : descendants()) {
+    const std::string line = read_proc_file("/proc/" + std::to_string(pid) + "/cmdline");
+    const std::size_t blank = line.find(' ', title.size());
+    const bool is_master = line.starts_with(title) && blank != std::string::npos;
+    if (is_master && has_master(line.substr(kTitle.size(), blank - kTitle.size())))
+      found.insert(pid);
   }
   return found;
 }

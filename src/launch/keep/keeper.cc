@@ -511,6 +511,8 @@ class Keeper {
     }
     redirect_to_null({STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO});
     send_front_message(link_.get(), FrontMessage::started);
+    nodes_.begin(monotonic_now());
+    after_change();
   }
 
   void watch_signals() {

@@ -46,6 +46,8 @@ class KeptNodes {
   KeptNodes(Duration idle_limit, MonotonicTime now) : idle_limit_(idle_limit), used_(now) {}
 
   void add(std::string name, std::string key, MonotonicTime now);
+  /// All are connected: the idle limit counts from now on.
+  void begin(MonotonicTime now) { used_ = now; }
   [[nodiscard]] const std::vector<KeptNode>& nodes() const { return nodes_; }
 
   void connected(std::size_t node, MonotonicTime now);
