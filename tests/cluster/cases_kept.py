@@ -391,3 +391,43 @@ def a_shared_connection_of_the_users_own_is_not_touched(box):
     cluster.configure("*", ControlMaster="auto", ControlPath=box.path("mux-%n"), ControlPersist="yes")
     box.launch(box.rank, options=["--set", "connect.persist=10m"]).end(0)
     expect(not [name for name in os.listdir(box.folder) if name.startswith("mux-")], "a master was started")
+
+
+@case
+def an_agent_that_was_killed_right_after_a_run(box):
+    """The next run is faster than the keeper: it gets a dead connection, and makes one of its own."""
+    with kept(box, 2):
+        box.launch(box.rank, options=["--set", "logs.dir=one"]).end(0, left=1000)
+        guardian, agent, _ = box.people(box.cluster[1])
+        os.kill(guardian, signal.SIGKILL)
+        os.kill(agent, signal.SIGKILL)
+        box.launch(box.rank, "print", "x\n", options=["--set", "logs.dir=two"]).end(0, left=1000)
+        expect_equal([box.rank_output(rank, runs="two") for rank in range(2)], [b"x\n"] * 2, "output")
+        wait_for_state(box, "node1", "idle")
+
+
+@case
+def a_run_right_after_another_one(box):
+    """Its agents have not been greeted by the keeper meanwhile; then they are."""
+    with kept(box, 1):
+        for number in range(4):
+            run = box.launch(box.rank, options=["--set", f"logs.dir=runs{number}"]).end(0, left=1000)
+            expect_in("uses 1 kept node", run.text, f"run {number}")
+        expect_equal(listed(box)["node1"]["load"] is not None, True, "the agent has answered")
+        run = box.launch(box.rank, options=["--set", "logs.dir=last"]).end(0, left=1000)
+        expect_in("uses 1 kept node", run.text, "after the list")
+
+
+@case
+def a_sync_to_kept_nodes(box):
+    make_cluster(box, 2)
+    box.make_folder("work")
+    work = subprocess.run(["mktemp", "-d", "/var/tmp/work-XXXXXX"], capture_output=True, text=True, check=True).stdout.strip()
+    up(box)
+    for number in range(3):
+        with open(os.path.join(work, "program.sh"), "w", encoding="ascii") as file:
+            file.write(f"echo version {number}\n")
+        box.launch("sh", "program.sh", options=["--set", "sync=true", "--set", f"workdir={work}", "--set", f"logs.dir={box.path(f'runs{number}')}"]).end(0, left=1000)
+        expect_equal([box.rank_output(rank, runs=f"runs{number}") for rank in range(2)], [f"version {number}\n".encode()] * 2, "output")
+    down(box)
+    subprocess.run(["rm", "-r", work], check=True)

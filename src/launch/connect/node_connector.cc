@@ -213,7 +213,7 @@ void NodeConnector::begin(Opening& opening) {
   const MasterSupport* const support = target_of(opening).connector->master;
   // A shared connection may hang with the network that has just lost the node, so what is made
   // after a loss has one of its own.
-  const bool shares = support != nullptr && settings_.connect.persist > Duration(0) &&
+  const bool shares = support != nullptr && settings_.connect.persist.has_value() &&
                       opening.purpose == Purpose::fresh && !lost_sessions_.contains(opening.node);
   opening.master.clear();
   shares ? look_for_master(opening) : start(opening);

@@ -44,6 +44,9 @@ constexpr std::chrono::seconds kGoodbye{2};
 constexpr Duration kEndOfConnection = std::chrono::seconds(2);
 // A run waits no longer for an agent to be free (kept_connections.cc).
 constexpr std::chrono::seconds kPartingLimit{1};
+// A node that was given back is lent again as it is for so long, before a session is begun with its
+// agent; less than an agent waits between sessions (cli/agent_command.cc).
+constexpr std::chrono::seconds kRest{3};
 constexpr std::chrono::seconds kInspection{4};
 constexpr std::size_t kMostClients = 256;
 constexpr std::size_t kRowsInPacket = 16;
@@ -59,7 +62,7 @@ std::uint64_t random_session() {
 
 /// A kept connection needs no shared one beside it.
 Connect without_persist(Connect connect) {
-  connect.persist = Duration(0);
+  connect.persist.reset();
   return connect;
 }
 
@@ -108,10 +111,10 @@ class Keeper {
   struct Held {
     explicit Held(EventLoop& loop) : limit(loop) {}
     std::unique_ptr<Session> session;
-    std::optional<Connection> connection;  // while a run has it
+    std::optional<Connection> connection;  // while a run has it, and for kRest afterwards
     std::uint64_t last_session = 0;
     std::uint32_t number = 0;  // which of its holder's wanted nodes it is
-    Timer limit;               // for parting
+    Timer limit;               // for parting, and for the rest
     bool was_connected = false;
     std::optional<NodeCondition> condition;
   };
@@ -263,6 +266,10 @@ class Keeper {
       }
       Held& held = *held_[*node];
       held.number = number;
+      if (!held.session) {
+        lend(*node);
+        continue;
+      }
       held.session->release(true);
       held.limit.after(kPartingLimit, [this, i = *node] { lost(i, "its agent did not answer"); });
     }
@@ -282,8 +289,15 @@ class Keeper {
     }
     retire(held);
     if (!connection) return;
-    if (!nodes_.lent(i, monotonic_now())) return begin_session(i, std::move(*connection), true);
     held.connection = std::move(connection);
+    lend(i);
+  }
+
+  /// Its agent waits for a Hello.
+  void lend(std::size_t i) {
+    Held& held = *held_[i];
+    held.limit.cancel();
+    if (!nodes_.lent(i, monotonic_now())) return rest(i);
     std::vector<UniqueFd> ends;
     ends.push_back(duplicate(held.connection->read.get()));
     ends.push_back(duplicate(held.connection->write.get()));
@@ -299,9 +313,21 @@ class Keeper {
   void on(ClientId client, const GiveBack& back) {
     for (std::size_t i = 0; i < held_.size(); ++i) {
       Held& held = *held_[i];
-      if (held.number != back.number || !nodes_.given_back(i, client, monotonic_now())) continue;
-      begin_session(i, *std::exchange(held.connection, std::nullopt), true);
+      if (held.number == back.number && nodes_.given_back(i, client, monotonic_now())) rest(i);
     }
+    after_change();
+  }
+
+  /// Runs that follow each other find the agent as the last one has left it.
+  void rest(std::size_t i) {
+    held_[i]->limit.after(kRest, [this, i] { end_rest(i); });
+    release_if_gone(i);
+  }
+
+  void end_rest(std::size_t i) {
+    Held& held = *held_[i];
+    if (!held.session && held.connection)
+      begin_session(i, *std::exchange(held.connection, std::nullopt), true);
   }
 
   // ---- lists
@@ -311,7 +337,9 @@ class Keeper {
     listing->client = client;
     for (std::size_t i = 0; i < held_.size(); ++i) {
       held_[i]->condition.reset();
-      if (nodes_.nodes()[i].state == KeptNode::State::idle) held_[i]->session->send(question(true));
+      if (nodes_.nodes()[i].state != KeptNode::State::idle) continue;
+      end_rest(i);
+      held_[i]->session->send(question(true));
     }
     listing->limit.after(kInspection + std::chrono::seconds(1), [this] { answer_listings(true); });
     listings_.push_back(std::move(listing));
@@ -390,6 +418,7 @@ class Keeper {
   void release_if_gone(std::size_t i) {
     if (nodes_.nodes()[i].state != KeptNode::State::gone) return;
     connector_.cancel(NodeId(static_cast<std::uint32_t>(i)));
+    end_rest(i);
     if (held_[i]->session) held_[i]->session->release();
   }
 

@@ -294,7 +294,7 @@ bool ClusterSessions::end_what_is_left(NodeId node) {
     for (const pid_t pid : member.session->processes()) at_work.insert(pid);
   }
   for (const pid_t pid : connector_.processes()) at_work.insert(pid);
-  if (spec_.connect.persist > Duration(0)) at_work.merge(shared_masters());
+  if (spec_.connect.persist) at_work.merge(shared_masters());
   if (!end_descendants_but(at_work, kSweepLimit)) return false;
   sweep_abandoned_cgroups();
   local_lost_ = false;
@@ -343,7 +343,7 @@ bool ClusterSessions::end_by_themselves() const {
 
 void ClusterSessions::reap_processes(std::set<pid_t> before) {
   give_back_kept();
-  if (spec_.connect.persist > Duration(0)) before.merge(shared_masters());
+  if (spec_.connect.persist) before.merge(shared_masters());
   // Guardians end right after their agents; what is then left below us has lost both.
   const MonotonicTime end =
       monotonic_now() + (local_lost_ ? MonotonicTime(0) : MonotonicTime(kGuardianEnd));

@@ -67,7 +67,7 @@ void add_master(std::vector<std::string>& argv, const Connect& connect,
   add_option(argv, shares ? "ControlMaster=auto" : "ControlMaster=no");
   add_option(argv, "ControlPath=" + (shares ? request.master : "none"));
   if (!shares) return;
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(connect.persist);
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(connect.persist.value_or(Duration(0)));
   add_option(argv, "ControlPersist=" + std::to_string(std::max<std::int64_t>(seconds.count(), 1)));
 }
 

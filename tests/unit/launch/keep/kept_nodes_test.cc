@@ -180,8 +180,8 @@ TEST(KeptTable, HasALineForEachNode) {
             "gpu1   idle          2m10s  2.05  ok\n"
             "gpu02  in use        12.0s  -     run 20261126-a\n"
             "gpu3   reconnecting  3.0s   -     no route");
-  EXPECT_THAT(kept_json({list}), HasSubstr(R"("host":"gpu1","state":"idle","for_s":130)"));
-  EXPECT_THAT(kept_json({list}), HasSubstr(R"("load":2.05)"));
+  EXPECT_THAT(kept_json({list}), HasSubstr(R"("host": "gpu1", "state": "idle", "for_s": 130)"));
+  EXPECT_THAT(kept_json({list}), HasSubstr(R"("load": 2.05)"));
 }
 
 }  // namespace
