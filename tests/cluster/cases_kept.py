@@ -52,7 +52,7 @@ def listed(box):
 
 
 def wait_for_state(box, host, state):
-    wait_until(lambda: listed(box).get(host, {}).get("state") == state, f"{host} is {state}", 20, 0.05)
+    wait_until(lambda: listed(box).get(host, {}).get("state") == state, f"{host} is {state}", 40, 0.05)
 
 
 @contextlib.contextmanager

@@ -222,12 +222,19 @@ class Keeper {
   void lost(std::size_t i, const std::string& why) {
     Held& held = *held_[i];
     refuse_holder(i, "has been lost: " + why);
-    retire(held);
+    abandon(i);
     if (held.connection) drop(*std::exchange(held.connection, std::nullopt));
     held.was_connected = false;
     if (!is_up_) failures_ += "\n         " + targets_[i].host.name + ": " + why;
     nodes_.lost(i, why, monotonic_now());
     after_change();
+  }
+
+  /// A session that has not ended would go on to connect its agent, in place of a new one.
+  void abandon(std::size_t i) {
+    Held& held = *held_[i];
+    if (held.session) held.session->abandon();
+    retire(held);
   }
 
   /// Its processes end by themselves or are killed; the session is not destroyed from inside one of

@@ -345,6 +345,12 @@ void Session::agent_is_gone(std::string how, Fate ranks) {
   released_ ? end_quietly() : lose(std::move(how), ranks);
 }
 
+void Session::abandon() {
+  if (ended_) return;
+  end_quietly();
+  retire_process(true);
+}
+
 /// After its last frame an agent that stays says nothing before it is greeted again.
 std::optional<Connection> Session::take_connection() {
   if (!left_ || !left_->early.empty() || !process_) return std::nullopt;

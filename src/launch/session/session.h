@@ -61,6 +61,8 @@ class Session {
   /// Sends Bye; the session has ended when the agent answers or the connection ends. `stays`: the
   /// agent is asked to serve another session over this connection: take_connection().
   void release(bool stays = false);
+  /// Ends it and its connection at once, without a word to agent or listener.
+  void abandon();
   /// Once the session has ended: its connection, with an agent that waits for another Hello.
   /// nullopt: the agent has exited, or the connection cannot go on.
   [[nodiscard]] std::optional<Connection> take_connection();
