@@ -59,9 +59,12 @@ std::vector<KeeperLine> own_keepers(bool replaces) {
       own.push_back(std::move(line));
     } else if (replaces) {
       line.go_away();
-      std::fprintf(stderr, "dlaunch: note: the nodes that another build of dlaunch keeps are given up\n");
+      std::fprintf(stderr,
+                   "dlaunch: note: the nodes that another build of dlaunch keeps are given up\n");
     } else {
-      std::fprintf(stderr, "dlaunch: note: another build of dlaunch keeps nodes, too; dlaunch down ends it\n");
+      std::fprintf(
+          stderr,
+          "dlaunch: note: another build of dlaunch keeps nodes, too; dlaunch down ends it\n");
     }
   }
   return own;
@@ -102,16 +105,15 @@ struct UpCommand {
     KeeperOptions options;
     const auto limit = jobfile::parse_duration(idle);
     if (!limit || limit->count() <= 0)
-      return print_error({exit_code::kUsage,
-                          "--idle " + idle + ": expected a duration, for example --idle 8h"});
+      return print_error(
+          {exit_code::kUsage, "--idle " + idle + ": expected a duration, for example --idle 8h"});
     options.idle_limit = *limit;
     options.quiet = quiet;
     options.may_ask = can_ask_on_terminal();
     if (const Status read = read_hosts(options.spec); !read) return print_error(read.error());
     if (options.spec.hosts.hosts.empty()) return exit_code::kOk;
-    const int code = run_front(
-        [&](UniqueFd link) { return keeper_main(options, std::move(link)); },
-        {.detach = true, .is_keeper = true});
+    const int code = run_front([&](UniqueFd link) { return keeper_main(options, std::move(link)); },
+                               {.detach = true, .is_keeper = true});
     std::fflush(nullptr);
     ::_exit(code);
   }
@@ -129,8 +131,9 @@ struct UpCommand {
     spec.nodes.reset();  // all hosts that were named
     spec.spares = 0;
     if (spec.hosts.in_slurm)
-      return fail(exit_code::kUsage, "the nodes of a Slurm job are not kept: srun starts agents there "
-                                     "for one run each");
+      return fail(exit_code::kUsage,
+                  "the nodes of a Slurm job are not kept: srun starts agents there "
+                  "for one run each");
     const auto targets = node_targets(spec, this_machine());
     if (!targets) return tl::unexpected(targets.error());
     std::vector<std::string> keys;
@@ -206,13 +209,15 @@ struct DownCommand {
       if (given->is_empty) (void)line.wait(kAnswer);
     }
     if (nodes == 0) {
-      std::fprintf(stderr, "dlaunch: %s\n", hosts ? "none of these hosts is kept" : "no nodes are kept");
+      std::fprintf(stderr, "dlaunch: %s\n",
+                   hosts ? "none of these hosts is kept" : "no nodes are kept");
     } else {
-      std::fprintf(stderr, "dlaunch: %s given up%s\n",
-                   nodes == 1 ? "1 node is" : (counted(nodes, "node") + " are").c_str(),
-                   in_use == 0 ? ""
-                               : (", " + std::to_string(in_use) +
-                                  " of them when their runs are done").c_str());
+      std::fprintf(
+          stderr, "dlaunch: %s given up%s\n",
+          nodes == 1 ? "1 node is" : (counted(nodes, "node") + " are").c_str(),
+          in_use == 0
+              ? ""
+              : (", " + std::to_string(in_use) + " of them when their runs are done").c_str());
     }
     return exit_code::kOk;
   }
@@ -225,7 +230,8 @@ Subcommand up_command() {
   const auto describe = [up](CommandOptions options) {
     add_job_options(options, up->job);
     options = options.in_group("Keeping nodes");
-    options.value("--idle", up->idle, "Give them up after this time without a run (1h)", "DURATION");
+    options.value("--idle", up->idle, "Give them up after this time without a run (1h)",
+                  "DURATION");
     options.flag("--list", up->list, "Which nodes are kept, and how they are");
     options.flag("--json", up->json, "With --list: as JSON");
     options.flag("-q,--quiet", up->quiet, "Only failures");

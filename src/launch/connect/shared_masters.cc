@@ -16,7 +16,8 @@ namespace dlaunch {
 namespace {
 
 constexpr const char* kPrefix = "/ssh-";
-// ssh calls itself "ssh: PATH [mux]" then. That it listens there does not show: its parent began to.
+// ssh calls itself "ssh: PATH [mux]" then. That it listens there does not show: its parent began
+// to.
 constexpr std::string_view kTitle = "ssh: ";
 
 std::string folder() {

@@ -61,11 +61,11 @@ struct NotLent {
 };
 struct KeptRow {
   std::string name;
-  std::string state;      // "idle", "in use", "reconnecting"
-  std::string run;        // in use
+  std::string state;         // "idle", "in use", "reconnecting"
+  std::string run;           // in use
   std::uint64_t for_ms = 0;  // in this state
-  std::string trouble;    // reconnecting: why
-  bool was_asked = false;  // the rest is known
+  std::string trouble;       // reconnecting: why
+  bool was_asked = false;    // the rest is known
   std::uint32_t load_hundredths = 0;
   std::vector<std::string> findings;  // what is wrong with its GPUs
 };
@@ -101,15 +101,15 @@ inline constexpr auto kFields<NotLent> =
     std::tuple{field("number", &NotLent::number), field("is_known", &NotLent::is_known),
                field("why", &NotLent::why)};
 template <>
-inline constexpr auto kFields<KeptRow> = std::tuple{
-    field("name", &KeptRow::name),
-    field("state", &KeptRow::state),
-    field("run", &KeptRow::run),
-    field("for_ms", &KeptRow::for_ms),
-    field("trouble", &KeptRow::trouble),
-    field("was_asked", &KeptRow::was_asked),
-    field("load_hundredths", &KeptRow::load_hundredths),
-    field("findings", &KeptRow::findings)};
+inline constexpr auto kFields<KeptRow> =
+    std::tuple{field("name", &KeptRow::name),
+               field("state", &KeptRow::state),
+               field("run", &KeptRow::run),
+               field("for_ms", &KeptRow::for_ms),
+               field("trouble", &KeptRow::trouble),
+               field("was_asked", &KeptRow::was_asked),
+               field("load_hundredths", &KeptRow::load_hundredths),
+               field("findings", &KeptRow::findings)};
 template <>
 inline constexpr auto kFields<KeptList> =
     std::tuple{field("pid", &KeptList::pid), field("left_ms", &KeptList::left_ms),

@@ -19,8 +19,8 @@
 #include "launch/connect/node_targets.h"
 #include "launch/connect/prompt_server.h"
 #include "launch/front/front_link.h"
-#include "launch/keep/kept_nodes.h"
 #include "launch/keep/keeper_socket.h"
+#include "launch/keep/kept_nodes.h"
 #include "launch/session/session.h"
 #include "model/signal_names.h"
 #include "os/acceptor.h"
@@ -81,8 +81,8 @@ class Keeper {
         socket_(std::move(socket)),
         nodes_(options.idle_limit, monotonic_now()),
         connector_(loop_, targets_,
-                   {without_persist(options.spec.connect), random_session(), false, options.spec.timeouts.connect,
-                    own_build_id(), random_session()}),
+                   {without_persist(options.spec.connect), random_session(), false,
+                    options.spec.timeouts.connect, own_build_id(), random_session()}),
         timer_(loop_),
         goodbye_(loop_) {
     for (const NodeTarget& target : targets_) {
@@ -171,25 +171,24 @@ class Keeper {
     retire(held);
     held.session = std::make_unique<Session>(
         loop_, node, std::move(connection), std::move(settings),
-        Session::Listener{
-            .on_message =
-                [this, i, is_present](const wire::FromAgent& message) {
-                  if (is_present()) hear(i, message);
-                },
-            .on_news =
-                [this, i, is_present](const NodeNews& news) {
-                  const auto* gone = std::get_if<event::NodeLost>(&news);
-                  if (gone == nullptr || !is_present()) return;
-                  loop_.post([this, i, is_present, why = gone->what] {
-                    if (is_present()) lost(i, why);
-                  });
-                },
-            .on_parted =
-                [this, i, is_present] {
-                  loop_.post([this, i, is_present] {
-                    if (is_present()) parted(i);
-                  });
-                }});
+        Session::Listener{.on_message =
+                              [this, i, is_present](const wire::FromAgent& message) {
+                                if (is_present()) hear(i, message);
+                              },
+                          .on_news =
+                              [this, i, is_present](const NodeNews& news) {
+                                const auto* gone = std::get_if<event::NodeLost>(&news);
+                                if (gone == nullptr || !is_present()) return;
+                                loop_.post([this, i, is_present, why = gone->what] {
+                                  if (is_present()) lost(i, why);
+                                });
+                              },
+                          .on_parted =
+                              [this, i, is_present] {
+                                loop_.post([this, i, is_present] {
+                                  if (is_present()) parted(i);
+                                });
+                              }});
     held.session->start(std::nullopt);
     // A new agent is one once it has answered; a kept one has answered before.
     is_kept ? connected(i) : held.session->send(question(false));
@@ -243,7 +242,8 @@ class Keeper {
     if (!held.session) return;
     held.limit.cancel();
     retired_.push_back(std::move(held.session));
-    std::erase_if(retired_, [](const auto& one) { return one->ended() && one->processes().empty(); });
+    std::erase_if(retired_,
+                  [](const auto& one) { return one->ended() && one->processes().empty(); });
   }
 
   /// A connection that no session has any more.
@@ -390,7 +390,8 @@ class Keeper {
     row.for_ms = milliseconds(monotonic_now() - node.since);
     row.trouble = cut(node.trouble);
     const auto& condition = held_[i]->condition;
-    if (node.state != KeptNode::State::idle || !condition || !condition->problem.empty()) return row;
+    if (node.state != KeptNode::State::idle || !condition || !condition->problem.empty())
+      return row;
     row.was_asked = true;
     row.load_hundredths = condition->load_hundredths;
     for (const std::string& finding : condition->gpu_findings) {
@@ -409,9 +410,9 @@ class Keeper {
   void on(ClientId client, const GiveUp& wish) {
     std::size_t known = 0;
     const std::vector<std::size_t> gone = nodes_.give_up(wish.hosts, monotonic_now(), known);
-    say(client, GivenUp{static_cast<std::uint32_t>(known),
-                        static_cast<std::uint32_t>(known - gone.size()),
-                        nodes_.is_over(monotonic_now())});
+    say(client,
+        GivenUp{static_cast<std::uint32_t>(known), static_cast<std::uint32_t>(known - gone.size()),
+                nodes_.is_over(monotonic_now())});
     for (const std::size_t i : gone) release_if_gone(i);
     after_change();
   }
@@ -501,8 +502,7 @@ class Keeper {
                       send_front_message(link_.get(), FrontMessage::ask, body.data(), body.size());
                       connector_.user_asked();
                     },
-                .withdraw =
-                    [this] { send_front_message(link_.get(), FrontMessage::withdraw); }});
+                .withdraw = [this] { send_front_message(link_.get(), FrontMessage::withdraw); }});
     if (prompts_) {
       connector_.set_prompts(
           [this](const std::string& process) { return prompts_->environment(process); });
@@ -515,7 +515,6 @@ class Keeper {
     prompts_->answer(std::move(text));
   }
 
-
   void end_with(int code) {
     if (exit_code_ == exit_code::kOk) exit_code_ = code;
     is_up_ = true;  // no further failure is told
@@ -525,9 +524,8 @@ class Keeper {
 
   void look_whether_up() {
     const auto& all = nodes_.nodes();
-    if (std::any_of(all.begin(), all.end(), [](const KeptNode& node) {
-          return node.state == KeptNode::State::connecting;
-        }))
+    if (std::any_of(all.begin(), all.end(),
+                    [](const KeptNode& node) { return node.state == KeptNode::State::connecting; }))
       return;
     if (!failures_.empty()) {
       std::fprintf(stderr, "dlaunch: not all nodes can be connected, so none is kept:%s\n",
@@ -540,7 +538,8 @@ class Keeper {
     acceptor_ = std::make_unique<Acceptor>(loop_, socket_->take_listener(),
                                            [this](UniqueFd fd) { let_in(std::move(fd)); });
     if (!options_.quiet) {
-      std::fprintf(stderr, "dlaunch: %s kept for your runs from this machine, until %s have passed "
+      std::fprintf(stderr,
+                   "dlaunch: %s kept for your runs from this machine, until %s have passed "
                    "without one; dlaunch down ends it\n",
                    all.size() == 1 ? "1 node is" : (counted(all.size(), "node") + " are").c_str(),
                    wording::duration(options_.idle_limit).c_str());
@@ -577,8 +576,7 @@ class Keeper {
     std::vector<UniqueFd> none;
     bool ended = false;
     while (clients_.contains(id)) {
-      const auto packet =
-          receive_from_keeper(clients_.at(id)->socket.get(), none, ended);
+      const auto packet = receive_from_keeper(clients_.at(id)->socket.get(), none, ended);
       if (!packet) break;
       none.clear();  // no packet to a keeper has any
       if (*packet == kGoAway) {
@@ -639,8 +637,8 @@ class Keeper {
   std::optional<KeeperSocket> socket_;
   KeptNodes nodes_;
   NodeConnector connector_;
-  std::vector<std::unique_ptr<Held>> held_;         // as nodes_
-  std::vector<std::unique_ptr<Session>> retired_;   // whose processes may not have ended
+  std::vector<std::unique_ptr<Held>> held_;        // as nodes_
+  std::vector<std::unique_ptr<Session>> retired_;  // whose processes may not have ended
   std::vector<std::unique_ptr<ConnectionProcess>> dropped_;
   std::unique_ptr<Acceptor> acceptor_;
   std::unique_ptr<PromptServer> prompts_;

@@ -71,12 +71,13 @@ void KeptConnections::greet(std::size_t keeper, const std::string& packet) {
     wanted.run = run_;
     wanted.lends = use_.unusable.empty();
     wanted.first = static_cast<std::uint32_t>(i);
-    wanted.keys.assign(keys_.begin() + static_cast<std::ptrdiff_t>(i),
-                       keys_.begin() +
-                           static_cast<std::ptrdiff_t>(std::min(i + kKeysInPacket, keys_.size())));
+    wanted.keys.assign(
+        keys_.begin() + static_cast<std::ptrdiff_t>(i),
+        keys_.begin() + static_cast<std::ptrdiff_t>(std::min(i + kKeysInPacket, keys_.size())));
     // With more keys than the socket takes at once, the nodes of the rest are connected.
     if (!send_packet(to.socket.get(), wire::encode_value(ToKeeper(std::move(wanted)))))
-      for (std::size_t k = i; k < keys_.size(); ++k) answered(keeper, static_cast<std::uint32_t>(k));
+      for (std::size_t k = i; k < keys_.size(); ++k)
+        answered(keeper, static_cast<std::uint32_t>(k));
   }
 }
 
@@ -113,9 +114,9 @@ void KeptConnections::lent(std::size_t keeper, std::uint32_t number,
 
 void KeptConnections::answered(std::size_t keeper, std::uint32_t number) {
   keepers_[keeper]->pending.erase(number);
-  const bool is_awaited =
-      std::any_of(keepers_.begin(), keepers_.end(),
-                  [number](const auto& one) { return one->pending.contains(number); });
+  const bool is_awaited = std::any_of(keepers_.begin(), keepers_.end(), [number](const auto& one) {
+    return one->pending.contains(number);
+  });
   if (number >= order_.size()) return;
   const auto wanted = wanted_.find(order_[number]);
   if (wanted == wanted_.end() || wanted->second.is_settled) return;
@@ -133,7 +134,8 @@ void KeptConnections::no_more_from(std::size_t keeper) {
 
 void KeptConnections::settle_all() {
   for (std::size_t i = 0; i < keepers_.size(); ++i) {
-    if (!keepers_[i]->pending.empty()) refused_.emplace(*keepers_[i]->pending.begin(), "a keeper does not answer");
+    if (!keepers_[i]->pending.empty())
+      refused_.emplace(*keepers_[i]->pending.begin(), "a keeper does not answer");
     no_more_from(i);
   }
 }

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "launch/connect/connector.h"
-#include "launch/keep/kept_nodes.h"
 #include "launch/keep/keeper_socket.h"
+#include "launch/keep/kept_nodes.h"
 #include "model/ids.h"
 #include "os/event_loop.h"
 

@@ -84,7 +84,8 @@ void KeptNodes::lost(std::size_t index, std::string why, MonotonicTime now) {
   const MonotonicTime pause =
       node.failures == 0
           ? MonotonicTime(0)
-          : std::min(kFirstPause * (1 << std::min(node.failures - 1, kMostDoublings)), kLongestPause);
+          : std::min(kFirstPause * (1 << std::min(node.failures - 1, kMostDoublings)),
+                     kLongestPause);
   ++node.failures;
   node.next_try = now + pause;
   enter(node, State::waiting, now);
@@ -189,9 +190,8 @@ std::optional<MonotonicTime> KeptNodes::idle_end() const {
 
 bool KeptNodes::is_over(MonotonicTime now) const {
   if (is_used()) return false;
-  const bool is_empty = std::all_of(nodes_.begin(), nodes_.end(), [](const KeptNode& node) {
-    return node.state == State::gone;
-  });
+  const bool is_empty = std::all_of(nodes_.begin(), nodes_.end(),
+                                    [](const KeptNode& node) { return node.state == State::gone; });
   return is_empty || now >= used_ + idle_limit_;
 }
 

@@ -142,7 +142,8 @@ TEST(KeptUseText, SaysHowManyAndWhyNotTheOthers) {
   EXPECT_EQ(kept_use_text({.wanted = 8, .lent = 8}), "uses 8 kept nodes");
   EXPECT_EQ(kept_use_text({.wanted = 2, .lent = 1, .refused = {"gpu2 is used by run a"}}),
             "uses 1 kept of 2 nodes and connects the others: gpu2 is used by run a");
-  const std::string many = kept_use_text({.wanted = 9, .lent = 0, .refused = {"a", "b", "c", "d", "e", "f"}});
+  const std::string many =
+      kept_use_text({.wanted = 9, .lent = 0, .refused = {"a", "b", "c", "d", "e", "f"}});
   EXPECT_THAT(many, HasSubstr("a; b; c; d; and 2 more"));
   EXPECT_EQ(kept_use_text({.wanted = 1, .refused = {"gpu1 is kept"}, .unusable = "why"}),
             "the kept nodes are not used: why");
@@ -161,8 +162,7 @@ TEST(KeepProtocol, MessagesArriveAsTheyWereSent) {
   EXPECT_THAT(std::get<WantNodes>(*wanted).keys, ElementsAre("a", "b"));
   KeptList list;
   list.nodes.push_back({"gpu1", "idle", "", 1500, "", true, 205, {"GPU 3: fell off the bus"}});
-  const auto read =
-      wire::decode_variant<FromKeeper>(wire::encode_value(FromKeeper(list)));
+  const auto read = wire::decode_variant<FromKeeper>(wire::encode_value(FromKeeper(list)));
   ASSERT_TRUE(read);
   EXPECT_EQ(std::get<KeptList>(*read).nodes.front().load_hundredths, 205U);
   EXPECT_FALSE(wire::decode_variant<ToKeeper>("go away"));

@@ -60,7 +60,8 @@ struct Waiting {
     launcher = std::move(pipe->write);
   }
   std::optional<SessionId> wait(milliseconds limit) {
-    return wait_for_session(connection, kLast, guardian, limit, milliseconds(5), [this] { ++beats; });
+    return wait_for_session(connection, kLast, guardian, limit, milliseconds(5),
+                            [this] { ++beats; });
   }
   LeftConnection connection;
   UniqueFd launcher;
@@ -71,7 +72,8 @@ struct Waiting {
 TEST(NextSession, WaitsForItsBytesAndShowsThatItLives) {
   Waiting agent;
   std::thread other([&] {
-    for (const char byte : frame_of(wire::Hello{}, kNext)) (void)!::write(agent.launcher.get(), &byte, 1);
+    for (const char byte : frame_of(wire::Hello{}, kNext))
+      (void)!::write(agent.launcher.get(), &byte, 1);
   });
   const auto next = agent.wait(seconds(30));
   other.join();
