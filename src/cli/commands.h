@@ -28,6 +28,8 @@ using TrailingArguments = std::vector<std::string>;
 [[nodiscard]] Subcommand stacks_command();
 [[nodiscard]] Subcommand attach_command(const TrailingArguments& arguments);
 [[nodiscard]] Subcommand stop_command();
+[[nodiscard]] Subcommand up_command();
+[[nodiscard]] Subcommand down_command();
 
 // Internal commands, which no help text lists. `words`: the command line, with the command's name.
 

@@ -31,6 +31,7 @@ struct NodeCondition {
   std::vector<DiskFact> disks;             // of the requested folders
   std::vector<std::string> collectives;    // "mpi: ready, Open MPI v4.1.4", "nccl: ...", why not
   std::string boot_id;                     // equal for containers of one kernel; empty: unknown
+  std::uint32_t load_hundredths = 0;       // load average of the last minute, proc(5), times 100
   bool operator==(const NodeCondition&) const = default;
 };
 

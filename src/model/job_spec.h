@@ -94,6 +94,7 @@ struct Connect {
   std::uint16_t port = 0;
   std::string identity_file;
   int parallel = 64;
+  std::optional<Duration> persist;  // how long ssh keeps a login for further runs
   std::vector<std::string> command;
   std::map<std::string, std::string> settings;  // keys of `connect` that one connector alone reads
   bool operator==(const Connect&) const = default;

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -25,6 +26,7 @@
 #include "node/session/attach.h"
 #include "node/session/attach_socket.h"
 #include "node/session/lease.h"
+#include "node/session/next_session.h"
 #include "node/session/session_folder.h"
 #include "node/session/session_socket.h"
 #include "node/stacks/stack_service.h"
@@ -49,23 +51,32 @@ constexpr std::chrono::seconds kCleanupLimit{30};
 // For mpirun's daemons on this node, which end when mpirun has ended.
 constexpr std::chrono::seconds kDaemonGrace{2};
 
+/// The connection to the launcher, and what holds it open.
+struct AgentLink {
+  LeftConnection connection;
+  UniqueFd bringer;  // of one that came through the attach socket
+};
+
 class Agent {
  public:
-  Agent(AgentOptions options, AgentIsolation isolation, const UniqueFd& guardian_pidfd,
-        Progress& progress)
-      : id_{options.session, options.node},
+  Agent(const AgentOptions& options, AgentLink link, AgentIsolation isolation,
+        const UniqueFd& guardian_pidfd, Progress& progress)
+      : id_{progress.session, progress.node},
         progress_(progress),
         isolation_refused_(std::move(isolation.refused)),
-        machine_(std::move(options.machine)),
+        machine_(options.machine),
+        is_namespace_(isolation.outer_proc.valid()),
         enclosure_(std::move(isolation.outer_proc)),
-        channel_(loop_, std::move(options.read), std::move(options.write), options.node,
-                 options.session),
+        channel_(loop_, std::move(link.connection.read), std::move(link.connection.write),
+                 id_.node, id_.session),
+        early_(std::move(link.connection.early)),
         hello_limit_(options.hello_limit_ms),
-        arguments_(options.has_arguments ? session_arguments(id_) : ""),
+        has_arguments_(options.has_arguments),
         reports_signals_(options.reports_signals),
         guardian_(loop_, duplicate(guardian_pidfd.get())),
         heartbeat_(loop_),
         lease_end_(loop_),
+        bringer_(std::move(link.bringer)),
         inspection_(loop_, [this](const wire::Inspected& answer) { channel_.send(answer); }),
         prerequisites_(loop_,
                        [this](const wire::PrerequisitesMissing& answer) { channel_.send(answer); }),
@@ -93,7 +104,8 @@ class Agent {
          .on_end = [this](const std::string&) { launcher_gone(); },
          .on_drained = [this] { pump_.resume(); },
          .on_lost = [this](const std::string&) { connection_lost(); },
-         .on_resume = [this](const wire::Resume& theirs) { pump_.rewind(theirs); }});
+         .on_resume = [this](const wire::Resume& theirs) { pump_.rewind(theirs); }},
+        early_);
     guardian_.on_readable([this] { guardian_gone(); });
     if (const Status ready = ranks_.watch_children(); !ready) return ready.error().exit_code;
     if (reports_signals_) watch_signals();
@@ -103,6 +115,9 @@ class Agent {
     loop_.run();
     return exit_code_;
   }
+
+  /// After run(): what the next session goes on with; nullopt: there is none.
+  [[nodiscard]] std::optional<AgentLink>& left() { return left_; }
 
  private:
   void on(wire::Hello& hello) {
@@ -142,7 +157,7 @@ class Agent {
     if (!progress_.knows_run && !run.empty() && run.size() < progress_.run.size()) {
       run.copy(progress_.run.data(), run.size());
       progress_.knows_run = true;
-      set_process_title(agent_title("agent", progress_, arguments_));
+      set_process_title(agent_title("agent", progress_, has_arguments_));
     }
   }
   void on(wire::Deadline& deadline) { write_deadline(deadline); }
@@ -182,11 +197,17 @@ class Agent {
     // clock.
     if (!std::exchange(answered_, true)) send_heartbeat();
   }
-  void on(wire::Bye&) {
+  void on(wire::Bye& bye) {
     end_everything();
     folder_.remove_if_empty();
-    channel_.send(wire::Bye{});
+    // The init process of a namespace stays what the job wanted it to be.
+    const bool stays = bye.stays && !is_namespace_;
+    channel_.send(wire::Bye{stays});
     if (attach_) attach_->close();
+    if (stays) {
+      if (auto connection = channel_.leave())
+        left_.emplace(AgentLink{std::move(*connection), std::move(bringer_)});
+    }
     leave(exit_code::kOk);
   }
   void on(wire::PreparePmix& job) { mpi_.prepare(job); }
@@ -281,7 +302,7 @@ class Agent {
   }
 
   void resume_over(NewConnection connection) {
-    keeper_ = std::move(connection.keeper);
+    bringer_ = std::move(connection.bringer);
     answered_ = false;
     wire::Resume mine;
     mine.connection = connection.resume.connection;
@@ -291,7 +312,7 @@ class Agent {
   }
 
   void connection_lost() {
-    keeper_.reset();
+    bringer_.reset();
     if (!attach_) launcher_gone();
   }
 
@@ -325,7 +346,7 @@ class Agent {
 
   void leave(int code) {
     exit_code_ = code;
-    if (keeper_) (void)!::send(keeper_.get(), &kFarewell, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (bringer_) (void)!::send(bringer_.get(), &kFarewell, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
     channel_.close();
     loop_.stop();
   }
@@ -336,10 +357,12 @@ class Agent {
   Progress& progress_;
   const std::string isolation_refused_;
   const std::string machine_;  // empty: determined here
+  const bool is_namespace_;    // the agent is the init process of one
   Enclosure enclosure_;
   AgentChannel channel_;
+  const std::string early_;
   const std::chrono::milliseconds hello_limit_;
-  const std::string arguments_;  // shown by ps(1) after the name
+  const bool has_arguments_;  // shown by ps(1) after the name
   const bool reports_signals_;
   std::unique_ptr<WatchedFd> signals_;
   WatchedFd guardian_;
@@ -352,7 +375,7 @@ class Agent {
   bool answered_ = false;                 // the first heartbeat of this connection
   std::optional<Lease> lease_;            // if the session outlives its connection
   std::unique_ptr<AttachSocket> attach_;  // with a lease, if its socket could be made
-  UniqueFd keeper_;  // while open, the process that brought the connection stays
+  UniqueFd bringer_;  // while open, the process that brought the connection stays
   FactsService facts_;
   SessionFolder folder_{output_bases(login_)};
   Inspection inspection_;
@@ -372,17 +395,49 @@ class Agent {
   RankWatch watch_;
   RankService ranks_;
   int exit_code_ = exit_code::kInternal;
+  std::optional<AgentLink> left_;
 };
+
+/// No other launcher has come.
+[[noreturn]] void leave_between_sessions(const AgentLink& link) {
+  kill_descendants(kCleanupLimit);
+  const UniqueFd& bringer = link.bringer;
+  if (bringer) (void)!::send(bringer.get(), &kFarewell, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+  ::_exit(exit_code::kOk);
+}
+
+/// Nothing of the last session is left in the page, and the guardian knows the next one.
+void set_session(Progress& progress, SessionId id) {
+  progress.lease_end = 0;
+  progress.knows_run = false;
+  progress.run.fill('\0');
+  progress.entry_folder.fill('\0');
+  progress.join_folder.fill('\0');
+  progress.node = id.node;
+  progress.session = id.session;
+}
 
 }  // namespace
 
 void agent_main(AgentOptions options, AgentIsolation isolation, const UniqueFd& guardian_pidfd,
                 Progress& progress) {
-  set_process_title(
-      agent_title("agent", progress,
-                  options.has_arguments ? session_arguments({options.session, options.node}) : ""));
-  Agent agent(std::move(options), std::move(isolation), guardian_pidfd, progress);
-  ::_exit(agent.run());  // without destructors: the launcher waits for our end
+  rlimit open_files{};  // a session raises it; the ranks of each get what the agent found
+  ::getrlimit(RLIMIT_NOFILE, &open_files);
+  AgentLink link{{std::move(options.read), std::move(options.write), {}}, {}};
+  while (true) {
+    set_process_title(agent_title("agent", progress, options.has_arguments));
+    Agent agent(options, std::move(link), std::move(isolation), guardian_pidfd, progress);
+    const int code = agent.run();
+    if (!agent.left()) ::_exit(code);  // without destructors: the launcher waits for our end
+    link = std::move(*agent.left());
+    const auto next = wait_for_session(
+        link.connection, {progress.session, progress.node}, guardian_pidfd,
+        std::chrono::milliseconds(options.hello_limit_ms),
+        std::chrono::milliseconds(progress.heartbeat_ms), [&] { progress.beats.fetch_add(1); });
+    if (!next) leave_between_sessions(link);
+    set_session(progress, *next);
+    ::setrlimit(RLIMIT_NOFILE, &open_files);
+  }
 }
 
 }  // namespace dlaunch

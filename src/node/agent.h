@@ -15,7 +15,9 @@ struct AgentIsolation {
 };
 
 /// Serves one launcher until it says Bye, dies, or the guardian dies, then ends the process with
-/// its exit code. Nothing that was started is alive afterwards.
+/// its exit code. Nothing that was started is alive afterwards. If that Bye asks the agent to stay,
+/// it serves the next session over the same connection, with another session's id and nothing left
+/// of the last one.
 ///
 /// With Hello.keep_on_channel_loss, the end of a connection does not mean that the launcher is
 /// dead: the ranks continue, and a new connection may arrive through the attach socket until the

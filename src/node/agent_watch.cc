@@ -35,13 +35,22 @@ void wake_ranks_without_program(pid_t agent) {
 }  // namespace
 
 AgentWatch::AgentWatch(pid_t agent, const Progress& progress, LauncherWatch launcher, int signals,
-                       std::string arguments)
+                       bool has_arguments)
     : agent_(agent),
       progress_(progress),
       launcher_(std::move(launcher)),
       signals_(signals),
-      arguments_(std::move(arguments)),
-      pidfd_(open_pidfd(agent)) {}
+      has_arguments_(has_arguments),
+      pidfd_(open_pidfd(agent)) {
+  show_title();
+}
+
+void AgentWatch::show_title() {
+  std::string title = agent_title("guardian", progress_, has_arguments_);
+  if (title == title_) return;
+  set_process_title(title);
+  title_ = std::move(title);
+}
 
 AgentEnd AgentWatch::wait(int& status) {
   while (true) {
@@ -52,7 +61,10 @@ AgentEnd AgentWatch::wait(int& status) {
                                    {unless_gone(launcher_.front), POLLIN, 0},
                                    {unless_gone(launcher_.engine), POLLIN, 0}}};
     (void)::poll(watched.data(), watched.size(), static_cast<int>(tick));
-    if (watched[0].revents != 0 && ::waitpid(agent_, &status, 0) == agent_) return AgentEnd::ended;
+    if (watched[0].revents != 0 && ::waitpid(agent_, &status, 0) == agent_) {
+      show_title();  // a search for what is left of its last session finds us
+      return AgentEnd::ended;
+    }
     if (watched[1].revents != 0) {
       // A scheduler mostly signals only the leader of a step, which is the guardian.
       while (const int number = read_signal(signals_)) ::kill(agent_, number);
@@ -66,8 +78,7 @@ AgentEnd AgentWatch::wait(int& status) {
 }
 
 void AgentWatch::look(std::uint32_t tick) {
-  if (progress_.knows_run && !std::exchange(shows_run_, true))
-    set_process_title(agent_title("guardian", progress_, arguments_));
+  show_title();
   const std::uint64_t beat = progress_.beats.load();
   const bool silent = beat == last_beat_;
   last_beat_ = beat;

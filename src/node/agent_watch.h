@@ -20,16 +20,17 @@ enum class AgentEnd {
 
 class AgentWatch {
  public:
-  /// `signals`: a signalfd whose signals are forwarded to the agent; -1: none. `arguments`: see
+  /// `signals`: a signalfd whose signals are forwarded to the agent; -1: none. `has_arguments`: see
   /// agent_title().
   AgentWatch(pid_t agent, const Progress& progress, LauncherWatch launcher, int signals,
-             std::string arguments);
+             bool has_arguments);
 
   /// Returns when the agent has ended, with its wait status in `status`, or must be ended.
   AgentEnd wait(int& status);
 
  private:
   void look(std::uint32_t tick);
+  void show_title();
   [[nodiscard]] bool must_end_stopped(std::uint32_t tick) const;
   [[nodiscard]] bool must_end_stuck(std::uint32_t tick) const;
 
@@ -37,8 +38,8 @@ class AgentWatch {
   const Progress& progress_;
   LauncherWatch launcher_;
   const int signals_;
-  const std::string arguments_;
-  bool shows_run_ = false;  // in ps(1)
+  const bool has_arguments_;
+  std::string title_;  // in ps(1)
   UniqueFd pidfd_;
   std::uint64_t last_beat_ = 0;
   // Sums of ticks, not of time: a guardian that was itself stopped for a while raises no alarm.

@@ -76,17 +76,16 @@ void tell_what_is_left() {
 }
 
 int run_guardian(pid_t agent, AgentOptions options, const Progress& progress) {
-  const SessionId id{options.session, options.node};
-  const std::string arguments = options.has_arguments ? session_arguments(id) : "";
   UniqueFd signals;
   if (options.reports_signals) {
     if (auto opened = open_signal_fd(signals_of_schedulers())) signals = std::move(*opened);
   }
   int status = 0;
-  set_process_title(agent_title("guardian", progress, arguments));
-  AgentWatch watch(agent, progress, std::move(options.launcher), signals.get(), arguments);
+  AgentWatch watch(agent, progress, std::move(options.launcher), signals.get(),
+                   options.has_arguments);
   const AgentEnd end = watch.wait(status);
   const bool ended = end == AgentEnd::ended;
+  const SessionId id{progress.session, progress.node};
   if (!kill_descendants(kCleanupLimit)) tell_what_is_left();
   // An agent that was killed could not remove its cgroup.
   if (!ended || status != 0) sweep_abandoned_cgroups();
@@ -103,10 +102,10 @@ int run_guardian(pid_t agent, AgentOptions options, const Progress& progress) {
 
 }  // namespace
 
-std::string agent_title(const std::string& role, const Progress& progress,
-                        const std::string& arguments) {
+std::string agent_title(const std::string& role, const Progress& progress, bool has_arguments) {
   const std::string run = progress.knows_run ? std::string(" ") + progress.run.data() : "";
-  return "dlaunch: " + role + run + arguments;
+  return "dlaunch: " + role + run +
+         (has_arguments ? session_arguments({progress.session, progress.node}) : "");
 }
 
 Progress* map_progress() {
@@ -139,6 +138,8 @@ int guardian_main(AgentOptions options) {
                  errno_text(errno).c_str());
   }
   if (progress == nullptr || !own_pidfd) return exit_code::kInternal;
+  progress->session = options.session;
+  progress->node = options.node;
   become_subreaper();  // before the first fork
   const bool isolated = options.pid_namespace;
   if (isolated) options.machine = machine_identity();  // outside of the namespace

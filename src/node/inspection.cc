@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <optional>
 #include <utility>
 
@@ -143,6 +144,14 @@ void add_collectives(const wire::Inspect& question, NodeCondition& condition) {
   }
 }
 
+/// "0.52 0.61 ...", proc(5); 0: unreadable.
+std::uint32_t load_hundredths(const std::string& text) {
+  unsigned whole = 0;
+  unsigned hundredths = 0;
+  return std::sscanf(text.c_str(), "%6u.%2u", &whole, &hundredths) == 2 ? whole * 100 + hundredths
+                                                                         : 0;
+}
+
 }  // namespace
 
 Environment probe_environment(Environment login, const wire::Inspect& question,
@@ -161,6 +170,7 @@ NodeCondition inspect_node(const wire::Inspect& question) {
   if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) condition.open_files_hard = limit.rlim_max;
   std::string boot_id = read_proc_file("/proc/sys/kernel/random/boot_id");
   condition.boot_id = boot_id.substr(0, boot_id.find('\n'));
+  condition.load_hundredths = load_hundredths(read_proc_file("/proc/loadavg"));
   if (question.collectives) add_collectives(question, condition);
   if (!question.gpus) return condition;
   const std::vector<GpuFact> gpus = fabric::read_gpus("");

@@ -9,6 +9,9 @@
 namespace dlaunch {
 
 struct Progress {
+  // The session that the agent serves: one after the other, while it stays (node/agent.h).
+  std::atomic<std::uint64_t> session{0};
+  std::atomic<std::uint32_t> node{0};
   std::atomic<std::uint64_t> beats{0};               // the agent adds one at every heartbeat
   std::atomic<std::uint32_t> heartbeat_ms{1000};     // from Hello
   std::atomic<std::uint32_t> fence_after_ms{10000};  // from Hello
@@ -21,10 +24,10 @@ struct Progress {
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "shared between processes");
 
-/// "dlaunch: agent RUN": what ps(1) shows of an agent or its guardian. `arguments`:
-/// session_arguments(), or "".
+/// "dlaunch: agent RUN": what ps(1) shows of an agent or its guardian. `has_arguments`: and
+/// session_arguments().
 [[nodiscard]] std::string agent_title(const std::string& role, const Progress& progress,
-                                      const std::string& arguments);
+                                      bool has_arguments);
 
 /// Maps it, zeroed, before the fork; never unmapped. Null without memory.
 [[nodiscard]] Progress* map_progress();

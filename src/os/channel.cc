@@ -211,6 +211,17 @@ void FrameChannel::close() {
   disconnect();
 }
 
+std::optional<LeftConnection> FrameChannel::leave() {
+  if (ended_ || !is_connected() || !write_some() || queued() > 0 || deaf_) {
+    close();
+    return std::nullopt;
+  }
+  LeftConnection left{duplicate(read_->get()), duplicate(write_->get()),
+                      std::string(reader_.rest())};
+  close();
+  return left.read && left.write ? std::optional(std::move(left)) : std::nullopt;
+}
+
 void FrameChannel::go_on_over(UniqueFd read, UniqueFd write, wire::Resume mine,
                               const std::string& early) {
   if (ended_) return;

@@ -24,6 +24,13 @@
 
 namespace dlaunch {
 
+/// What a channel leaves to the next one over the same connection.
+struct LeftConnection {
+  UniqueFd read;
+  UniqueFd write;
+  std::string early;  // what it has read behind its last frame
+};
+
 /// Runs on one io_context thread; no member may be called from another one. Callbacks are called
 /// from the io_context, never from inside send().
 class FrameChannel {
@@ -74,6 +81,9 @@ class FrameChannel {
   [[nodiscard]] bool ended() const { return ended_; }
   /// Sends what is queued as far as it goes without waiting, then closes both ends.
   void close();
+  /// Likewise, but leaves the connection to a channel of another session. nullopt: it cannot go on,
+  /// because it is closed or a frame was not sent whole.
+  [[nodiscard]] std::optional<LeftConnection> leave();
   /// Counts frames received, for the watch on silent peers.
   [[nodiscard]] std::uint64_t frames_received() const { return frames_received_; }
 
@@ -158,6 +168,7 @@ class Channel : private FrameChannel {
   using FrameChannel::frames_received;
   using FrameChannel::go_on_over;
   using FrameChannel::is_connected;
+  using FrameChannel::leave;
   using FrameChannel::queued;
 };
 

@@ -320,7 +320,7 @@ template <>
 inline constexpr auto kFields<Ack> = std::tuple{field("sequence", &Ack::sequence)};
 
 template <>
-inline constexpr auto kFields<Bye> = std::tuple{};
+inline constexpr auto kFields<Bye> = std::tuple{field("stays", &Bye::stays)};
 
 template <>
 inline constexpr auto kFields<FactsRequest> =
@@ -373,7 +373,8 @@ inline constexpr auto kFields<NodeCondition> =
                field("open_files_hard", &NodeCondition::open_files_hard),
                field("disks", &NodeCondition::disks),
                field("collectives", &NodeCondition::collectives),
-               field("boot_id", &NodeCondition::boot_id)};
+               field("boot_id", &NodeCondition::boot_id),
+               field("load_hundredths", &NodeCondition::load_hundredths)};
 template <>
 inline constexpr auto kFields<Inspect> = std::tuple{
     field("folders", &Inspect::folders),         field("gpus", &Inspect::gpus),

@@ -35,6 +35,8 @@ class FrameReader {
   /// How many bytes the frame that has begun still needs, at least 1: first those of its header,
   /// then all of it. A caller that reads no more than that reads nothing of the next frame.
   [[nodiscard]] std::size_t missing() const;
+  /// What has arrived behind the frames that were handed out.
+  [[nodiscard]] std::string_view rest() const { return {buffer_.get() + begin_, end_ - begin_}; }
 
  private:
   void make_room(std::size_t size);

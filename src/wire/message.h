@@ -69,8 +69,11 @@ struct Ack {
   std::uint64_t sequence = 0;
   bool operator==(const Ack&) const = default;
 };
-/// The orderly end. The agent answers it with its own Bye and exits.
+/// The orderly end. The agent answers it with its own Bye and exits, or stays for another session.
 struct Bye {
+  /// Launcher -> agent: serve the next Hello over this connection, of whatever session. Agent ->
+  /// launcher: it will.
+  bool stays = false;
   bool operator==(const Bye&) const = default;
 };
 

@@ -33,6 +33,7 @@ struct ConnectRequest {
   bool may_ask = false;            // the user can answer a prompt of the program
   bool old_program = false;        // after ConnectFailure::Kind::too_old
   std::string host_option{};       // of this host, from Connector::prepare
+  std::string master{};            // socket of the shared connection to use; empty: none
   // The same agent, for a connector that needs no shell.
   std::uint64_t session = 0;
   NodeId node{};
@@ -48,6 +49,14 @@ struct NodeListing {
   std::vector<std::string> (*argv)(const Connect&);
   /// Parses the command's output. Error: the problem, as a sentence.
   Result<std::vector<HostSpec>> (*read)(const Connect&, std::string_view output);
+};
+
+/// How the connector's program shares one login among several connections to a host.
+struct MasterSupport {
+  /// A command that prints the program's settings for the host.
+  std::vector<std::string> (*settings_argv)(const Connect&, const HostSpec&);
+  /// Whether they name a shared connection of the user's own, which is left alone.
+  bool (*is_users_own)(std::string_view settings);
 };
 
 /// Pure: words in, words out. Only execve(2) sees them, so nothing is quoted: a job's texts are
@@ -76,6 +85,7 @@ struct Connector {
   /// what would break its use. Null: the environment stays unchanged.
   HostOptions (*prepare)(std::vector<std::string>& environment) = nullptr;
   const NodeListing* listing = nullptr;
+  const MasterSupport* master = nullptr;
 };
 
 [[nodiscard]] std::span<const Connector* const> connectors();

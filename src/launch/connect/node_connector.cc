@@ -11,6 +11,7 @@
 
 #include "launch/connect/channel_opening.h"
 #include "launch/connect/remote_script.h"
+#include "launch/connect/shared_masters.h"
 #include "node/session/attach.h"
 #include "os/child_process.h"
 #include "os/clock.h"
@@ -22,6 +23,8 @@ namespace {
 
 constexpr std::size_t kReadSize = 4096;
 constexpr std::size_t kWriteSize = 256 * 1024;
+// For an agent to answer over a shared connection, which is already logged in.
+constexpr std::chrono::seconds kMasterLimit{3};
 
 /// A little before the caller's own limit, so that each host is reported with its own reason.
 Duration limit_within(Duration timeout) {
@@ -68,6 +71,8 @@ struct NodeConnector::Opening {
   bool staging = false;  // the node was told to receive the binary
   std::string trouble;   // why earlier tries failed
   bool old_program = false;  // ConnectRequest::old_program of this process
+  std::string master;        // ConnectRequest::master, likewise
+  std::unique_ptr<Timer> master_limit;
   std::shared_ptr<ChildProcess> process;
   UniqueFd input;                     // its stdin
   std::unique_ptr<WatchedFd> upload;  // the same, while sending the binary
@@ -191,6 +196,7 @@ Result<std::vector<std::string>> NodeConnector::argv_for(Opening& opening,
   request.node = opening.node;
   request.pid_namespace = settings_.pid_namespace;
   request.old_program = opening.old_program = old_program_;
+  request.master = opening.master;
   request.may_ask = connector->can_attach && prompts_ && opening.purpose == Purpose::fresh;
   if (request.may_ask) {
     std::erase_if(variables, is_about_asking);
@@ -204,6 +210,62 @@ Result<std::vector<std::string>> NodeConnector::argv_for(Opening& opening,
 }
 
 void NodeConnector::begin(Opening& opening) {
+  const MasterSupport* const support = target_of(opening).connector->master;
+  // A shared connection may hang with the network that has just lost the node, so what is made
+  // after a loss has one of its own.
+  const bool shares = support != nullptr && settings_.connect.persist.has_value() &&
+                      opening.purpose == Purpose::fresh && !lost_sessions_.contains(opening.node);
+  opening.master.clear();
+  shares ? look_for_master(opening) : start(opening);
+}
+
+void NodeConnector::look_for_master(Opening& opening) {
+  const auto known = masters_.find(opening.node);
+  const std::string socket = known != masters_.end()
+                                 ? known->second
+                                 : master_socket(target_key(settings_.connect, target_of(opening)));
+  const bool is_there = !socket.empty() && has_master(socket);
+  // Where there is one, the user's settings were looked at when it was made.
+  if (known == masters_.end() && !socket.empty() && !is_there) return ask_for_settings(opening);
+  masters_[opening.node] = socket;
+  opening.master = socket;
+  if (is_there) {
+    opening.master_limit = std::make_unique<Timer>(loop_);
+    opening.master_limit->after(kMasterLimit, [this, &opening] { go_without_master(opening); });
+  }
+  start(opening);
+}
+
+void NodeConnector::ask_for_settings(Opening& opening) {
+  const auto& [host, connector] = target_of(opening);
+  auto process = ChildProcess::start(loop_, connector->master->settings_argv(settings_.connect, host),
+                                     environment_);
+  if (!process) return answer(opening.node, fail(exit_code::kNodeLost, process.error().message));
+  opening.process = std::move(*process);
+  opening.process->take_stdin().reset();
+  opening.output = std::make_unique<WatchedFd>(loop_, opening.process->take_stdout());
+  opening.process->on_end([this, &opening, connector = connector](std::optional<int>) {
+    std::string settings;
+    char bytes[kReadSize];
+    for (ssize_t n = 0; (n = ::read(opening.output->get(), bytes, sizeof bytes)) > 0;)
+      settings.append(bytes, static_cast<std::size_t>(n));
+    // An ssh that prints none says why when it connects.
+    const bool is_free = !settings.empty() && !connector->master->is_users_own(settings);
+    masters_[opening.node] =
+        is_free ? master_socket(target_key(settings_.connect, target_of(opening))) : "";
+    opening.master = masters_[opening.node];
+    drop(opening);
+    start(opening);
+  });
+}
+
+/// The shared connection does not answer, or ssh ended over it.
+void NodeConnector::go_without_master(Opening& opening) {
+  masters_[opening.node].clear();
+  next_step(opening);
+}
+
+void NodeConnector::start(Opening& opening) {
   std::vector<std::string> variables = environment_;
   const auto argv = argv_for(opening, variables);
   if (!argv) return answer(opening.node, tl::unexpected(argv.error()));
@@ -261,6 +323,7 @@ void NodeConnector::read_output(Opening& opening) {
 
 void NodeConnector::found(Opening& opening) {
   using Found = ChannelOpening::Found;
+  opening.master_limit.reset();
   switch (opening.opening->found()) {
     case Found::nothing:
       return;
@@ -373,6 +436,7 @@ void NodeConnector::process_ended(Opening& opening, int status) {
     return found(opening);
   const ConnectFailure failure = target_of(opening).connector->failure(end_of(opening, status));
   using Kind = ConnectFailure::Kind;
+  if (!opening.master.empty() && failure.kind == Kind::final) return go_without_master(opening);
   if (failure.kind == Kind::too_old) {
     old_program_ = true;
     return next_step(opening);
@@ -398,6 +462,7 @@ void NodeConnector::process_ended(Opening& opening, int status) {
 
 void NodeConnector::drop(Opening& opening) {
   opening.staging = false;
+  opening.master_limit.reset();
   opening.upload.reset();
   opening.output.reset();
   opening.input.reset();

@@ -77,6 +77,9 @@ class NodeConnector {
   void advance_soon();
   void advance();
   void begin(Opening& opening);
+  void look_for_master(Opening& opening);
+  void ask_for_settings(Opening& opening);
+  void start(Opening& opening);
   void watch_output(Opening& opening);
   void watch_upload(Opening& opening);
   void read_output(Opening& opening);
@@ -87,6 +90,7 @@ class NodeConnector {
   void not_staged(Opening& opening);
   void process_ended(Opening& opening, int status);
   void next_step(Opening& opening);
+  void go_without_master(Opening& opening);
   void answer(NodeId node, Result<Connection> result);
   void give(NodeId node, const Answer* which);
   void expire(NodeId node);
@@ -112,6 +116,7 @@ class NodeConnector {
   std::map<std::uint32_t, std::unique_ptr<Answer>> answers_;  // given in a later turn
   std::map<NodeId, std::uint64_t> sessions_;                  // where different from the settings
   std::map<NodeId, std::uint64_t> lost_sessions_;             // the last lost one
+  std::map<NodeId, std::string> masters_;  // connect.persist: their sockets; empty: none is used
   bool advance_posted_ = false;
   bool old_program_ = false;  // set when the first process refuses an option
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

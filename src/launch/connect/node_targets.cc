@@ -132,6 +132,26 @@ Result<std::vector<NodeTarget>> node_targets(const JobSpec& spec, const OwnMachi
   return targets;
 }
 
+std::string target_key(const Connect& connect, const NodeTarget& target) {
+  std::string key(target.connector->name);
+  // With its size before it, no text can be taken for two.
+  const auto add = [&](const std::string& text) {
+    key += ' ' + std::to_string(text.size()) + ':' + text;
+  };
+  add(target.host.name);
+  add(target.host.user);
+  add(std::to_string(target.host.port));
+  add(connect.ssh);
+  add(connect.identity_file);
+  add(std::to_string(connect.command.size()));
+  for (const std::string& word : connect.command) add(word);
+  for (const auto& [name, value] : connect.settings) {
+    add(name);
+    add(value);
+  }
+  return key;
+}
+
 OwnMachine this_machine(bool with_addresses) {
   OwnMachine own{own_hostname(), {}, ""};
   if (with_addresses) own.addresses = own_addresses();

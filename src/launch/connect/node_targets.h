@@ -37,6 +37,9 @@ struct NodeTarget {
 [[nodiscard]] Result<std::vector<NodeTarget>> node_targets(const JobSpec& spec,
                                                            const OwnMachine& own);
 
+/// What must be equal for two runs to share a connection: how the host is reached, and as whom.
+[[nodiscard]] std::string target_key(const Connect& connect, const NodeTarget& target);
+
 /// Reading the addresses costs some system calls.
 [[nodiscard]] OwnMachine this_machine(bool with_addresses = true);
 

@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "launch/connect/shared_masters.h"
 #include "launch/front/bounded_work.h"
 #include "launch/front/engine_death.h"
 #include "launch/front/front_link.h"
@@ -172,6 +173,11 @@ class Front {
 
   /// The engine has already left our terminal.
   void hand_over() {
+    if (options_.is_keeper) {
+      send_front_message(link_.get(), FrontMessage::hand_over);
+      handed_over_ = true;
+      return;
+    }
     const std::string id = run_folder_.substr(run_folder_.rfind('/') + 1);
     // In runs/, where the other commands look, the id suffices.
     const std::string run = shown_folder_ == "runs/" + id ? id : shown_folder_;
@@ -317,7 +323,9 @@ class Front {
       bool none_left = false;
       while (reap_one(none_left)) {
       }
-      if (none_left || (!before_.empty() && descendants(before_).empty())) return true;
+      if (none_left) return true;
+      before_.merge(shared_masters());  // of connect.persist
+      if (!before_.empty() && descendants(before_).empty()) return true;
       wait_for_child(kLookForOrphans);
     }
     return false;

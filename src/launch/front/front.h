@@ -16,6 +16,8 @@ struct FrontOptions {
   bool quiet = false;  // with detach: print only the id
   /// Ctrl-C is for the rank with a terminal of its own; twice within a second it ends the run.
   bool interrupts_rank = false;
+  /// With detach: there is no run of which anything could be said.
+  bool is_keeper = false;
 };
 
 /// Forks; the child leads its own session and exits with `engine(link)`. The parent forwards

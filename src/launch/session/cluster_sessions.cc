@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "launch/connect/node_targets.h"
+#include "launch/connect/shared_masters.h"
 #include "launch/mpi/pmix_start.h"
 #include "os/build_id.h"
 #include "os/cgroup.h"
@@ -63,7 +64,10 @@ ClusterSessions::ClusterSessions(EventLoop& loop, const JobSpec& spec, LocalStar
       connector_(
           loop, start_.targets,
           {spec.connect, start_.session, spec.isolation == Isolation::pid_namespace,
-           spec.timeouts.connect, own_build_id(), start_.session}) {
+           spec.timeouts.connect, own_build_id(), start_.session}),
+      kept_(loop, [this](std::string text) {
+        listener_.on_news(cluster_.nodes.front().id, node_news::Remark{std::move(text)});
+      }) {
   const bool only_one = start_.targets.size() == 1;
   for (std::uint32_t i = 0; i < start_.targets.size(); ++i) {
     cluster_.nodes.push_back(node_of(start_.targets[i], only_one));
@@ -110,12 +114,26 @@ bool ClusterSessions::is_launcher(NodeId node) const {
   return found != nullptr && found->is_launcher;
 }
 
-void ClusterSessions::begin_session(NodeId node, Connection connection) {
+void ClusterSessions::set_run(std::string run_id) {
+  run_id_ = std::move(run_id);
+  std::map<NodeId, std::string> keys;
+  for (const Node& node : cluster_.nodes) {
+    const NodeTarget& target = start_.targets[node.id.value];
+    if (!target.is_local()) keys.emplace(node.id, target_key(spec_.connect, target));
+  }
+  const bool needs_own = spec_.isolation == Isolation::pid_namespace;
+  kept_.ask(run_id_, keys,
+            needs_own ? "isolation: pid-namespace needs agents of its own" : std::string());
+}
+
+void ClusterSessions::begin_session(NodeId node, Connection connection, bool is_kept) {
   Member& member = members_.at(node);
+  member.is_kept = is_kept;
   Session::Settings settings{cluster_.name_of(node), member.id, spec_.timeouts.fence_after,
                              spec_.timeouts.lost_after};
   if (connection.remote) settings.way_back = way_back_to(node);
   settings.codes_are_its_own = start_.targets[node.value].connector->own_exit_codes;
+  settings.is_kept = is_kept;
   member.session = std::make_unique<Session>(loop_, node, std::move(connection),
                                              std::move(settings), listener_of(node));
 }
@@ -144,7 +162,7 @@ Session::Listener ClusterSessions::listener_of(NodeId node) {
               },
           .on_news =
               [this, node, is_present](NodeNews news) {
-                if (!is_present()) return;
+                if (!is_present() || fall_back(node, news)) return;
                 local_lost_ = local_lost_ ||
                               (is_launcher(node) && std::holds_alternative<event::NodeLost>(news));
                 listener_.on_news(node, std::move(news));
@@ -190,7 +208,37 @@ void ClusterSessions::connect(NodeId node, Attempt attempt, Duration within) {
   if (!first && !begin_again(node)) return fail_later(node, "no random session number is available");
   if (!end_what_is_left(node))
     return fail_later(node, "processes of its lost agent are still there");
-  open(node, attempt, within);
+  kept_.expects(node) ? open_kept(node, attempt, within) : open(node, attempt, within);
+}
+
+void ClusterSessions::open_kept(NodeId node, Attempt attempt, Duration within) {
+  const auto is_wanted = [this, node, id = members_.at(node).id, number = members_.at(node).tries] {
+    const auto now = members_.find(node);
+    return now != members_.end() && now->second.id == id && now->second.tries == number;
+  };
+  kept_.take(node, [this, node, attempt, within, is_wanted](std::optional<Connection> connection) {
+    if (!is_wanted()) return;
+    if (!connection) return open(node, attempt, within);
+    members_.at(node).attempt = attempt;
+    begin_session(node, std::move(*connection), true);
+    session_of(node)->start(facts_request(node, attempt));
+  });
+}
+
+/// A kept node whose agent does not answer is connected as if it were not kept: it was rebooted,
+/// or its connection has ended a moment ago.
+bool ClusterSessions::fall_back(NodeId node, const NodeNews& news) {
+  const Session* const session = session_of(node);
+  if (!std::holds_alternative<event::NodeLost>(news) || session == nullptr) return false;
+  if (!members_.at(node).is_kept || session->is_greeted()) return false;
+  loop_.post([this, living = alive_, node] {
+    if (!*living || !members_.contains(node)) return;
+    Member& member = members_.at(node);
+    if (!begin_again(node)) return fail_later(node, "no random session number is available");
+    member.is_kept = false;
+    open(node, member.attempt, Duration(0));
+  });
+  return true;
 }
 
 void ClusterSessions::open(NodeId node, Attempt attempt, Duration within) {
@@ -246,6 +294,7 @@ bool ClusterSessions::end_what_is_left(NodeId node) {
     for (const pid_t pid : member.session->processes()) at_work.insert(pid);
   }
   for (const pid_t pid : connector_.processes()) at_work.insert(pid);
+  if (spec_.connect.persist) at_work.merge(shared_masters());
   if (!end_descendants_but(at_work, kSweepLimit)) return false;
   sweep_abandoned_cgroups();
   local_lost_ = false;
@@ -263,7 +312,16 @@ void ClusterSessions::send(NodeId node, const wire::ToAgent& message) {
 void ClusterSessions::release(NodeId node) {
   // A session that is reconnecting needs the connector to send its Bye.
   Session* const session = session_of(node);
-  session != nullptr ? session->release() : connector_.cancel(node);
+  if (session == nullptr) return connector_.cancel(node);
+  session->release(members_.at(node).is_kept && !session->was_reconnected());
+}
+
+/// Those whose agents wait for another session.
+void ClusterSessions::give_back_kept() {
+  for (const auto& [node, member] : members_) {
+    const bool is_kept = member.is_kept && member.session && !member.session->was_reconnected();
+    if (is_kept && member.session->take_connection()) kept_.give_back(node);
+  }
 }
 
 void ClusterSessions::release_all() {
@@ -283,7 +341,9 @@ bool ClusterSessions::end_by_themselves() const {
                      [](const NodeTarget& target) { return target.is_local(); });
 }
 
-void ClusterSessions::reap_processes(const std::set<pid_t>& before) {
+void ClusterSessions::reap_processes(std::set<pid_t> before) {
+  give_back_kept();
+  if (spec_.connect.persist) before.merge(shared_masters());
   // Guardians end right after their agents; what is then left below us has lost both.
   const MonotonicTime end =
       monotonic_now() + (local_lost_ ? MonotonicTime(0) : MonotonicTime(kGuardianEnd));

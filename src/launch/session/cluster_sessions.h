@@ -9,6 +9,7 @@
 
 #include "launch/connect/node_connector.h"
 #include "launch/connect/node_targets.h"
+#include "launch/keep/kept_connections.h"
 #include "launch/session/nodes.h"
 #include "launch/session/session.h"
 #include "model/cluster.h"
@@ -41,8 +42,9 @@ class ClusterSessions : public Nodes {
   NodeId add(NodeTarget target);
   /// Takes a node out of the set: its agent exits, and its messages are ignored from now on.
   void remove(NodeId node);
-  /// Before connect(): agents on other nodes make a folder for output, named after the run.
-  void set_run(std::string run_id) { run_id_ = std::move(run_id); }
+  /// Before connect(): agents on other nodes make a folder for output, named after the run, and
+  /// nodes that a keeper has (launch/keep) are used.
+  void set_run(std::string run_id);
   /// A session that replaces another one has its own id, so nothing of the old one is accepted.
   void connect(NodeId node, Attempt attempt = {}, Duration within = Duration(0)) override;
   void gather(NodeId node, Attempt attempt) override;
@@ -67,13 +69,15 @@ class ClusterSessions : public Nodes {
   /// Waits a moment for the processes of ended sessions, and ends what is left below us on this
   /// machine if both its guardian and its agent were killed. `before`: children that this process
   /// had before the sessions; they are left alone.
-  void reap_processes(const std::set<pid_t>& before = {});
+  void reap_processes(std::set<pid_t> before = {});
 
  private:
   struct Member {
     std::unique_ptr<Session> session;  // null until connected
     std::uint64_t id = 0;              // of the present session
     std::uint32_t tries = 0;           // to connect it
+    bool is_kept = false;              // the present session is over a kept connection
+    Attempt attempt;                   // whose facts that session was asked for
   };
 
   [[nodiscard]] Session* session_of(NodeId node) const;
@@ -82,8 +86,11 @@ class ClusterSessions : public Nodes {
   [[nodiscard]] wire::FactsRequest facts_request(NodeId node, Attempt attempt) const;
   [[nodiscard]] Session::Listener listener_of(NodeId node);
   [[nodiscard]] Reconnection::Way way_back_to(NodeId node);
-  void begin_session(NodeId node, Connection connection);
+  void begin_session(NodeId node, Connection connection, bool is_kept = false);
   void open(NodeId node, Attempt attempt, Duration within);
+  void open_kept(NodeId node, Attempt attempt, Duration within);
+  [[nodiscard]] bool fall_back(NodeId node, const NodeNews& news);
+  void give_back_kept();
   void connected(NodeId node, Attempt attempt, Result<Connection> connection);
   void fail_later(NodeId node, std::string what);
   [[nodiscard]] bool begin_again(NodeId node);
@@ -98,6 +105,7 @@ class ClusterSessions : public Nodes {
   std::vector<std::unique_ptr<Session>> retired_;  // replaced, or of removed nodes; they end
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   NodeConnector connector_;
+  KeptConnections kept_;
   bool local_lost_ = false;
   bool is_run_ = false;  // begin_run() has asked the forked ones
   std::string run_id_;

@@ -73,7 +73,7 @@ Session::Session(EventLoop& loop, NodeId node, Connection connection, Settings s
   if (!connection.remote) clock_.is_ours();
 }
 
-void Session::start(const wire::FactsRequest& request) {
+void Session::start(const std::optional<wire::FactsRequest>& request) {
   started_ = true;
   channel_.start(channel_callbacks(), early_);
   greet(request);
@@ -93,7 +93,7 @@ LauncherChannel::Callbacks Session::channel_callbacks() {
   return callbacks;
 }
 
-void Session::greet(const wire::FactsRequest& request) {
+void Session::greet(const std::optional<wire::FactsRequest>& request) {
   wire::Hello hello;
   hello.build_id = own_build_id();
   hello.node_name = settings_.node_name;
@@ -102,17 +102,17 @@ void Session::greet(const wire::FactsRequest& request) {
   hello.keep_on_channel_loss = way_back_.possible();
   channel_.send(hello);
   send_heartbeat();  // first, so that its answer does not wait for the facts
-  channel_.send(request);
+  if (request) channel_.send(*request);
 }
 
-void Session::release() {
+void Session::release(bool stays) {
   if (released_ || ended_) return;
   released_ = true;
   if (!started_) {  // there is no listener yet; the end of the channel reports the same
     ended_ = true;
     return channel_.close();
   }
-  channel_.send(wire::Bye{});
+  channel_.send(wire::Bye{stays});
 }
 
 void Session::hear(wire::FromAgent message) {
@@ -121,6 +121,7 @@ void Session::hear(wire::FromAgent message) {
 }
 
 bool Session::take(wire::Hello& hello) {
+  greeted_ = true;
   if (hello.protocol != wire::kProtocolVersion || hello.build_id != own_build_id()) {
     lose("its agent is build " + hello.build_id + " with protocol " +
          std::to_string(hello.protocol) + ", this is build " + own_build_id() + " with protocol " +
@@ -141,7 +142,8 @@ bool Session::take(wire::OutputEnd& end) {
 }
 
 /// The answer to our Bye. If the agent was not told to exit, its Bye says nothing about its ranks.
-bool Session::take(wire::Bye&) {
+bool Session::take(wire::Bye& bye) {
+  if (released_ && bye.stays) left_ = channel_.leave();
   released_ ? end_quietly() : lose("its agent exited without being told to");
   return false;
 }
@@ -257,6 +259,7 @@ void Session::channel_ended(const std::string& reason) {
 
 void Session::connection_lost(const std::string& cause) {
   if (ended_) return;
+  if (settings_.is_kept && !greeted_) return lose(cause);
   cause_ = cause;
   cause_ends_agent_ = false;
   if (!lost_at_) lost_at_ = monotonic_now() - silence_;
@@ -268,6 +271,8 @@ void Session::connection_lost(const std::string& cause) {
 /// can log in again.
 void Session::connection_silent() {
   if (way_back_.trying()) return;
+  if (settings_.is_kept && !greeted_)
+    return lose("no sign of life for " + whole_seconds(connection_silence_));
   cause_ = "no sign of life for " + whole_seconds(connection_silence_);
   cause_ends_agent_ = false;
   if (!lost_at_) lost_at_ = monotonic_now() - silence_;
@@ -340,6 +345,25 @@ void Session::agent_is_gone(std::string how, Fate ranks) {
   released_ ? end_quietly() : lose(std::move(how), ranks);
 }
 
+void Session::abandon() {
+  if (ended_) return;
+  end_quietly();
+  retire_process(true);
+}
+
+/// After its last frame an agent that stays says nothing before it is greeted again.
+std::optional<Connection> Session::take_connection() {
+  if (!left_ || !left_->early.empty() || !process_) return std::nullopt;
+  Connection connection;
+  connection.read = std::move(left_->read);
+  connection.write = std::move(left_->write);
+  left_.reset();
+  connection.remote = true;
+  connection.last_words = process_->last_words();
+  connection.process = std::exchange(process_, nullptr)->pid();
+  return connection;
+}
+
 std::vector<pid_t> Session::processes() const {
   std::vector<pid_t> pids;
   if (process_ && process_->pid() > 0) pids.push_back(process_->pid());
@@ -354,6 +378,7 @@ void Session::end_quietly() {
   heartbeat_.cancel();
   way_back_.stop();
   channel_.close();
+  if (released_ && listener_.on_parted) listener_.on_parted();
 }
 
 /// The agent has received no heartbeat that was sent after the last one that we received

@@ -40,21 +40,36 @@ class Session {
     /// 128 + n may be how the connecting program ended, not the agent. ssh(1) ends with the code of
     /// its command.
     bool codes_are_its_own = false;
+    /// The connection has served other sessions. Where the agent does not answer the Hello, it is
+    /// of no use: the node is lost at once, and another connection may be made.
+    bool is_kept = false;
   };
   /// Like NodeListener, for this one node.
   struct Listener {
     std::function<void(wire::FromAgent)> on_message;
     std::function<void(NodeNews)> on_news;
+    /// After release(): it has ended, and take_connection() is known. Must not destroy the session.
+    std::function<void()> on_parted = {};
   };
 
   Session(EventLoop& loop, NodeId node, Connection connection, Settings settings,
           Listener listener);
 
-  /// Sends Hello and requests facts.
-  void start(const wire::FactsRequest& request);
+  /// Sends Hello and, with a request, asks for facts.
+  void start(const std::optional<wire::FactsRequest>& request);
   void send(const wire::ToAgent& message) { channel_.send(message); }
-  /// Sends Bye; the session has ended when the agent answers or the connection ends.
-  void release();
+  /// Sends Bye; the session has ended when the agent answers or the connection ends. `stays`: the
+  /// agent is asked to serve another session over this connection: take_connection().
+  void release(bool stays = false);
+  /// Ends it and its connection at once, without a word to agent or listener.
+  void abandon();
+  /// Once the session has ended: its connection, with an agent that waits for another Hello.
+  /// nullopt: the agent has exited, or the connection cannot go on.
+  [[nodiscard]] std::optional<Connection> take_connection();
+  /// It goes on over another connection than the one it began with.
+  [[nodiscard]] bool was_reconnected() const { return connection_ > 1; }
+  /// The agent has answered the Hello.
+  [[nodiscard]] bool is_greeted() const { return greeted_; }
   [[nodiscard]] bool started() const { return started_; }
   [[nodiscard]] bool ended() const { return ended_; }
   /// The processes of its connections that were not reaped.
@@ -77,7 +92,7 @@ class Session {
   bool take(wire::OneOf<wire::RunMessages> auto&) { return true; }
 
   [[nodiscard]] LauncherChannel::Callbacks channel_callbacks();
-  void greet(const wire::FactsRequest& request);
+  void greet(const std::optional<wire::FactsRequest>& request);
   void beat();
   void count_silence();
   void send_heartbeat();
@@ -111,7 +126,9 @@ class Session {
   std::unique_ptr<ConnectionProcess> process_;
   std::vector<std::unique_ptr<ConnectionProcess>> old_processes_;  // of connections that were lost
   std::string early_;
+  std::optional<LeftConnection> left_;
   bool started_ = false;
+  bool greeted_ = false;
   bool released_ = false;
   bool ended_ = false;
   std::uint64_t frames_seen_ = 0;

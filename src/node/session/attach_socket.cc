@@ -23,8 +23,8 @@ constexpr std::chrono::hours kTouchEvery{1};
 }  // namespace
 
 struct AttachSocket::Candidate {
-  Candidate(EventLoop& loop, UniqueFd socket) : keeper(loop, std::move(socket)) {}
-  WatchedFd keeper;
+  Candidate(EventLoop& loop, UniqueFd socket) : bringer(loop, std::move(socket)) {}
+  WatchedFd bringer;
   std::unique_ptr<WatchedFd> read;
   UniqueFd write;
   wire::FrameReader reader;  // gets the Resume frame and nothing behind it
@@ -74,7 +74,7 @@ void AttachSocket::accept(UniqueFd socket) {
   if (candidates_.size() == kMostCandidates) candidates_.erase(candidates_.begin());
   candidates_.push_back(std::make_unique<Candidate>(loop_, std::move(socket)));
   Candidate& candidate = *candidates_.back();
-  candidate.keeper.on_readable([this, &candidate] { receive_descriptors(candidate); });
+  candidate.bringer.on_readable([this, &candidate] { receive_descriptors(candidate); });
 }
 
 void AttachSocket::drop(Candidate& candidate) {
@@ -83,7 +83,7 @@ void AttachSocket::drop(Candidate& candidate) {
 
 void AttachSocket::receive_descriptors(Candidate& candidate) {
   std::vector<UniqueFd> received;
-  (void)receive_packet(candidate.keeper.get(), 1, kDescriptors, received, false);
+  (void)receive_packet(candidate.bringer.get(), 1, kDescriptors, received, false);
   if (received.size() != kDescriptors) return drop(candidate);
   candidate.read = std::make_unique<WatchedFd>(loop_, std::move(received[0]));
   candidate.write = std::move(received[1]);
@@ -109,9 +109,9 @@ void AttachSocket::take(Candidate& candidate, const wire::Frame& frame) {
   if (!for_us || resume == nullptr || resume->connection <= latest_) return drop(candidate);
   latest_ = resume->connection;
   NewConnection connection{duplicate(candidate.read->get()), std::move(candidate.write),
-                           duplicate(candidate.keeper.get()), *resume};
+                           duplicate(candidate.bringer.get()), *resume};
   drop(candidate);
-  if (connection.read && connection.keeper) on_connection_(std::move(connection));
+  if (connection.read && connection.bringer) on_connection_(std::move(connection));
 }
 
 }  // namespace dlaunch

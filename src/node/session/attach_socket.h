@@ -19,7 +19,7 @@ namespace dlaunch {
 struct NewConnection {
   UniqueFd read;
   UniqueFd write;
-  UniqueFd keeper;  // while it is open, the process that brought the others stays
+  UniqueFd bringer;  // while it is open, the process that brought the others stays
   wire::Resume resume;
 };
 

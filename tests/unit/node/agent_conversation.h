@@ -38,8 +38,18 @@ class Conversation {
     ends.second.reset();
     raw_ = duplicate(ends.first.get());
     launcher_.emplace(loop_, duplicate(ends.first.get()), std::move(ends.first), kNode, kSession);
-    launcher_->start({.on_message = [this](wire::FromAgent message) { take(std::move(message)); },
-                      .on_end = [this](const std::string&) { ended_ = true; }});
+    start_channel();
+  }
+  /// Ends the session but not the agent, and begins another one.
+  void begin_session(std::uint64_t session) {
+    say(wire::Bye{true});
+    EXPECT_TRUE(answer<wire::Bye>().stays);
+    auto left = launcher_->leave();
+    ASSERT_TRUE(left);
+    EXPECT_EQ(left->early, "");
+    launcher_.emplace(loop_, std::move(left->read), std::move(left->write), kNode, session);
+    start_channel();
+    greet();
   }
   ~Conversation() {
     if (agent_ > 0) ::kill(agent_, SIGKILL);
@@ -133,6 +143,10 @@ class Conversation {
   }
 
  private:
+  void start_channel() {
+    launcher_->start({.on_message = [this](wire::FromAgent message) { take(std::move(message)); },
+                      .on_end = [this](const std::string&) { ended_ = true; }});
+  }
   [[noreturn]] void run_agent(UniqueFd end, std::uint32_t hello_limit_ms) {
     const pid_t parent = ::getppid();
     ::setsid();
@@ -148,7 +162,10 @@ class Conversation {
     options.node = kNode;
     options.session = kSession;
     options.hello_limit_ms = hello_limit_ms;
-    agent_main(std::move(options), {}, guardian, *map_progress());
+    Progress& progress = *map_progress();
+    progress.session = options.session;
+    progress.node = options.node;
+    agent_main(std::move(options), {}, guardian, progress);
   }
   void take(wire::FromAgent message) {
     const auto* data = std::get_if<wire::OutputData>(&message);

@@ -79,6 +79,31 @@ TEST(AgentOrder, ByeEndsTheRanks) {
   EXPECT_FALSE(is_alive(pid));
 }
 
+TEST(AgentOrder, AnAgentThatStaysServesOneSessionAfterTheOther) {
+  Conversation agent(60'000);
+  agent.greet();
+  for (const std::uint64_t session : {1001, 1002, 1003}) {
+    const pid_t pid = agent.start(agent.script(kForever));
+    EXPECT_TRUE(is_alive(pid));
+    agent.begin_session(session);
+    EXPECT_FALSE(is_alive(pid)) << "its ranks ended with their session";
+  }
+  agent.say(agent.script("exit 4"));
+  EXPECT_EQ(agent.answer<wire::RankExited>().status.value, 4);
+  agent.say(wire::Bye{});
+  EXPECT_FALSE(agent.answer<wire::Bye>().stays);
+  EXPECT_EQ(agent.end(), exit_code::kOk);
+}
+
+TEST(AgentOrder, AnAgentThatStaysEndsWithItsConnection) {
+  Conversation agent(60'000);
+  agent.greet();
+  agent.say(wire::Bye{true});
+  EXPECT_TRUE(agent.answer<wire::Bye>().stays);
+  agent.hang_up();
+  EXPECT_EQ(agent.end(), exit_code::kOk);
+}
+
 TEST(AgentOrder, ABrokenConnectionEndsTheRanks) {
   Conversation agent;
   agent.greet();

@@ -7,6 +7,7 @@
 
 #include "jobfile/shell_quote.h"
 #include "launch/connect/connector.h"
+#include "text/strings.h"
 
 namespace dlaunch {
 
@@ -17,11 +18,10 @@ namespace {
 // for good. A terminal (needed for an escape character, too), a command or a local command from the
 // config would write into the channel. Failures are explained by ssh's messages: QUIET hides them,
 // DEBUG buries them, and a picture of the host key follows them.
-constexpr std::array<const char*, 10> kUndisturbed = {
-    "ControlMaster=no", "ControlPath=none",        "ClearAllForwardings=yes",
-    "ForwardX11=no",    "ExitOnForwardFailure=no", "RemoteCommand=none",
-    "RequestTTY=no",    "PermitLocalCommand=no",   "LogLevel=INFO",
-    "VisualHostKey=no",
+constexpr std::array<const char*, 8> kUndisturbed = {
+    "ClearAllForwardings=yes", "ForwardX11=no",         "ExitOnForwardFailure=no",
+    "RemoteCommand=none",      "RequestTTY=no",         "PermitLocalCommand=no",
+    "LogLevel=INFO",           "VisualHostKey=no",
 };
 
 // Since OpenSSH 8.7. Their other values mean no stdin, no command at all, or an ssh in the
@@ -60,10 +60,42 @@ void add_destination(std::vector<std::string>& argv, const Connect& connect, con
   argv.push_back(host.name);
 }
 
+/// With a shared connection, the first ssh logs in and leaves it behind for connect.persist.
+void add_master(std::vector<std::string>& argv, const Connect& connect,
+                const ConnectRequest& request) {
+  const bool shares = !request.master.empty();
+  add_option(argv, shares ? "ControlMaster=auto" : "ControlMaster=no");
+  add_option(argv, "ControlPath=" + (shares ? request.master : "none"));
+  if (!shares) return;
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(connect.persist.value_or(Duration(0)));
+  add_option(argv, "ControlPersist=" + std::to_string(std::max<std::int64_t>(seconds.count(), 1)));
+}
+
+std::vector<std::string> settings_argv(const Connect& connect, const HostSpec& host) {
+  std::vector<std::string> argv = words_of(connect.ssh);
+  argv.emplace_back("-G");
+  add_destination(argv, connect, host);
+  return argv;
+}
+
+/// The output of ssh -G: a setting in each line, without a path where there is none.
+bool is_users_own(std::string_view settings) {
+  while (!settings.empty()) {
+    const std::vector<std::string_view> words = split_words(take_line(settings));
+    if (words.size() < 2) continue;
+    const bool is_off = words[1] == "false" || words[1] == "no" || words[1] == "none";
+    if ((words[0] == "controlmaster" || words[0] == "controlpath") && !is_off) return true;
+  }
+  return false;
+}
+
+constexpr MasterSupport kMaster{settings_argv, is_users_own};
+
 Result<std::vector<std::string>> argv(const Connect& connect, const HostSpec& host,
                                       const ConnectRequest& request) {
   std::vector<std::string> argv = words_of(connect.ssh);
   argv.emplace_back("-T");
+  add_master(argv, connect, request);
   for (const char* option : kUndisturbed) add_option(argv, option);
   if (!request.old_program) {
     for (const Option& option : kSince87)
@@ -110,6 +142,7 @@ const Connector kSshConnector{.name = Connect::Via::ssh,
                               .argv = argv,
                               .failure = failure,
                               .end = ssh_end,
-                              .by_hand = by_hand};
+                              .by_hand = by_hand,
+                              .master = &kMaster};
 
 }  // namespace dlaunch

@@ -1,0 +1,251 @@
+// `dlaunch up` and `dlaunch down`.
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <optional>
+
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "cli/load_job.h"
+#include "cli/print.h"
+#include "jobfile/hostlist.h"
+#include "jobfile/scalar.h"
+#include "launch/connect/node_targets.h"
+#include "launch/front/front.h"
+#include "launch/front/terminal_prompt.h"
+#include "launch/keep/keeper.h"
+#include "launch/keep/keeper_socket.h"
+#include "launch/keep/kept_nodes.h"
+#include "launch/keep/kept_table.h"
+#include "os/build_id.h"
+#include "os/own_machine.h"
+#include "text/strings.h"
+
+namespace dlaunch {
+
+namespace {
+
+constexpr const char* kUpFooter =
+    "Examples:\n"
+    "  dlaunch up --hosts gpu[01-08]            keep connections to these nodes\n"
+    "  dlaunch up job.yaml --idle 8h            to the hosts of a job\n"
+    "  dlaunch run --hosts gpu[01-08] -- ...    uses them, as every run to these hosts\n"
+    "  dlaunch up --list                        which nodes are kept, and how they are\n"
+    "  dlaunch down                             ends it\n"
+    "\n"
+    "Exit code: 0 the nodes are kept; 69 one cannot be connected, and none is kept;\n"
+    "64 usage, 65 job file.";
+
+constexpr const char* kDownFooter =
+    "Examples:\n"
+    "  dlaunch down                     gives all kept nodes up\n"
+    "  dlaunch down --hosts gpu[01-04]  these; one that a run uses, when the run is done";
+
+// For what the nodes say of themselves (keeper.cc), and its way.
+constexpr std::chrono::seconds kListLimit{8};
+constexpr std::chrono::seconds kAnswer{3};
+constexpr std::size_t kKeysInPacket = 64;
+
+/// The keepers of this build; those of another one are told to go, where `replaces`.
+std::vector<KeeperLine> own_keepers(bool replaces) {
+  std::vector<KeeperLine> own;
+  for (UniqueFd& socket : connect_to_keepers()) {
+    KeeperLine line(std::move(socket));
+    const std::string build = line.build();
+    if (build.empty()) {
+      std::fprintf(stderr, "dlaunch: note: a keeper of nodes does not answer: it is stopped\n");
+    } else if (build == own_build_id()) {
+      own.push_back(std::move(line));
+    } else if (replaces) {
+      line.go_away();
+      std::fprintf(stderr,
+                   "dlaunch: note: the nodes that another build of dlaunch keeps are given up\n");
+    } else {
+      std::fprintf(
+          stderr,
+          "dlaunch: note: another build of dlaunch keeps nodes, too; dlaunch down ends it\n");
+    }
+  }
+  return own;
+}
+
+/// Which of these nodes have a keeper.
+Result<std::vector<bool>> find_kept(const std::vector<std::string>& keys) {
+  std::vector<bool> kept(keys.size());
+  for (KeeperLine& line : own_keepers(true)) {
+    for (std::size_t first = 0; first < keys.size(); first += kKeysInPacket) {
+      const std::size_t end = std::min(first + kKeysInPacket, keys.size());
+      WantNodes question;
+      question.lends = false;
+      question.first = static_cast<std::uint32_t>(first);
+      for (std::size_t i = first; i < end; ++i) question.keys.push_back(keys[i]);
+      line.say(question);
+      for (std::size_t i = first; i < end; ++i) {
+        const auto answer = line.wait(kAnswer);
+        if (!answer) return tl::unexpected(answer.error());
+        const auto* one = std::get_if<NotLent>(&answer->message);
+        if (one != nullptr && one->is_known && one->number < keys.size()) kept[one->number] = true;
+      }
+    }
+  }
+  return kept;
+}
+
+struct UpCommand {
+  JobOptions job;
+  std::string idle = "1h";
+  bool list = false;
+  bool json = false;
+  bool quiet = false;
+
+  int execute() const {
+    if (list) return print_list();
+    if (json) return print_error({exit_code::kUsage, "--json goes with --list"});
+    KeeperOptions options;
+    const auto limit = jobfile::parse_duration(idle);
+    if (!limit || limit->count() <= 0)
+      return print_error(
+          {exit_code::kUsage, "--idle " + idle + ": expected a duration, for example --idle 8h"});
+    options.idle_limit = *limit;
+    options.quiet = quiet;
+    options.may_ask = can_ask_on_terminal();
+    if (const Status read = read_hosts(options.spec); !read) return print_error(read.error());
+    if (options.spec.hosts.hosts.empty()) return exit_code::kOk;
+    const int code = run_front([&](UniqueFd link) { return keeper_main(options, std::move(link)); },
+                               {.detach = true, .is_keeper = true});
+    std::fflush(nullptr);
+    ::_exit(code);
+  }
+
+  /// Of the job's hosts, those that are to be connected; says which are not.
+  Status read_hosts(JobSpec& spec) const {
+    const auto folder = current_folder();
+    if (!folder) return tl::unexpected(folder.error());
+    JobOptions wanted = job;
+    if (job.file.empty()) wanted.arguments = {"true"};
+    auto loaded = load_job(wanted, *folder);
+    if (!loaded) return tl::unexpected(loaded.error());
+    if (const Status hosts = resolve_job_hosts(wanted, quiet, *loaded); !hosts) return hosts;
+    spec = std::move(loaded->spec);
+    spec.nodes.reset();  // all hosts that were named
+    spec.spares = 0;
+    if (spec.hosts.in_slurm)
+      return fail(exit_code::kUsage,
+                  "the nodes of a Slurm job are not kept: srun starts agents there "
+                  "for one run each");
+    const auto targets = node_targets(spec, this_machine());
+    if (!targets) return tl::unexpected(targets.error());
+    std::vector<std::string> keys;
+    for (const NodeTarget& target : *targets) keys.push_back(target_key(spec.connect, target));
+    const auto kept = find_kept(keys);
+    if (!kept) return tl::unexpected(kept.error());
+    std::vector<HostSpec> hosts;
+    std::size_t already = 0;
+    for (std::size_t i = 0; i < targets->size(); ++i) {
+      if ((*kept)[i]) ++already;
+      if (!(*kept)[i] && !(*targets)[i].is_local()) hosts.push_back(spec.hosts.hosts[i]);
+      if ((*targets)[i].is_local() && !quiet)
+        std::fprintf(stderr, "dlaunch: note: %s is this machine; a run needs no connection to it\n",
+                     (*targets)[i].host.name.c_str());
+    }
+    if (already > 0 && !quiet)
+      std::fprintf(stderr, "dlaunch: note: %s kept already\n",
+                   already == 1 ? "1 node is" : (counted(already, "node") + " are").c_str());
+    spec.hosts.hosts = std::move(hosts);
+    return {};
+  }
+
+  int print_list() const {
+    std::vector<KeptList> keepers;
+    for (KeeperLine& line : own_keepers(false)) {
+      line.say(ListNodes{});
+      KeptList whole;
+      for (bool last = false; !last;) {
+        auto answer = line.wait(kListLimit);
+        if (!answer) return print_error(answer.error());
+        const auto* part = std::get_if<KeptList>(&answer->message);
+        if (part == nullptr) break;
+        last = part->last;
+        whole.pid = part->pid;
+        whole.left_ms = part->left_ms;
+        whole.nodes.insert(whole.nodes.end(), part->nodes.begin(), part->nodes.end());
+      }
+      keepers.push_back(std::move(whole));
+    }
+    if (json) return print_text(kept_json(keepers));
+    if (!keepers.empty()) return print_text(kept_table(keepers));
+    std::fprintf(stderr, "dlaunch: no nodes are kept\n");
+    return exit_code::kOk;
+  }
+};
+
+struct DownCommand {
+  std::optional<std::string> hosts;
+
+  int execute() const {
+    GiveUp wish;
+    if (hosts) {
+      const auto list = jobfile::expand_hostlist(*hosts);
+      if (!list) return print_error(list.error());
+      for (const jobfile::HostEntry& host : *list) wish.hosts.push_back(host.name);
+    }
+    std::uint32_t nodes = 0;
+    std::uint32_t in_use = 0;
+    for (UniqueFd& socket : connect_to_keepers()) {
+      KeeperLine line(std::move(socket));
+      if (line.build() != own_build_id()) {
+        if (!hosts) line.go_away();
+        continue;
+      }
+      line.say(wish);
+      const auto answer = line.wait(kAnswer);
+      if (!answer) return print_error(answer.error());
+      const auto* given = std::get_if<GivenUp>(&answer->message);
+      if (given == nullptr) continue;
+      nodes += given->nodes;
+      in_use += given->in_use;
+      // Its end says that the agents have ended.
+      if (given->is_empty) (void)line.wait(kAnswer);
+    }
+    if (nodes == 0) {
+      std::fprintf(stderr, "dlaunch: %s\n",
+                   hosts ? "none of these hosts is kept" : "no nodes are kept");
+    } else {
+      std::fprintf(
+          stderr, "dlaunch: %s given up%s\n",
+          nodes == 1 ? "1 node is" : (counted(nodes, "node") + " are").c_str(),
+          in_use == 0
+              ? ""
+              : (", " + std::to_string(in_use) + " of them when their runs are done").c_str());
+    }
+    return exit_code::kOk;
+  }
+};
+
+}  // namespace
+
+Subcommand up_command() {
+  auto up = std::make_shared<UpCommand>();
+  const auto describe = [up](CommandOptions options) {
+    add_job_options(options, up->job);
+    options = options.in_group("Keeping nodes");
+    options.value("--idle", up->idle, "Give them up after this time without a run (1h)",
+                  "DURATION");
+    options.flag("--list", up->list, "Which nodes are kept, and how they are");
+    options.flag("--json", up->json, "With --list: as JSON");
+    options.flag("-q,--quiet", up->quiet, "Only failures");
+  };
+  return {"up", "Keep connections to nodes for the runs to come", kUpFooter, describe,
+          [up] { return up->execute(); }};
+}
+
+Subcommand down_command() {
+  auto down = std::make_shared<DownCommand>();
+  const auto describe = [down](CommandOptions options) {
+    options.value("--hosts", down->hosts, "Only these hosts", "LIST");
+  };
+  return {"down", "Give kept nodes up", kDownFooter, describe, [down] { return down->execute(); }};
+}
+
+}  // namespace dlaunch

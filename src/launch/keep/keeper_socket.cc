@@ -1,0 +1,155 @@
+#include "launch/keep/keeper_socket.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <memory>
+#include <utility>
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "os/acceptor.h"
+#include "os/clock.h"
+#include "os/files.h"
+#include "os/packet.h"
+
+namespace dlaunch {
+
+namespace {
+
+constexpr std::string_view kPrefix = "keeper-";
+constexpr std::string_view kBeforeIt = ".new";
+constexpr std::string_view kGreeting = "dlaunch keeper ";
+constexpr std::chrono::seconds kGreetingLimit{1};
+constexpr std::size_t kDescriptors = 2;
+
+std::string folder_path() {
+  return "/tmp/dlaunch-" + std::to_string(::geteuid());
+}
+
+/// By a descriptor of the folder that was checked: another one cannot take its place.
+std::string path_in(const UniqueFd& folder, const std::string& name) {
+  return "/proc/self/fd/" + std::to_string(folder.get()) + '/' + name;
+}
+
+UniqueFd connect_at(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, sizeof address.sun_path - 1);
+  UniqueFd socket(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket ||
+      ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+    return {};
+  return socket;
+}
+
+}  // namespace
+
+std::string keeper_greeting(const std::string& build_id) {
+  return std::string(kGreeting) + build_id;
+}
+
+std::optional<std::string> read_keeper_greeting(std::string_view packet) {
+  if (!packet.starts_with(kGreeting)) return std::nullopt;
+  return std::string(packet.substr(kGreeting.size()));
+}
+
+Result<KeeperSocket> KeeperSocket::open() {
+  auto folder = open_private_folder(folder_path(), true);
+  if (!folder) return tl::unexpected(folder.error());
+  std::uint64_t number = 0;
+  if (::getrandom(&number, sizeof number, 0) != sizeof number)
+    return fail_errno(exit_code::kInternal, "getrandom", errno);
+  char name[32];
+  std::snprintf(name, sizeof name, "keeper-%016llx", static_cast<unsigned long long>(number));
+  const std::string hidden = std::string(kBeforeIt) + name;
+  const mode_t before = ::umask(0177);
+  auto listener = listen_for_packets(path_in(*folder, hidden));
+  ::umask(before);
+  if (!listener) return fail_errno(exit_code::kInternal, folder_path(), listener.error());
+  if (::renameat(folder->get(), hidden.c_str(), folder->get(), name) != 0)
+    return fail_errno(exit_code::kInternal, folder_path(), errno);
+  return KeeperSocket(std::move(*folder), name, std::move(*listener));
+}
+
+KeeperSocket::~KeeperSocket() {
+  if (folder_) ::unlinkat(folder_.get(), name_.c_str(), 0);
+}
+
+std::vector<UniqueFd> connect_to_keepers() {
+  std::vector<UniqueFd> found;
+  const auto folder = open_private_folder(folder_path(), false);
+  if (!folder) return found;
+  const int copy = ::openat(folder->get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const std::unique_ptr<DIR, int (*)(DIR*)> entries(copy < 0 ? nullptr : ::fdopendir(copy),
+                                                    ::closedir);
+  if (!entries) return found;
+  while (const dirent* entry = ::readdir(entries.get())) {
+    const std::string name = entry->d_name;
+    if (!name.starts_with(kPrefix)) continue;
+    UniqueFd socket = connect_at(path_in(*folder, name));
+    // It listens since it has its name, so it is that of a dead one.
+    if (!socket && errno == ECONNREFUSED) ::unlinkat(folder->get(), name.c_str(), 0);
+    if (socket && peer_is_our_user(socket.get())) found.push_back(std::move(socket));
+  }
+  return found;
+}
+
+std::optional<std::string> receive_from_keeper(int socket, std::vector<UniqueFd>& descriptors,
+                                               bool& ended) {
+  auto packet = receive_packet(socket, kMostKeepPacket, kDescriptors, descriptors, false);
+  if (!packet) ended = errno != EAGAIN && errno != EINTR;
+  return packet;
+}
+
+namespace {
+
+/// nullopt: the limit has passed, or it has gone.
+std::optional<std::string> await_packet(int socket, std::vector<UniqueFd>& descriptors,
+                                        std::chrono::milliseconds limit, bool& ended) {
+  const MonotonicTime end = monotonic_now() + limit;
+  while (!ended) {
+    if (auto packet = receive_from_keeper(socket, descriptors, ended)) return packet;
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - monotonic_now());
+    pollfd ready{socket, POLLIN, 0};
+    if (left.count() <= 0 || ::poll(&ready, 1, static_cast<int>(left.count())) == 0) break;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string KeeperLine::build() {
+  std::vector<UniqueFd> none;
+  bool ended = false;
+  const auto packet = await_packet(socket_.get(), none, kGreetingLimit, ended);
+  return packet ? read_keeper_greeting(*packet).value_or("") : "";
+}
+
+void KeeperLine::go_away() {
+  send_packet(socket_.get(), std::string(kGoAway));
+}
+
+bool KeeperLine::say(const ToKeeper& message) {
+  return send_packet(socket_.get(), wire::encode_value(message));
+}
+
+Result<KeeperPacket> KeeperLine::wait(std::chrono::milliseconds limit) {
+  KeeperPacket received;
+  bool ended = false;
+  const auto packet = await_packet(socket_.get(), received.descriptors, limit, ended);
+  if (ended) return fail(exit_code::kNodeLost, "the keeper has gone");
+  if (!packet) return fail(exit_code::kTimeLimit, "the keeper does not answer");
+  auto message = wire::decode_variant<FromKeeper>(*packet);
+  if (!message) return fail(exit_code::kInternal, "the keeper says something else");
+  received.message = *std::move(message);
+  return received;
+}
+
+}  // namespace dlaunch

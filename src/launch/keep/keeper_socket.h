@@ -1,0 +1,71 @@
+// Where the keepers of a user are found on this machine: sockets (0600) in /tmp/dlaunch-UID, a
+// folder that no other user may enter (os/files.h).
+#pragma once
+
+#include <functional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "launch/keep/keep_protocol.h"
+#include "model/result.h"
+#include "os/event_loop.h"
+#include "os/unique_fd.h"
+
+namespace dlaunch {
+
+/// The destructor removes the name.
+class KeeperSocket {
+ public:
+  /// Listens (SOCK_SEQPACKET) under a name of its own, from the moment at which the name exists.
+  /// Errors: the folder is another user's, open to others or a link.
+  [[nodiscard]] static Result<KeeperSocket> open();
+  KeeperSocket(KeeperSocket&& other) noexcept = default;
+  KeeperSocket& operator=(KeeperSocket&&) = delete;
+  ~KeeperSocket();
+
+  /// Once.
+  [[nodiscard]] UniqueFd take_listener() { return std::move(listener_); }
+
+ private:
+  KeeperSocket(UniqueFd folder, std::string name, UniqueFd listener)
+      : folder_(std::move(folder)), name_(std::move(name)), listener_(std::move(listener)) {}
+
+  UniqueFd folder_;  // invalid after a move
+  std::string name_;
+  UniqueFd listener_;
+};
+
+/// Connections to all keepers of this user. Removes the sockets of dead ones. Does not wait: a
+/// keeper that is stopped is connected, too, and does not answer.
+[[nodiscard]] std::vector<UniqueFd> connect_to_keepers();
+
+/// A packet of a keeper, with the descriptors of a Lent.
+struct KeeperPacket {
+  FromKeeper message;
+  std::vector<UniqueFd> descriptors;
+};
+
+/// One connection to a keeper, for a process that can wait for it.
+class KeeperLine {
+ public:
+  explicit KeeperLine(UniqueFd socket) : socket_(std::move(socket)) {}
+
+  /// Its build; empty: it does not answer within a second.
+  [[nodiscard]] std::string build();
+  void go_away();
+  /// False: it has gone.
+  bool say(const ToKeeper& message);
+  /// Errors: kNodeLost: it has gone; kTimeLimit.
+  [[nodiscard]] Result<KeeperPacket> wait(std::chrono::milliseconds limit);
+
+ private:
+  UniqueFd socket_;
+};
+
+/// Non-blocking. nullopt: there is none; `ended`: and there will be none.
+[[nodiscard]] std::optional<std::string> receive_from_keeper(int socket,
+                                                             std::vector<UniqueFd>& descriptors,
+                                                             bool& ended);
+
+}  // namespace dlaunch

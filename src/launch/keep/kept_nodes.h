@@ -1,0 +1,107 @@
+// The nodes of a keeper: which are connected, which are lent to which run, and what follows from
+// what happens to them. Pure: times are arguments, and nothing is connected here.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/job_spec.h"
+#include "model/result.h"
+#include "model/time.h"
+
+namespace dlaunch {
+
+/// One of the processes that are connected to the keeper; 0: none.
+using ClientId = std::uint64_t;
+
+struct KeptNode {
+  enum class State : std::uint8_t {
+    connecting,
+    idle,     // its agent answers
+    parting,  // its agent was told to expect the session of a run
+    lent,     // to `holder`
+    waiting,  // until next_try, to be connected again
+    gone,     // given up
+  };
+  std::string name;
+  std::string key;
+  State state = State::connecting;
+  MonotonicTime since{0};  // of the state
+  ClientId holder = 0;     // while parting or lent
+  std::string run;         // likewise
+  bool goes = false;       // is given up once it is free
+  unsigned failures = 0;   // in a row, to connect it
+  MonotonicTime next_try{0};
+  std::string trouble;  // why it was lost
+};
+
+/// "idle", "in use", "reconnecting".
+[[nodiscard]] const char* kept_state_text(KeptNode::State state);
+
+class KeptNodes {
+ public:
+  /// `idle_limit`: without a run for so long, all is over.
+  KeptNodes(Duration idle_limit, MonotonicTime now) : idle_limit_(idle_limit), used_(now) {}
+
+  void add(std::string name, std::string key, MonotonicTime now);
+  /// All are connected: the idle limit counts from now on.
+  void begin(MonotonicTime now) { used_ = now; }
+  [[nodiscard]] const std::vector<KeptNode>& nodes() const { return nodes_; }
+
+  void connected(std::size_t node, MonotonicTime now);
+  /// It is connected again after a pause that doubles with each failure, from none to 30 s.
+  void lost(std::size_t node, std::string why, MonotonicTime now);
+  /// Those whose pause is over; they are connecting from here on.
+  [[nodiscard]] std::vector<std::size_t> start(MonotonicTime now);
+
+  struct Refusal {
+    bool is_known = false;  // a node of this keeper
+    std::string why;        // "gpu3 is used by run ...", "gpu3 is being connected again (...)"
+  };
+  [[nodiscard]] bool has(const std::string& key) const;
+  /// The node becomes `parting`, or why it cannot be lent.
+  [[nodiscard]] tl::expected<std::size_t, Refusal> want(const std::string& key, ClientId client,
+                                                        const std::string& run, MonotonicTime now);
+  /// Its agent waits for the Hello of the run. False: the run has gone meanwhile, and the node is
+  /// idle again.
+  [[nodiscard]] bool lent(std::size_t node, MonotonicTime now);
+  /// The run is done with it, and its agent waits for another Hello; false: the run never had it.
+  [[nodiscard]] bool given_back(std::size_t node, ClientId client, MonotonicTime now);
+  /// The process has ended: nodes that it still had, which are lost now.
+  [[nodiscard]] std::vector<std::size_t> client_gone(ClientId client, MonotonicTime now);
+
+  /// Those of these hosts (empty: all) that are given up now; one that is in use follows when it is
+  /// given back or lost. `known`: how many of the hosts are kept here.
+  [[nodiscard]] std::vector<std::size_t> give_up(const std::vector<std::string>& hosts,
+                                                 MonotonicTime now, std::size_t& known);
+  /// Nothing is left to keep, or the idle limit has passed.
+  [[nodiscard]] bool is_over(MonotonicTime now) const;
+  /// When start() or is_over() may next have news, unless something else happens before.
+  [[nodiscard]] std::optional<MonotonicTime> next() const;
+  [[nodiscard]] bool is_used() const;
+  /// When the idle limit ends it; nullopt while a run has a node.
+  [[nodiscard]] std::optional<MonotonicTime> idle_end() const;
+
+ private:
+  void enter(KeptNode& node, KeptNode::State state, MonotonicTime now);
+  void become_free(KeptNode& node, MonotonicTime now);
+
+  MonotonicTime idle_limit_;
+  MonotonicTime used_;  // when a run last had a node
+  std::vector<KeptNode> nodes_;
+};
+
+/// What a run says of the kept nodes that it uses: "8 kept nodes", "7 of 8 nodes are kept; gpu3 is
+/// used by run ...". Empty: there is nothing to say.
+struct KeptUse {
+  std::size_t wanted = 0;
+  std::size_t lent = 0;
+  std::vector<std::string> refused{};  // "gpu3 is used by run ..."
+  std::string unusable{};              // why the run can use none that is kept
+  bool is_other_build = false;         // that of a keeper, which was told to go
+};
+[[nodiscard]] std::string kept_use_text(const KeptUse& use);
+
+}  // namespace dlaunch

@@ -1,0 +1,33 @@
+// What an agent does between two sessions over one connection: it waits for the Hello of the next.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "node/session/session_socket.h"
+#include "os/channel.h"
+
+namespace dlaunch {
+
+enum class NextFrame {
+  incomplete,  // more bytes are needed
+  hello,       // the first bytes are those of the next session's Hello
+  other,       // something else: the connection is of no use any more
+};
+
+/// Takes frames of the last session off `bytes`, which its launcher has sent before it read our
+/// Bye. Sets `next` with `hello`. Pure.
+[[nodiscard]] NextFrame look_for_hello(std::string& bytes, SessionId last, SessionId& next);
+
+/// Blocks; calls `beat` at least every `every`. What was read from the Hello on stays in
+/// `connection.early`. nullopt: the connection or the guardian has ended, or no Hello has come
+/// within the limit.
+[[nodiscard]] std::optional<SessionId> wait_for_session(LeftConnection& connection, SessionId last,
+                                                        const UniqueFd& guardian_pidfd,
+                                                        std::chrono::milliseconds limit,
+                                                        std::chrono::milliseconds every,
+                                                        const std::function<void()>& beat);
+
+}  // namespace dlaunch
