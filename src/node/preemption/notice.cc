@@ -17,8 +17,8 @@ std::optional<std::chrono::milliseconds> left_until(std::string_view value, Wall
   using std::chrono::milliseconds;
   std::optional<milliseconds> left;
   if (const auto seconds = count_from<double>(value)) {
-    left = std::chrono::duration_cast<milliseconds>(
-        std::chrono::duration<double>(std::min<double>(*seconds, std::chrono::seconds(kMostLeft).count())));
+    left = std::chrono::duration_cast<milliseconds>(std::chrono::duration<double>(
+        std::min<double>(*seconds, std::chrono::seconds(kMostLeft).count())));
   } else if (const auto at = parse_time(value)) {
     left = std::chrono::duration_cast<milliseconds>(*at - now);
   }

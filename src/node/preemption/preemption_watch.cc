@@ -86,10 +86,9 @@ void PreemptionWatch::begin(const wire::StartRanks& start, const Environment& lo
   workdir_ = start.workdir;
   const bool is_relative = !start.preemption_file.empty() && start.preemption_file.front() != '/';
   file_ = is_relative ? workdir_ + '/' + start.preemption_file : start.preemption_file;
-  environment_ =
-      EnvironmentBase(carried_environment(login, start.carried, workdir_, folder_exists),
-                      start.scrub, start.defaults, start.env)
-          .variables();
+  environment_ = EnvironmentBase(carried_environment(login, start.carried, workdir_, folder_exists),
+                                 start.scrub, start.defaults, start.env)
+                     .variables();
   told_problem_ = false;
   // In a later turn: after the ranks of this message.
   next_.after(std::chrono::nanoseconds(0), [this] {
@@ -185,8 +184,8 @@ void PreemptionWatch::look_for_file() {
                    });
 }
 
-/// So that a file is seen at once. Changes by other machines are not reported, nor those in a folder
-/// that does not exist yet: the regular looks see them.
+/// So that a file is seen at once. Changes by other machines are not reported, nor those in a
+/// folder that does not exist yet: the regular looks see them.
 void PreemptionWatch::watch_folder() {
   if (file_.empty()) return;
   UniqueFd changes(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));

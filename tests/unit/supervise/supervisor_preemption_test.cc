@@ -34,8 +34,9 @@ TEST(SupervisorPreemption, RanksGetTheTimeThereIsAndTheRunEndsWith158) {
   (void)run.empty(0);
   EXPECT_EQ(run.at(seconds(217)).tick(), "kill 1");
   (void)run.exited(1, signal(SIGKILL));
-  EXPECT_EQ(run.empty(1),
-            "release 0; release 1; finish preempted 158 \"node 1 is about to be taken away (Spot)\"");
+  EXPECT_EQ(
+      run.empty(1),
+      "release 0; release 1; finish preempted 158 \"node 1 is about to be taken away (Spot)\"");
   EXPECT_EQ(run.report().outcome.preempted, std::vector{NodeId(1)});
 }
 
@@ -51,9 +52,10 @@ TEST(SupervisorPreemption, NothingFollowsWithoutANodeInItsPlace) {
   (void)run.exited(0, signal(SIGTERM));
   (void)run.exited(1, signal(SIGTERM));
   (void)run.empty(0);
-  EXPECT_EQ(run.empty(1),
-            "tell \"no restart: no node is left for the one that is taken away\"; release 0; release "
-            "1; finish preempted 158 \"node 1 is about to be taken away (Spot)\"");
+  EXPECT_EQ(
+      run.empty(1),
+      "tell \"no restart: no node is left for the one that is taken away\"; release 0; release "
+      "1; finish preempted 158 \"node 1 is about to be taken away (Spot)\"");
 }
 
 TEST(SupervisorPreemption, AnotherNodeTakesItsPlace) {
@@ -63,8 +65,9 @@ TEST(SupervisorPreemption, AnotherNodeTakesItsPlace) {
   (void)run.exited(1, signal(SIGTERM));
   (void)run.empty(0);
   const std::string restarts = run.empty(1);
-  EXPECT_TRUE(restarts.starts_with("attempt 1 follows; tell \"node 1 is about to be taken away "
-                                   "(Spot) after 1 min 40 s; restart 1 of 2"))
+  EXPECT_TRUE(
+      restarts.starts_with("attempt 1 follows; tell \"node 1 is about to be taken away "
+                           "(Spot) after 1 min 40 s; restart 1 of 2"))
       << restarts;
   EXPECT_TRUE(restarts.ends_with("; remove 1")) << restarts;
   EXPECT_EQ(run.at(seconds(200)).tick(), "gather 0 for 1; gather 2 for 1");

@@ -12,7 +12,8 @@ const WallTime kNow{std::chrono::sys_days(std::chrono::year(2026) / 11 / 26)};
 
 TEST(ParseNotice, TakesTheReasonAndTheTimeFromLinesInAnyOrder) {
   EXPECT_EQ(parse_notice("Preempt\ndeadline: 30\n", kNow), (Notice{"Preempt", seconds(30)}));
-  EXPECT_EQ(parse_notice("deadline: 1.5\n\n  Spot  \n", kNow), (Notice{"Spot", milliseconds(1500)}));
+  EXPECT_EQ(parse_notice("deadline: 1.5\n\n  Spot  \n", kNow),
+            (Notice{"Spot", milliseconds(1500)}));
   EXPECT_EQ(parse_notice("deadline: 2026-11-26T00:02:00Z", kNow), (Notice{"", seconds(120)}));
   EXPECT_EQ(parse_notice("a\r\nb\ndeadline: 1\ndeadline: 2\n", kNow), (Notice{"a", seconds(1)}));
 }
