@@ -21,12 +21,6 @@ void put_backoff(JobSpec& job, const Value& value) {
       std::get<std::pair<Duration, Duration>>(value);
 }
 
-void put_preemption(JobSpec& job, const Value& value) {
-  const auto& command = std::get<Command>(value);
-  job.preemption_command =
-      command.is_shell ? std::vector<std::string>{"/bin/sh", "-c", command.line} : command.argv;
-}
-
 void put_console(JobSpec& job, const Value& value) {
   if (is_word(value)) {
     job.logs.console = static_cast<Logs::Console>(word_value(value));

@@ -152,8 +152,6 @@ void add_to(JobSpec& job, const Value&) {
 void begin_host(JobSpec& job, const Value& value);
 /// restart.backoff: both ends of the range.
 void put_backoff(JobSpec& job, const Value& value);
-/// preemption.command: a text goes through the shell.
-void put_preemption(JobSpec& job, const Value& value);
 /// logs.console: a word, or the ranks to show.
 void put_console(JobSpec& job, const Value& value);
 /// stdin: auto, none, or a rank.

@@ -142,6 +142,14 @@ struct Stall {
   Duration silence{};
   bool operator==(const Stall&) const = default;
 };
+/// A node of the attempt is about to be taken away.
+struct Preempted {
+  Attempt attempt;
+  NodeId node;
+  std::string reason;              // one line; may be empty
+  std::optional<Duration> left{};  // until then; nullopt: unknown
+  bool operator==(const Preempted&) const = default;
+};
 /// SIGINT, SIGTERM, SIGHUP or SIGQUIT reached the launcher.
 struct CancelSignal {
   int number = 0;
@@ -180,6 +188,6 @@ using Event =
                  event::PlanMade, event::PlanFailed, event::RankStarted, event::RankNotStarted,
                  event::RankExited, event::NodeEmpty, event::PortTaken, event::StarterEnded,
                  event::Hang, event::Progress, event::Stall, event::CancelSignal, event::FrontGone,
-                 event::UserAsked, event::Copying, event::Tick, event::Deadline>;
+                 event::UserAsked, event::Copying, event::Tick, event::Deadline, event::Preempted>;
 
 }  // namespace dlaunch

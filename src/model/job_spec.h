@@ -179,12 +179,12 @@ struct TfCluster {
   bool operator==(const TfCluster&) const = default;
 };
 
-enum class RestartCause { failure, node_loss, hang };
+enum class RestartCause { failure, node_loss, hang, preemption };
 
 struct RestartPolicy {
   int max = 0;
   std::vector<RestartCause> on = {RestartCause::failure, RestartCause::node_loss,
-                                  RestartCause::hang};
+                                  RestartCause::hang, RestartCause::preemption};
   std::vector<int> not_on_exit;
   Duration backoff_min{0};
   Duration backoff_max = std::chrono::minutes(5);
@@ -243,6 +243,15 @@ struct Watch {
   bool operator==(const Watch&) const = default;
 };
 
+/// How a node learns that it is about to be taken away.
+struct Preemption {
+  std::optional<Command> command;  // runs on every node of an attempt; exit code 0: a notice
+  Duration interval = std::chrono::seconds(5);
+  std::string file;  // its existence on a node is a notice, too; empty: none
+  [[nodiscard]] bool is_watched() const { return command || !file.empty(); }
+  bool operator==(const Preemption&) const = default;
+};
+
 struct JobSpec {
   std::string name;  // default: the folder's or the program's name
   Command command;
@@ -281,7 +290,7 @@ struct JobSpec {
   Preflight preflight;
   std::vector<Transfer> stage;
   std::vector<Transfer> collect;
-  std::vector<std::string> preemption_command;
+  Preemption preemption;
   Logs logs;
   Watch watch;
   std::map<std::string, std::string> metrics;  // name -> RE2 pattern

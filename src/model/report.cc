@@ -32,6 +32,8 @@ const char* name_of(Cause cause) {
       return "stragglers";
     case Cause::hang:
       return "hang";
+    case Cause::preempted:
+      return "preempted";
     case Cause::internal:
       return "internal";
   }

@@ -32,6 +32,7 @@ enum class Cause {
   mpi,         // a rank of an MPI job ended without MPI_Init, or without MPI_Finalize
   stragglers,  // ranks still ran long after another had succeeded
   hang,        // no rank made progress for timeouts.hang
+  preempted,   // a node is being taken away, and nothing follows
   internal,
 };
 
@@ -76,10 +77,11 @@ struct Outcome {
   std::optional<TakenPort> port;    // port_taken
 
   std::vector<LostNode> lost_nodes;  // node_lost: at least one, the first that was lost in front
+  std::vector<NodeId> preempted;     // preempted: at least one, the first in front
   int signal = 0;                    // cancelled: the signal; 0: the front was killed
   std::vector<Rank> stragglers;      // stragglers
   std::optional<Duration> limit;     // time_limit, stragglers, hang: the limit that was reached
-  std::string detail;  // plan, node_lost, starter, hang, internal: an explanation for the user
+  std::string detail;  // plan, node_lost, starter, hang, preempted, internal: an explanation
   std::string said;    // starter: its last lines
   bool operator==(const Outcome&) const = default;
 };

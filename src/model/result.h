@@ -11,7 +11,8 @@
 namespace dlaunch {
 
 /// Exit codes of `dlaunch` itself. 64, 65, 69, 70, 75: sysexits.h. 124: timeout(1). 126, 127: POSIX
-/// shell. A run otherwise exits with its first failing rank's code (128 + n for signal n).
+/// shell. 158: 128 + SIGPWR, a signal that nothing else here sends: the machine goes away. A run
+/// otherwise exits with its first failing rank's code (128 + n for signal n).
 namespace exit_code {
 inline constexpr int kOk = 0;
 inline constexpr int kUsage = 64;
@@ -23,6 +24,7 @@ inline constexpr int kTimeLimit = 124;
 inline constexpr int kCannotExecute = 126;
 inline constexpr int kNotFound = 127;
 inline constexpr int kSignalBase = 128;
+inline constexpr int kPreempted = 158;
 }  // namespace exit_code
 
 /// The message of an expected failure (it may have several lines, the first one complete in itself)

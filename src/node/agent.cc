@@ -17,6 +17,7 @@
 #include "node/mpi/mpirun_service.h"
 #include "node/mpi/pmix_program.h"
 #include "node/output/output_pump.h"
+#include "node/preemption/preemption_watch.h"
 #include "node/ranks/prerequisite_check.h"
 #include "node/ranks/rank_service.h"
 #include "node/ranks/start_files.h"
@@ -94,8 +95,10 @@ class Agent {
         terminals_(
             loop_, [this](const wire::FromAgent& message) { channel_.send(message); }, containers_),
         watch_(loop_, pump_, [this](const wire::Pulse& pulse) { channel_.send(pulse); }),
+        preemption_(loop_, enclosure_,
+                    [this](const wire::FromAgent& message) { channel_.send(message); }),
         ranks_(loop_, channel_, pump_, stdin_, facts_, mpi_, mpirun_, containers_, stacks_,
-               terminals_, watch_, enclosure_) {}
+               terminals_, watch_, preemption_, enclosure_) {}
 
   int run() {
     channel_.start(
@@ -149,6 +152,7 @@ class Agent {
     if (start.log_folder.empty()) start.log_folder = folder_.of_attempt(start.attempt);
     name_process(start.env);
     watch_.begin(start, heartbeat_every_, login_, [this] { return ranks_.running(); });
+    preemption_.begin(start, login_);
     ranks_.start(std::move(start));
   }
   /// Sets what ps(1) shows, here and in the guardian.
@@ -393,6 +397,7 @@ class Agent {
   StackService stacks_;
   TerminalService terminals_;
   RankWatch watch_;
+  PreemptionWatch preemption_;
   RankService ranks_;
   int exit_code_ = exit_code::kInternal;
   std::optional<AgentLink> left_;

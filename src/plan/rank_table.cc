@@ -32,9 +32,10 @@ Value heartbeat_file(const View& v) {
   return folder + "/rank-" + std::to_string(v.rank->rank.value) + ".heartbeat";
 }
 
-/// Only a scheduler announces one, and only Slurm is asked.
+/// Slurm announces one, and so do notices of a preemption.
 Value deadline_file(const View& v) {
-  const bool is_told = v.context.launcher_env.contains("SLURM_JOB_ID") && !v.context.outer;
+  const bool in_slurm = v.context.launcher_env.contains("SLURM_JOB_ID");
+  const bool is_told = (in_slurm || v.spec.preemption.is_watched()) && !v.context.outer;
   return is_told ? Value(v.node->output_folder + "/deadline") : std::nullopt;
 }
 
@@ -598,7 +599,7 @@ constexpr Row kTable[] = {
     {"DLAUNCH_NODE_RANK", kEvery, Scope::node, Keep::no,
      [](const View& v) { return number(v.node_index); }, "index of the node"},
     {"DLAUNCH_DEADLINE_FILE", kEvery, Scope::node, Keep::no, deadline_file,
-     "when the job ends, in seconds since the epoch; written once the scheduler announces it"},
+     "when the job ends, in seconds since the epoch; written once that is announced"},
     {"DLAUNCH_HEARTBEAT_FILE", kEvery, Scope::rank, Keep::no, heartbeat_file,
      "a file that the rank may touch to show that it makes progress"},
     {"DLAUNCH_ATTEMPT", kEvery, Scope::job, Keep::no,

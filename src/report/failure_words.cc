@@ -127,6 +127,7 @@ std::string FailureWords::headline() const {
       line += stragglers();
       break;
     case Cause::hang:
+    case Cause::preempted:
       line += one_line(outcome_.detail);
       break;
     case Cause::starter:
@@ -304,7 +305,8 @@ std::string FailureWords::describe_attempt(const FailedAttempt& attempt) const {
   std::string text = outcome.port ? taken_port_text(*outcome.port, "") + "; " : "";
   if (!outcome.lost_nodes.empty()) return text + lost_names(outcome.lost_nodes);
   if (outcome.cause == Cause::starter) return text + name_of(outcome.cause) + " failed";
-  if (outcome.cause == Cause::hang) return text + one_line(outcome.detail);
+  if (outcome.cause == Cause::hang || outcome.cause == Cause::preempted)
+    return text + one_line(outcome.detail);
   if (!outcome.first || !attempt.end) return text + name_of(outcome.cause);
   return text + "rank " + std::to_string(outcome.first->value) + ' ' +
          describe(attempt.end->status);

@@ -55,6 +55,7 @@ class Summary {
       case Cause::starter:
       case Cause::stragglers:
       case Cause::hang:
+      case Cause::preempted:
       case Cause::internal:
         failure();
         break;

@@ -130,6 +130,13 @@ struct MemberWriter {
     name("hang");
     json.key("attempt").number(e.attempt.value).key("what").string(e.what);
   }
+  void operator()(const event::Preempted& e) const {
+    name("preempted");
+    json.key("attempt").number(e.attempt.value);
+    node(e.node);
+    json.key("reason").string(e.reason).key("left_s");
+    e.left ? json.billionths(MonotonicTime(*e.left).count()) : json.null();
+  }
   void operator()(const event::CancelSignal& e) const {
     name("cancel");
     json.key("signal").string(signal_name(e.number));

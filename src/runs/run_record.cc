@@ -125,37 +125,6 @@ Result<RunRecord> parse_run_record(std::string_view json) {
   return record;
 }
 
-Result<WallTime> parse_time(std::string_view text) {
-  using namespace std::chrono;
-  const std::string whole(text);
-  constexpr std::string_view kForm = "0000-00-00T00:00:00";
-  int numbers[6] = {};  // sscanf would bring 70 KB into the program
-  bool fits = text.size() > kForm.size();
-  for (std::size_t at = 0, field = 0; fits && at < kForm.size(); ++at) {
-    if (kForm[at] == '0') {
-      fits = is_digit(text[at]);
-      numbers[field] = numbers[field] * 10 + (text[at] - '0');
-    } else {
-      fits = text[at] == kForm[at];
-      ++field;
-    }
-  }
-  if (!fits) return fail(exit_code::kUsage, "not a time in RFC 3339: \"" + whole + '"');
-  std::int64_t fraction = 0;
-  if (text[kForm.size()] == '.') {
-    std::int64_t unit = 100'000'000;
-    for (std::size_t at = kForm.size() + 1; at < text.size() && text[at] >= '0' && text[at] <= '9';
-         ++at, unit /= 10)
-      fraction += (text[at] - '0') * unit;
-  }
-  const year_month_day date{year(numbers[0]), month(static_cast<unsigned>(numbers[1])),
-                            day(static_cast<unsigned>(numbers[2]))};
-  if (!date.ok() || !text.ends_with('Z'))
-    return fail(exit_code::kUsage, "not a time in UTC: \"" + whole + '"');
-  return WallTime(sys_days(date)) + hours(numbers[3]) + minutes(numbers[4]) + seconds(numbers[5]) +
-         nanoseconds(fraction);
-}
-
 Result<RunPresence> RunPresence::announce(const RunDirectory& folder, RunRecord record) {
   const std::string path = folder.path() + "/run.json";
   UniqueFd file = open_unnamed_file(folder.path(), kFileMode);

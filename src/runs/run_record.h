@@ -58,9 +58,6 @@ inline constexpr std::int64_t kStoppingByte = 1;
 /// Errors: not JSON, an unknown version, members that are missing or wrong.
 [[nodiscard]] Result<RunRecord> parse_run_record(std::string_view json);
 
-/// The time of time_text(), "2026-11-20T21:01:42.123456Z"; a fraction may be missing.
-[[nodiscard]] Result<WallTime> parse_time(std::string_view text);
-
 /// The engine's lock on run.json. The kernel releases it when the engine ends, however that
 /// happens.
 class RunPresence {

@@ -98,6 +98,7 @@ struct AttemptState {
   FailureOrder failures;
   bool kill_sent = false;   // to all nodes
   bool node_stuck = false;  // a node that is connected did not become empty
+  bool node_taken = false;  // event::Preempted, of any of its nodes
   bool cancelled = false;   // while it was being stopped for another reason: no attempt follows
   /// Why it ends, once that is decided. The first decision stands: what happens while the other
   /// ranks are being stopped follows from it. Only which rank failed first stays open until the
@@ -114,6 +115,7 @@ struct AttemptState {
   MonotonicTime halted{};           // the outcome was decided
   std::optional<Duration> unnoticed;  // see FailedAttempt
 
+  std::optional<MonotonicTime> grace_ends;      // of its stop, where that is not timeouts.stop
   std::optional<MonotonicTime> stragglers_due;  // timeouts.stragglers_after_success
   std::optional<MonotonicTime>
       kill_due;             // end of the grace time; none before the stop and after the kill

@@ -109,6 +109,12 @@ Outcome by_hang(std::string what, Duration limit) {
   return outcome;
 }
 
+Outcome by_preemption(NodeId node, std::string what) {
+  Outcome outcome = by(Cause::preempted, exit_code::kPreempted, std::move(what));
+  outcome.preempted = {node};
+  return outcome;
+}
+
 Outcome by_lost_nodes(std::vector<LostNode> lost) {
   std::sort(lost.begin(), lost.end(),
             [](const LostNode& a, const LostNode& b) { return a.node < b.node; });

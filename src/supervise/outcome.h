@@ -79,6 +79,8 @@ namespace ended {
 [[nodiscard]] Outcome by_stragglers(std::vector<Rank> still_running, Duration limit);
 /// `what`: "no rank made progress for 60 s (timeouts.hang)".
 [[nodiscard]] Outcome by_hang(std::string what, Duration limit);
+/// `what`: "node2 is about to be taken away".
+[[nodiscard]] Outcome by_preemption(NodeId node, std::string what);
 /// At least one, in any order.
 [[nodiscard]] Outcome by_lost_nodes(std::vector<LostNode>);
 [[nodiscard]] Outcome by_plan_error(const Error&);

@@ -21,6 +21,8 @@ std::optional<RestartCause> restart_cause(Cause cause) {
       return RestartCause::node_loss;
     case Cause::hang:
       return RestartCause::hang;
+    case Cause::preempted:
+      return RestartCause::preemption;
     case Cause::success:
     case Cause::cannot_execute:
     case Cause::time_limit:
@@ -44,6 +46,8 @@ const char* word_of(RestartCause cause) {
       return "node-loss";
     case RestartCause::hang:
       return "hang";
+    case RestartCause::preemption:
+      return "preemption";
   }
   return "";
 }

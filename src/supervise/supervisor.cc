@@ -426,7 +426,7 @@ bool Supervisor::has_ranks_now(Attempt attempt) const {
 }
 
 MonotonicTime Supervisor::end_of_grace() const {
-  const MonotonicTime usual = after(config_.stop_grace);
+  const MonotonicTime usual = attempt_.grace_ends.value_or(after(config_.stop_grace));
   return last_moment_ ? std::min(usual, *last_moment_) : usual;
 }
 

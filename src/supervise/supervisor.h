@@ -34,6 +34,9 @@
 //  - The first decision stands (AttemptState::outcome). A cancel after it, or a second cancel, only
 //    hurries: kill at once. A cancel when all ranks have succeeded does not change the outcome.
 //  - A Deadline makes the grace time end by then, that of a stop under way and of later ones.
+//  - A Preempted node is withdrawn. Its notice ends the attempt like a limit, with the time there is
+//    as the grace time (grace_after_notice), and is a cause of its own for a restart, if as many
+//    nodes as the attempt used remain.
 //  - A step that the lifecycle does not have, or a phase that nothing can end any more, is an error
 //    of ours: everything is killed, and the run ends with Cause::internal in the same step.
 //  - Events of another attempt, of a closed node, of a node that is not in the set, of an ended
@@ -126,6 +129,7 @@ class Supervisor {
   void handle(const event::Hang&);
   void handle(const event::Progress&);
   void handle(const event::Stall&);
+  void handle(const event::Preempted&);
   void handle(const event::CancelSignal&);
   void handle(const event::Deadline&);
   void handle(const event::FrontGone&);
@@ -162,6 +166,7 @@ class Supervisor {
   /// That of the attempt, with the rank that failed first.
   [[nodiscard]] Outcome final_outcome() const;
   [[nodiscard]] RestartDecision decide_restart(const FailedAttempt& failed);
+  [[nodiscard]] bool lacks_nodes() const;
   void repeat(FailedAttempt failed, const RestartDecision& decision);
   void end_rank(Rank, RankEnd, ClockError);
   void count_success(Rank);

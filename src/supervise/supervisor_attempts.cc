@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "supervise/preemption.h"
 #include "supervise/supervisor.h"
 #include "supervise/wording.h"
+#include "text/strings.h"
 
 namespace dlaunch {
 
@@ -51,6 +53,9 @@ RestartDecision Supervisor::decide_restart(const FailedAttempt& failed) {
   const bool node_lost = std::any_of(nodes_.begin(), nodes_.end(), [this](const auto& node) {
     return node.second == Channel::lost && !withdrawn_.contains(node.first);
   });
+  if (lacks_nodes())
+    return {RestartDecision::Kind::none, Duration(0), 0,
+            restarts_.max() > 0 ? wording::too_few_remain() : ""};
   RestartDecision decision = restarts_.after(failed, {node_lost, attempt_.node_stuck});
   const bool follows = decision.kind != RestartDecision::Kind::none;
   if (follows && run_due_ && after(decision.wait) >= *run_due_) {
@@ -58,6 +63,12 @@ RestartDecision Supervisor::decide_restart(const FailedAttempt& failed) {
             wording::beyond_the_limit(decision.wait, *config_.run_limit)};
   }
   return decision;
+}
+
+/// A node of the attempt is taken away, and fewer remain than it used.
+bool Supervisor::lacks_nodes() const {
+  const std::size_t remaining = nodes_.size() - withdrawn_.size();
+  return attempt_.node_taken && remaining < attempt_.progress.nodes().size();
 }
 
 void Supervisor::repeat(FailedAttempt failed, const RestartDecision& decision) {
@@ -277,6 +288,27 @@ void Supervisor::handle(const event::Hang& e) {
   halt(ended::by_hang(e.what, e.limit));
   ask(action::Tell{
       wording::stopping_on_hang(e.what, {running, config_.stop_signal, config_.stop_grace})});
+}
+
+void Supervisor::handle(const event::Preempted& e) {
+  if (!has_ranks_now(e.attempt) || !nodes_.contains(e.node)) return;
+  withdrawn_.insert(e.node);
+  attempt_.node_taken = true;
+  const Duration grace = grace_after_notice(e.left, config_.stop_grace);
+  if (phase_ == Phase::stop) {
+    if (e.left && attempt_.kill_due) attempt_.kill_due = std::min(*attempt_.kill_due, after(grace));
+    auto& known = attempt_.outcome->preempted;
+    if (attempt_.outcome->cause == Cause::preempted && !contains(known, e.node))
+      known.push_back(e.node);
+    return;
+  }
+  const std::uint32_t running = attempt_.progress.running();
+  if (running == 0) return;  // the last ones have ended meanwhile
+  const std::string what = wording::preempted(node_name(e.node), e.reason);
+  attempt_.grace_ends = after(grace);
+  halt(ended::by_preemption(e.node, what));
+  ask(action::Tell{
+      wording::stopping_on_notice(what, e.left, {running, config_.stop_signal, grace})});
 }
 
 void Supervisor::stop_stragglers() {

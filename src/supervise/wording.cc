@@ -88,6 +88,15 @@ std::string stopping_on_hang(const std::string& what, const Stopping& stop) {
   return what + ", " + stopping(stop);
 }
 
+std::string preempted(const std::string& node, const std::string& reason) {
+  return node + " is about to be taken away" + (reason.empty() ? "" : " (" + reason + ')');
+}
+
+std::string stopping_on_notice(const std::string& what, std::optional<Duration> left,
+                               const Stopping& stop) {
+  return what + (left ? " in " + duration(*left) : "") + ", " + stopping(stop);
+}
+
 std::string node(const NodeNames& names, NodeId node) {
   const auto found = names.find(node);
   const bool has_name = found != names.end() && !found->second.empty();
@@ -100,7 +109,7 @@ std::string restart(const FailedAttempt& failed, const NodeNames& nodes) {
   std::string text = outcome.first ? "rank " + std::to_string(outcome.first->value) + ' ' : "it ";
   text += failed.end ? describe(failed.end->status) : "failed";
   if (outcome.cause == Cause::starter) text = std::string(name_of(outcome.cause)) + " failed";
-  if (outcome.cause == Cause::hang) text = outcome.detail;
+  if (outcome.cause == Cause::hang || outcome.cause == Cause::preempted) text = outcome.detail;
   const auto& lost = outcome.lost_nodes;
   if (lost.size() == 1) {
     text = node(nodes, lost[0].node) + " was lost (" + lost[0].what + ')';
@@ -127,6 +136,10 @@ std::string new_port(const FailedAttempt& failed) {
   return "port " + std::to_string(port.port) + " was taken by " +
          (port.holder.empty() ? "another process" : port.holder) +
          " before the job could listen; trying another port";
+}
+
+std::string too_few_remain() {
+  return "no node is left for the one that is taken away";
 }
 
 std::string no_restart(const std::string& why) {

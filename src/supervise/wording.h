@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,11 @@ struct Stopping {
 [[nodiscard]] std::string no_progress(Duration limit);
 /// `what`: no_progress().
 [[nodiscard]] std::string stopping_on_hang(const std::string& what, const Stopping&);
+/// "node2 is about to be taken away (Preempt)"
+[[nodiscard]] std::string preempted(const std::string& node, const std::string& reason);
+/// `what`: preempted(); `left`: the time until then.
+[[nodiscard]] std::string stopping_on_notice(const std::string& what, std::optional<Duration> left,
+                                             const Stopping&);
 [[nodiscard]] std::string killing(std::uint32_t ranks);
 
 /// As the user named them; empty: no name.
@@ -45,6 +51,8 @@ using NodeNames = std::map<NodeId, std::string>;
 [[nodiscard]] std::string node_is_back(const std::string& node);
 /// "port 20001 was taken by pid 8812 (...) before rank 0 could listen; trying another port"
 [[nodiscard]] std::string new_port(const FailedAttempt&);
+/// Why a preemption is not followed by another attempt.
+[[nodiscard]] std::string too_few_remain();
 [[nodiscard]] std::string no_restart(const std::string& why);
 [[nodiscard]] std::string beyond_the_limit(Duration wait, Duration limit);
 

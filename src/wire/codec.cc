@@ -89,7 +89,8 @@ constexpr std::tuple kMessages{
     Named<TerminalOutput>{"TerminalOutput"},
     Named<TerminalEnded>{"TerminalEnded"},
     Named<PySpyData>{"PySpyData"},
-    Named<PySpyTaken>{"PySpyTaken"}};
+    Named<PySpyTaken>{"PySpyTaken"},
+    Named<PreemptionNotice>{"PreemptionNotice"}};
 static_assert(std::tuple_size_v<decltype(kMessages)> == kTypes);
 
 template <std::size_t I>

@@ -356,7 +356,10 @@ inline constexpr auto kFields<StartRanks> =
                field("containers", &StartRanks::containers),
                field("entry_folder", &StartRanks::entry_folder),
                field("pulse_ms", &StartRanks::pulse_ms),
-               field("metrics", &StartRanks::metrics)};
+               field("metrics", &StartRanks::metrics),
+               field("preemption_command", &StartRanks::preemption_command),
+               field("preemption_ms", &StartRanks::preemption_ms),
+               field("preemption_file", &StartRanks::preemption_file)};
 
 template <>
 inline constexpr auto kFields<DiskFact> = std::tuple{
@@ -528,6 +531,12 @@ template <>
 inline constexpr auto kFields<Deadline> =
     std::tuple{field("attempt", &Deadline::attempt), field("path", &Deadline::path),
                field("at", &Deadline::at)};
+
+template <>
+inline constexpr auto kFields<PreemptionNotice> =
+    std::tuple{field("attempt", &PreemptionNotice::attempt),
+               field("reason", &PreemptionNotice::reason),
+               field("left_ms", &PreemptionNotice::left_ms)};
 
 template <>
 inline constexpr auto kFields<SignalRanks> = std::tuple{

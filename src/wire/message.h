@@ -32,7 +32,7 @@
 namespace dlaunch::wire {
 
 /// Changes whenever a message or the frame changes its meaning. Both ends must have the same one.
-inline constexpr std::uint32_t kProtocolVersion = 9;
+inline constexpr std::uint32_t kProtocolVersion = 10;
 
 /// What a rank leaves on its node: both streams, and the file that its framework may write
 /// about an exception (rank-<n>.error.json).
@@ -167,6 +167,11 @@ struct StartRanks {
                                // empty: no containers
   std::uint32_t pulse_ms = 0;  // how often to look at the ranks for a Pulse; 0: never
   std::vector<std::string> metrics{};  // patterns (text/metric_pattern.h) for RankPulse::metrics
+  /// Run every `preemption_ms` while the attempt runs, with the environment of a rank less its own
+  /// variables; see PreemptionNotice. Empty: none.
+  std::vector<std::string> preemption_command{};
+  std::uint32_t preemption_ms = 0;  // 0: no notice is expected
+  std::string preemption_file{};    // its existence is a notice; relative to the workdir
   bool operator==(const StartRanks&) const = default;
 };
 /// Sends the signal to the process group leaders of these ranks of the attempt (or to the direct
@@ -631,6 +636,16 @@ struct Deadline {
   bool operator==(const Deadline&) const = default;
 };
 
+// ---- preemption: docs/how-to/survive-preemption.md
+
+/// agent -> launcher, once in an attempt: this node is about to be taken away.
+struct PreemptionNotice {
+  Attempt attempt;
+  std::string reason;         // one line; may be empty
+  std::int64_t left_ms = -1;  // until then; -1: unknown
+  bool operator==(const PreemptionNotice&) const = default;
+};
+
 // ---- checks
 
 /// launcher -> agent: asks for the node's condition. -> Inspected, within `limit_ms`
@@ -802,7 +817,7 @@ using RunMessages =
     std::variant<RanksStarted, RankNotStarted, RankExited, OutputData, OutputEnd, StdinTaken,
                  AttemptEnded, PortTaken, FetchedOutput, PmixFence, PmixWanted, PmixData, Signalled,
                  RanksAwaited, MpirunOutput, MpirunEnded, StacksTaken, Pulse, TerminalOutput,
-                 TerminalTaken, TerminalEnded, PySpyTaken>;
+                 TerminalTaken, TerminalEnded, PySpyTaken, PreemptionNotice>;
 /// Every message of an agent is in one of these groups. A receiver visits without a default; if it
 /// never requests a group's messages it names the group: `on(const OneOf<RunMessages> auto&)`.
 using FromAgent = Joined<SessionMessages, Answers, RunMessages, std::variant<Notice>>::Type;

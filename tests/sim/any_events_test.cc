@@ -156,7 +156,7 @@ class AnyRun {
     const Rank rank{static_cast<std::uint32_t>(dice_.between(0, ranks_))};
     const ExitStatus status{dice_.chance(0.2), dice_.chance(0.6) ? 0 : 9, false};
     const bool after_signal = dice_.chance(0.5);
-    switch (dice_.between(0, 20)) {
+    switch (dice_.between(0, 21)) {
       case 0:
         return event::NodeReady{node, attempt};
       case 1:
@@ -196,6 +196,8 @@ class AnyRun {
         return event::Progress{attempt, dice_.between(0, 10)};
       case 19:
         return event::Stall{attempt, Duration(dice_.between(0, 20'000))};
+      case 20:
+        return event::Preempted{attempt, node, "", Duration(dice_.between(0, 1'000))};
       default:
         return event::Deadline{now_ + dice_.time(0ns, 60s)};
     }

@@ -173,6 +173,11 @@ class Reader {
     if (e.attempt == trace_.attempt && running_phase() && running_ > 0)
       decide(Decision::Kind::hang);
   }
+  void see(const event::Preempted& e) {
+    if (e.attempt != trace_.attempt || !running_phase()) return;
+    if (d_.decision) d_.notices.push_back(i_);
+    if (running_ > 0) decide(Decision::Kind::preempted);
+  }
   void see(const event::Progress&) {}
   void see(const event::Stall&) {}
   void see(const event::CancelSignal& e) { cancel(e.number); }

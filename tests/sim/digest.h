@@ -41,6 +41,7 @@ struct Decision {
     success,
     stragglers,
     hang,
+    preempted,
     mpirun
   };
   Kind kind{};
@@ -57,6 +58,7 @@ struct Digest {
   std::optional<StepIndex> planned;
   std::optional<Decision> decision;
   std::vector<StepIndex> cancels;  // that had an effect: in or after the decision
+  std::vector<StepIndex> notices;  // of a node that is taken away, after the decision
   std::vector<StepIndex> finishes;
   StepIndex ended = 0;  // the step that finishes the run, or says that another attempt follows
   std::uint32_t leftovers = 0;

@@ -5,6 +5,7 @@
 #include <csignal>
 
 #include "attempts.h"
+#include "supervise/preemption.h"
 
 using namespace std::chrono_literals;
 
@@ -123,7 +124,17 @@ Finding stops_with_the_decision(const Trace& t, const Digest& d) {
 /// When the grace time ended: by time or by a second cancel. No kill is due before this step.
 std::optional<MonotonicTime> kill_from(const Trace& t, const Digest& d) {
   if (!d.decision) return {};
-  MonotonicTime from = t.steps[d.decision->step].now + t.scenario.config.stop_grace;
+  const auto grace_at = [&](StepIndex step) {
+    const auto* notice = std::get_if<event::Preempted>(&*t.steps[step].event);
+    return grace_after_notice(notice->left, t.scenario.config.stop_grace);
+  };
+  const bool by_notice = d.decision->kind == Kind::preempted;
+  MonotonicTime from = t.steps[d.decision->step].now +
+                       (by_notice ? grace_at(d.decision->step) : t.scenario.config.stop_grace);
+  for (const StepIndex step : d.notices) {
+    if (std::get<event::Preempted>(*t.steps[step].event).left)
+      from = std::min(from, t.steps[step].now + grace_at(step));
+  }
   if (!d.cancels.empty()) from = std::min(from, t.steps[d.cancels[0]].now);
   return from;
 }
@@ -258,6 +269,11 @@ Finding reports_the_decision(const Trace& t, const Digest& d) {
       if (report.outcome.exit_code != exit_code::kTimeLimit || report.outcome.cause != Cause::hang)
         return "not 124";
       return report.outcome.limit ? Finding{} : Finding{"which limit?"};
+    case Kind::preempted:
+      if (report.outcome.exit_code != exit_code::kPreempted ||
+          report.outcome.cause != Cause::preempted)
+        return "not 158";
+      return report.outcome.preempted.empty() ? Finding{"which?"} : Finding{};
     case Kind::plan_failed:
       return report.outcome.cause == Cause::plan ? Finding{} : Finding{"not plan"};
     case Kind::success:

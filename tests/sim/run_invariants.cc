@@ -68,6 +68,7 @@ Finding restarts_only_what_may(const Trace& t, const std::vector<Part>&) {
       if (failed.outcome.lost_nodes.empty()) return which + ": which node?";
       continue;
     }
+    if (failed.outcome.cause == Cause::preempted) return which + ": on which node?";
     if (failed.outcome.cause == Cause::hang) {
       if (std::find(policy.on.begin(), policy.on.end(), RestartCause::hang) == policy.on.end())
         return which + ": no hang in restart.on";

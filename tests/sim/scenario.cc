@@ -219,6 +219,7 @@ MonotonicTime Scenario::longest_attempt() const {
       if (rank.runs_for != MonotonicTime::max()) run = std::max(run, rank.runs_for);
     }
   }
+  for (const TakenAway& notice : notices) run += notice.left.value_or(Duration(0));
   if (config.run_limit) run = std::max(run, MonotonicTime(*config.run_limit));
   for (const Interruption& i : interruptions) run = std::max(run, i.at);
   // All ranks must start; then a rank and mpirun may each take their time.
@@ -294,6 +295,11 @@ Scenario draw_scenario(std::uint64_t seed, std::uint32_t max_ranks) {
   }
   while (dice.chance(0.15) && s.hangs.size() < 3)
     s.hangs.push_back(dice.time(0ns, 2 * all_end_at));
+  while (nodes == used && dice.chance(0.1) && s.notices.size() < 3) {
+    TakenAway notice{dice.time(0ns, 2 * all_end_at), NodeId{static_cast<std::uint32_t>(dice.between(0, nodes - 1))}, {}};
+    if (dice.chance(0.7)) notice.left = Duration(dice.between(0, 60'000));
+    s.notices.push_back(notice);
+  }
   return s;
 }
 

@@ -79,6 +79,13 @@ struct Sign {
   std::optional<std::uint64_t> step;  // of progress
 };
 
+/// A node of the attempt that runs then is about to be taken away.
+struct TakenAway {
+  MonotonicTime at{};
+  NodeId node;
+  std::optional<Duration> left;
+};
+
 struct Scenario {
   std::uint64_t seed = 0;
   SupervisorConfig config;
@@ -91,6 +98,7 @@ struct Scenario {
   std::vector<Interruption> interruptions;
   std::vector<Sign> signs;
   std::vector<MonotonicTime> hangs;  // no progress for timeouts.hang, as the launcher reports it
+  std::vector<TakenAway> notices;  // where no node could take its place
   bool plan_fails = false;
   MonotonicTime launcher_lag{};  // maximum lateness for a deadline
   double duplicates = 0;         // chance that a message comes twice

@@ -88,6 +88,8 @@ class Cluster {
     }
     for (const MonotonicTime at : scenario_.hangs)
       schedule(at, [this] { tell(event::Hang{attempt_, 60s, "no progress"}); });
+    for (const TakenAway& one : scenario_.notices)
+      schedule(one.at, [this, one] { tell(event::Preempted{attempt_, one.node, "Spot", one.left}); });
     for (std::uint32_t n = 0; n < scenario_.nodes.size(); ++n) {
       for (const Death& death : scenario_.nodes[n].deaths)
         schedule(death.at, [this, n, death] { die(n, death); });

@@ -97,7 +97,8 @@ TEST(SupervisorSim, InvariantsHoldInEveryRun) {
   // The scenarios are meaningful only if every kind of end occurs among them.
   for (const Cause cause : {Cause::success, Cause::exit_code, Cause::signal, Cause::cannot_execute,
                             Cause::node_lost, Cause::time_limit, Cause::cancelled, Cause::plan,
-                            Cause::stragglers, Cause::hang, Cause::port_taken, Cause::starter}) {
+                            Cause::stragglers, Cause::hang, Cause::port_taken, Cause::starter,
+                            Cause::preempted}) {
     EXPECT_GT(causes[cause], 0) << name_of(cause);
   }
   EXPECT_EQ(causes[Cause::internal], 0);

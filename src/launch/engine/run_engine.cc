@@ -169,6 +169,7 @@ void RunEngine::tell(const Event& event) {
     rounds_.node_lost(lost->node);
     terminals_.node_lost(lost->node);
   }
+  signals_.tell(event);
   output_.tell(event);
   front_.tell(event, plan());
   mpi_.tell(event);
@@ -229,6 +230,10 @@ void RunEngine::on(NodeId node, wire::MpirunEnded& ended) {
   event::StarterEnded event = event_of(node, ended, *nodes_.clock(node));
   mpi_.complete(event);
   push(std::move(event));
+}
+
+void RunEngine::on(NodeId node, wire::PreemptionNotice& notice) {
+  push(event_of(node, std::move(notice)));
 }
 
 /// Pulses tell of output too, but only where ranks are watched, and up to an interval later.
@@ -343,6 +348,7 @@ void RunEngine::begin(const action::StartRanks& start) {
   settings.stdin_rank = stdin_rank(options_, *plan_);
   if (options_.spec.pty) settings.terminal_rank = Rank(*options_.spec.pty);
   if (is_watched(options_.spec)) settings.pulse_interval = options_.spec.watch.interval;
+  settings.preemption = options_.spec.preemption;
   for (const auto& [name, pattern] : options_.spec.metrics) settings.metrics.push_back(pattern);
   output_.start(settings);
   watch_.begin(*plan_, now());

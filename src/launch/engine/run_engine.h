@@ -81,6 +81,7 @@ class RunEngine : public Engine {
   void on(NodeId node, wire::TerminalOutput& output) { terminals_.on(node, output); }
   void on(NodeId node, wire::TerminalTaken& taken) { terminals_.on(node, taken); }
   void on(NodeId node, wire::TerminalEnded& ended) { terminals_.on(node, ended); }
+  void on(NodeId node, wire::PreemptionNotice& notice);
   void on(NodeId node, wire::Signalled& signalled) { signals_.on(node, signalled); }
   void on(NodeId, wire::Notice& notice) { screen_.note(notice.text); }
   void on(NodeId, wire::OneOf<wire::SessionMessages> auto&) {}

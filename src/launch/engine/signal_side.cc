@@ -8,6 +8,7 @@
 #include "model/signal_names.h"
 #include "os/clock.h"
 #include "os/signals.h"
+#include "supervise/preemption.h"
 
 namespace dlaunch {
 
@@ -42,6 +43,7 @@ bool CancelOrigins::any() const {
 SignalSide::SignalSide(EventLoop& loop, const RunOptions& options, std::string lone_node,
                        Nodes& nodes, RunStore& store, Screen& screen, UniqueFd signals, Push push)
     : lone_node_(std::move(lone_node)),
+      stop_grace_(options.spec.timeouts.stop),
       nodes_(nodes),
       store_(store),
       screen_(screen),
@@ -119,6 +121,12 @@ void SignalSide::ask_slurm(int number, bool ends) {
     if (notice.left) tell_deadline(came + *notice.left);
     if (!notice.text.empty()) screen_.note(std::string(signal_name(number)) + ": " + notice.text);
   });
+}
+
+void SignalSide::tell(const Event& event) {
+  const auto* const notice = std::get_if<event::Preempted>(&event);
+  if (notice == nullptr || running_ == nullptr || notice->attempt != running_->attempt) return;
+  tell_deadline(monotonic_now() + grace_after_notice(notice->left, stop_grace_));
 }
 
 /// For ranks that check a file between two steps rather than handle signals.

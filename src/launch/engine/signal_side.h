@@ -1,6 +1,6 @@
 // The signals that reach a run, through the front, this process, and a scheduler on its nodes:
 // which of them are new, which end the run (an event for the supervisor), and which go to the
-// ranks. Asks Slurm why one came, and how much time is left.
+// ranks. Asks Slurm why one came, and how much time is left; tells the ranks when they have to end.
 #pragma once
 
 #include <array>
@@ -58,6 +58,8 @@ class SignalSide {
   void end() { running_ = nullptr; }
   void from_front(int number);
   void on(NodeId node, const wire::Signalled& signalled);
+  /// After the supervisor, and before its actions: ranks know their time when they are signalled.
+  void tell(const Event& event);
 
   /// Why Slurm sent the signal that ends the run; empty: unknown.
   [[nodiscard]] const std::string& reason() const { return reason_; }
@@ -75,6 +77,7 @@ class SignalSide {
   void tell_deadline(MonotonicTime at);
 
   const std::string lone_node_;
+  const Duration stop_grace_;
   Nodes& nodes_;
   RunStore& store_;
   Screen& screen_;

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "text/plain_text.h"
+
 namespace dlaunch {
 
 Event event_of(NodeId node, const wire::Facts& facts) {
@@ -35,6 +37,12 @@ Event event_of(NodeId node, const wire::AttemptEnded& ended) {
 
 Event event_of(wire::PortTaken taken) {
   return event::PortTaken{taken.attempt, taken.rank, std::move(taken.taken)};
+}
+
+Event event_of(NodeId node, wire::PreemptionNotice notice) {
+  event::Preempted event{notice.attempt, node, plain_line(notice.reason), std::nullopt};
+  if (notice.left_ms >= 0) event.left = Duration(notice.left_ms);
+  return event;
 }
 
 event::StarterEnded event_of(NodeId node, const wire::MpirunEnded& ended, NodeClock& clock) {

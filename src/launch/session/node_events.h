@@ -17,6 +17,7 @@ namespace dlaunch {
 [[nodiscard]] Event event_of(const wire::RankExited& exited, NodeClock& clock);
 [[nodiscard]] Event event_of(NodeId node, const wire::AttemptEnded& ended);
 [[nodiscard]] Event event_of(wire::PortTaken taken);
+[[nodiscard]] Event event_of(NodeId node, wire::PreemptionNotice notice);
 [[nodiscard]] event::StarterEnded event_of(NodeId node, const wire::MpirunEnded& ended,
                                           NodeClock& clock);
 

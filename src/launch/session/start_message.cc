@@ -42,6 +42,15 @@ void add_login_environment(const LaunchPlan& plan, NodeRank node, wire::StartRan
   set_defaults_apart(plan, node, common);
 }
 
+void add_preemption(const Preemption& preemption, wire::StartRanks& common) {
+  if (!preemption.is_watched()) return;
+  if (const auto& command = preemption.command)
+    common.preemption_command =
+        command->is_shell ? std::vector<std::string>{"sh", "-c", command->line} : command->argv;
+  common.preemption_ms = static_cast<std::uint32_t>(preemption.interval.count());
+  common.preemption_file = preemption.file;
+}
+
 }  // namespace
 
 std::vector<wire::StartRanks> start_messages(const LaunchPlan& plan, NodeRank node,
@@ -75,6 +84,7 @@ std::vector<wire::StartRanks> start_messages(const LaunchPlan& plan, NodeRank no
   common.pulse_ms = static_cast<std::uint32_t>(
       std::chrono::ceil<std::chrono::milliseconds>(settings.pulse_interval).count());
   common.metrics = settings.metrics;
+  add_preemption(settings.preemption, common);
   common.last = false;
 
   std::vector<wire::StartRanks> messages(1, common);

@@ -19,6 +19,7 @@ struct StartSettings {
   std::vector<bool> shown = {};  // by rank: send its output; beyond its end: true
   Duration pulse_interval{};     // 0: no pulses
   std::vector<std::string> metrics = {};  // as StartRanks::metrics
+  Preemption preemption = {};
 };
 
 /// The ranks of one node in messages of a bounded number of ranks each, so that the first ones

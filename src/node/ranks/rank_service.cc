@@ -57,7 +57,8 @@ bool died_of_sigkill(const ExitStatus& status) {
 RankService::RankService(EventLoop& loop, AgentChannel& channel, OutputPump& pump,
                          StdinPump& stdin_pump, FactsService& facts, MpiService& mpi,
                          MpirunService& mpirun, ContainerService& containers, StackService& stacks,
-                         TerminalService& terminals, RankWatch& watch, Enclosure& enclosure)
+                         TerminalService& terminals, RankWatch& watch,
+                         PreemptionWatch& preemption, Enclosure& enclosure)
     : loop_(loop),
       channel_(channel),
       pump_(pump),
@@ -69,6 +70,7 @@ RankService::RankService(EventLoop& loop, AgentChannel& channel, OutputPump& pum
       stacks_(stacks),
       terminals_(terminals),
       watch_(watch),
+      preemption_(preemption),
       enclosure_(enclosure),
       kill_timer_(loop),
       open_files_(raise_open_file_limit(kSpareDescriptors)),
@@ -327,7 +329,8 @@ void RankService::reap() {
     // It may have ended since the check above.
     if (mpirun_.was_reaped(reaped->pid, reaped->status, now)) {
       loop_.post([this] { end_attempt_if_over(); });
-    } else if (!containers_.was_reaped(reaped->pid) && !terminals_.was_reaped(*reaped)) {
+    } else if (!containers_.was_reaped(reaped->pid) && !terminals_.was_reaped(*reaped) &&
+               !preemption_.was_reaped(*reaped)) {
       on_ended(*reaped, now);
     }
   }
@@ -399,6 +402,7 @@ void RankService::end_attempt_if_over() {
   lookers_ = stacks_.abandon();
   lookers_.merge(watch_.end());
   beside_.merge(terminals_.end_all("the attempt has ended"));
+  beside_.merge(preemption_.end());
   raise_open_file_limit();
   // Later, because the caller may be iterating over the ranks.
   loop_.post([this] {

@@ -14,6 +14,7 @@
 #include "node/mpi/mpi_service.h"
 #include "node/mpi/mpirun_service.h"
 #include "node/output/output_pump.h"
+#include "node/preemption/preemption_watch.h"
 #include "node/ranks/released_ports.h"
 #include "node/ranks/stdin_pump.h"
 #include "node/stacks/stack_service.h"
@@ -39,8 +40,7 @@ class RankService {
   RankService(EventLoop& loop, AgentChannel& channel, OutputPump& pump, StdinPump& stdin_pump,
               FactsService& facts, MpiService& mpi, MpirunService& mpirun,
               ContainerService& containers, StackService& stacks, TerminalService& terminals,
-              RankWatch& watch,
-              Enclosure& enclosure);
+              RankWatch& watch, PreemptionWatch& preemption, Enclosure& enclosure);
   ~RankService();
 
   /// SIGCHLD must be blocked.
@@ -135,6 +135,7 @@ class RankService {
   StackService& stacks_;
   TerminalService& terminals_;
   RankWatch& watch_;
+  PreemptionWatch& preemption_;
   Enclosure& enclosure_;
   std::optional<OomWatch> oom_;
   bool prepared_ = false;  // prepare() was called for the next attempt
@@ -163,7 +164,7 @@ class RankService {
   std::unordered_map<pid_t, std::unique_ptr<RunningRank>> running_;  // by pid of the leader
   std::set<pid_t> leftovers_;
   std::set<pid_t> lookers_;        // of stacks_ and watch_, told to end with the attempt
-  std::set<pid_t> beside_;         // of terminals_, likewise
+  std::set<pid_t> beside_;         // of terminals_ and preemption_, likewise
   std::set<pid_t> killed_before_;  // in the last round
   std::chrono::milliseconds kill_pause_{5};
   bool told_stuck_ = false;

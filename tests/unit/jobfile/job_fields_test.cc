@@ -126,7 +126,8 @@ TEST(Fields, KeysOfLaterFeaturesAreTypedAlready) {
   EXPECT_EQ(job.preflight.checks, (std::vector{Preflight::Check::node, Preflight::Check::reach}));
   EXPECT_EQ(job.stage, (std::vector<Transfer>{{"data.tar.zst", "/local/data", true}}));
   EXPECT_EQ(job.collect, (std::vector<Transfer>{{"/local/out", "results/", false}}));
-  EXPECT_EQ(job.preemption_command, (std::vector<std::string>{"/bin/sh", "-c", "./notice.sh"}));
+  ASSERT_TRUE(job.preemption.command);
+  EXPECT_EQ(job.preemption.command->line, "./notice.sh");
 }
 
 TEST(Fields, FormsOfLaterFeaturesAreTypedAlready) {

@@ -114,8 +114,7 @@ TEST(ReadJob, RefusesEveryKeyThatIsNotAvailableYet) {
   EXPECT_THAT(errors_of(job),
               ElementsAre("job.yaml:10:104: error: not available yet: restart.exclude_bad_nodes",
                           "job.yaml:13:1: error: not available yet: stage",
-                          "job.yaml:14:1: error: not available yet: collect",
-                          "job.yaml:15:1: error: not available yet: preemption"));
+                          "job.yaml:14:1: error: not available yet: collect"));
 }
 
 TEST(ReadJob, PatternsOfMetricsHaveOneGroup) {

@@ -24,7 +24,7 @@ using Message =
                  Signalled, RanksAwaited, StartMpirun, MpirunOutput, MpirunEnded, Deadline, Inspect,
                  Inspected, TakeStacks, StacksTaken, Pulse, OpenTerminal, TerminalInput,
                  ResizeTerminal, TerminalTaken, CloseTerminal, TerminalOutput, TerminalEnded,
-                 PySpyData, PySpyTaken>;
+                 PySpyData, PySpyTaken, PreemptionNotice>;
 
 inline Frame encode(const Message& message) {
   return std::visit([](const auto& one) { return encode(one); }, message);
@@ -191,6 +191,9 @@ inline StartRanks sample_start() {
   start.entry_folder = "/tmp/dlaunch-enter-20261120-210142-k3f-0-0";
   start.pulse_ms = 1000;
   start.metrics = {"loss ([0-9.]+)", "\xff"};
+  start.preemption_command = {"./notice.sh", "\xff"};
+  start.preemption_ms = 5000;
+  start.preemption_file = "/run/notice";
   return start;
 }
 
@@ -363,6 +366,7 @@ inline std::vector<Message> samples() {
       TerminalEnded{3, "no container", {true, 9}},
       PySpyData{65536, 65541, std::string("\x7f\0\xff\n", 4)},
       PySpyTaken{65541, "no memory"},
+      PreemptionNotice{Attempt(1), "Preempt", 30000},
   };
 }
 

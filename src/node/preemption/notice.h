@@ -1,0 +1,24 @@
+// What a notice says that a node is about to be taken away. Pure.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "model/time.h"
+
+namespace dlaunch {
+
+struct Notice {
+  std::string reason;                             // one line for the user; may be empty
+  std::optional<std::chrono::milliseconds> left;  // until then; nullopt: unknown
+  bool operator==(const Notice&) const = default;
+};
+
+/// A line "deadline: T" tells when: in so many seconds, or at a time of RFC 3339 in UTC
+/// ("2026-11-26T01:02:03Z"); other values of T tell nothing. The reason is the first other line
+/// that is not blank.
+[[nodiscard]] Notice parse_notice(std::string_view text, WallTime now);
+
+}  // namespace dlaunch

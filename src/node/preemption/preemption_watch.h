@@ -1,0 +1,70 @@
+// Learns whether this node is about to be taken away: runs the user's command again and again, and
+// looks for a file, while an attempt runs here. Tells the launcher once in an attempt.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+
+#include <sys/types.h>
+
+#include "model/environment.h"
+#include "node/side_process.h"
+#include "os/containment.h"
+#include "os/enclosure.h"
+#include "os/event_loop.h"
+#include "wire/message.h"
+
+namespace dlaunch {
+
+/// Lives on the agent's one thread. The command has stdin from /dev/null, leads a session of its
+/// own, and is killed with all that is in it after twice the interval (at least 1 s). Of its output
+/// at most 64 KiB are kept. A command that cannot run is reported once.
+class PreemptionWatch {
+ public:
+  using Send = std::function<void(const wire::FromAgent&)>;
+
+  /// `enclosure`: of the ranks; the command runs in it.
+  PreemptionWatch(EventLoop& loop, Enclosure& enclosure, Send send);
+  ~PreemptionWatch();
+
+  /// For each message that starts ranks. `login`: the agent's environment.
+  void begin(const wire::StartRanks& start, const Environment& login);
+  /// True if it was the command, which has ended with that.
+  bool was_reaped(const Reaped& reaped);
+  /// The attempt is over. Returns processes of this watch that may still exist, and were killed.
+  std::set<pid_t> end();
+
+ private:
+  struct Call;
+
+  void look();
+  void start_call();
+  void read(std::unique_ptr<WatchedFd>& stream, std::string& said);
+  void judge(const ExitStatus& status);
+  void look_for_file();
+  void watch_folder();
+  void tell_problem(const std::string& problem);
+  void notice(std::string_view text);
+
+  EventLoop& loop_;
+  Enclosure& enclosure_;
+  const Send send_;
+  Timer next_;
+  Timer limit_;
+  Timer settle_;
+  SideProcess file_look_;
+  std::unique_ptr<WatchedFd> folder_;  // inotify(7)
+  std::unique_ptr<Call> call_;         // the command, while it runs
+  std::vector<std::string> command_;
+  std::string file_;  // absolute
+  std::string workdir_;
+  Environment environment_;
+  Attempt attempt_;
+  std::chrono::milliseconds every_{0};  // 0: nothing is watched
+  bool told_problem_ = false;
+};
+
+}  // namespace dlaunch
