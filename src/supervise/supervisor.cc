@@ -350,6 +350,8 @@ void Supervisor::all_opened() {
     return halt(ended::by_plan_error(
         {exit_code::kNodeLost, "no node is left: all of them were taken out of the run"}));
   }
+  if (!attempt_.not_connected.empty()) leave_out_lost();
+  remove_withdrawn();
   if (attempt_.not_connected.empty()) return advance(Step::connected);
   halt(ended::by_lost_nodes(std::exchange(attempt_.not_connected, {})));
 }

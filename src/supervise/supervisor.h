@@ -24,6 +24,9 @@
 //    waits until the node is connected again, at most `return_limit`; so it does for a node that is
 //    lost before its ranks have started. Nothing starts while ranks of the old attempt may run on a
 //    lost node.
+//  - While enough others are there (nodes_needed), a lost node is not waited for: it leaves the set
+//    as a withdrawn one does, so never before its ranks are fenced. So does one that cannot be
+//    connected at the start.
 //  - Where a process of the attempt starts the ranks (PlanMade::starter), they must all begin
 //    within twice `connect_limit`. Its own failure ends the attempt, but if a rank failed by
 //    itself, that is the cause (starter.h). It is told to end when no rank is left after a halt;
@@ -83,6 +86,10 @@ struct SupervisorConfig {
   Duration connect_limit{};  // timeouts.connect; also the limit for making a plan, copying excluded
   /// mpi.init: a rank that exits with 0 and never called MPI_Init has not failed.
   bool mpi_init_optional = false;
+  /// How many nodes an attempt has at best, and needs at least: while that many others are there, a
+  /// node that is lost is left out of the set instead of being waited for. 0: all are needed.
+  std::uint32_t nodes_wanted = 0;
+  std::uint32_t nodes_needed = 0;
   /// timeouts.node_return: how long another attempt waits for a lost node.
   Duration return_limit = std::chrono::minutes(5);
   /// How long after KillRanks a node may take to report NodeEmpty before it counts as lost, and how
@@ -143,6 +150,7 @@ class Supervisor {
   void enter_connect();
   void connect(NodeId);
   void connect_again();
+  void leave_out_lost();
   void remove_withdrawn();
   void enter_plan();
   void enter_run();

@@ -123,6 +123,8 @@ void Supervisor::wait_for_lost(NodeId node, Channel before, const std::string& w
   if (phase_ == Phase::plan) return advance(Step::relost);
   if (before == Channel::ready) ++nodes_opening_;
   returns_.wait_for(node, now_);
+  leave_out_lost();
+  if (withdrawn_.contains(node)) return;  // it is removed when its ranks are fenced
   ledger_.turn(Spent::lost_nodes, now_);
   ask(action::Tell{wording::waiting_for({node_name(node)}, config_.return_limit)});
 }
@@ -137,6 +139,7 @@ void Supervisor::connect_again() {
     attempt_.number = next;
     phase_due_ = after(config_.connect_limit);
   }
+  leave_out_lost();
   remove_withdrawn();
   nodes_opening_ = 0;
   std::vector<std::string> lost;
@@ -156,6 +159,23 @@ void Supervisor::connect_again() {
   ledger_.turn(lost.empty() ? Spent::restarting : Spent::lost_nodes, now_);
   if (!lost.empty()) ask(action::Tell{wording::waiting_for(lost, config_.return_limit)});
   if (nodes_opening_ == 0) all_opened();
+}
+
+/// Withdraws what is lost, or was not connected, if the others suffice.
+void Supervisor::leave_out_lost() {
+  std::vector<NodeId> failed;
+  for (const auto& [node, channel] : nodes_) {
+    const bool is_down = channel == Channel::lost ||
+                         std::any_of(attempt_.not_connected.begin(), attempt_.not_connected.end(),
+                                     [id = node](const LostNode& one) { return one.node == id; });
+    if (is_down && !withdrawn_.contains(node)) failed.push_back(node);
+  }
+  const std::size_t left = nodes_.size() - withdrawn_.size() - failed.size();
+  if (failed.empty() || config_.nodes_needed == 0 || left < config_.nodes_needed) return;
+  std::vector<std::string> names;
+  for (const NodeId node : failed) names.push_back(node_name(node));
+  withdrawn_.insert(failed.begin(), failed.end());
+  ask(action::Tell{wording::goes_on_without(names, left, config_.nodes_wanted)});
 }
 
 /// Between the ranks of two attempts. A lost node stays while ranks may run on it, so that the next

@@ -127,6 +127,16 @@ std::string waiting_for(const std::vector<std::string>& nodes, Duration limit) {
   return "waiting up to " + duration(limit) + " for " + listed(nodes) + " to answer again";
 }
 
+std::string goes_on_without(const std::vector<std::string>& nodes, std::size_t left,
+                            std::uint32_t wanted) {
+  const std::string lost = listed(nodes) + (nodes.size() == 1 ? " is lost; " : " are lost; ");
+  if (left < wanted)
+    return lost + "the run goes on with " + std::to_string(left) + " of " + counted(wanted, "node");
+  const bool is_one = nodes.size() == 1;
+  return lost + (is_one ? "a spare takes its place" : "spares take their places") + ", with " +
+         counted(left - wanted, "spare") + " left";
+}
+
 std::string node_is_back(const std::string& node) {
   return node + " answers again";
 }

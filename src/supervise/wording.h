@@ -48,6 +48,10 @@ using NodeNames = std::map<NodeId, std::string>;
 [[nodiscard]] std::string restart(const FailedAttempt&, const NodeNames& nodes);
 /// "waiting up to 5 min for node3 to answer again"; at least one.
 [[nodiscard]] std::string waiting_for(const std::vector<std::string>& nodes, Duration limit);
+/// "gpu03 is lost; the run goes on with 3 of 4 nodes", or "a spare takes its place"; at least one.
+/// `left`: nodes, of `wanted`.
+[[nodiscard]] std::string goes_on_without(const std::vector<std::string>& nodes, std::size_t left,
+                                          std::uint32_t wanted);
 [[nodiscard]] std::string node_is_back(const std::string& node);
 /// "port 20001 was taken by pid 8812 (...) before rank 0 could listen; trying another port"
 [[nodiscard]] std::string new_port(const FailedAttempt&);

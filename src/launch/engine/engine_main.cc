@@ -34,6 +34,12 @@ SupervisorConfig supervisor_config(const JobSpec& spec, const std::vector<NodeTa
     if (!node.is_local())
       config.end_limit = std::max(config.end_limit, spec.timeouts.lost_after + kSilenceIsSeen);
   }
+  if (spec.nodes && (spec.spares > 0 || spec.nodes->min < spec.nodes->max)) {
+    // Ranks whose number is fixed do not fit on fewer nodes.
+    const bool is_fixed = spec.processes || !spec.roles.empty();
+    config.nodes_wanted = static_cast<std::uint32_t>(spec.nodes->max);
+    config.nodes_needed = is_fixed ? config.nodes_wanted : static_cast<std::uint32_t>(spec.nodes->min);
+  }
   config.stop_signal = signal_number(spec.stop_signal).value_or(SIGTERM);
   config.stop_grace = spec.timeouts.stop;
   config.run_limit = spec.timeouts.run;

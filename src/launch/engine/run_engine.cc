@@ -421,7 +421,7 @@ StatusReply RunEngine::status() const {
 // ---- the end
 
 SummaryParts RunEngine::summary_parts() {
-  return {options_, store_, screen_, output_, nodes_.cluster(), plan(), stalls_.seen(),
+  return {options_, store_, screen_, output_, nodes_.targets(), plan(), stalls_.seen(),
           signals_.reason()};
 }
 

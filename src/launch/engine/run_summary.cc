@@ -126,9 +126,8 @@ std::string write_summary(RunReport& report, const SummaryParts& parts) {
     const auto ranks = static_cast<std::uint32_t>(report.ranks.size());
     input.metrics = read_metrics(folder, ranks, options.spec.metrics);
   }
-  for (const Node& node : parts.cluster.nodes) {
-    input.node_names[node.id] = node.name;
-  }
+  for (std::uint32_t i = 0; i < parts.targets.size(); ++i)
+    input.node_names[NodeId(i)] = parts.targets[i].host.name;
   input.stalls = parts.stalls;
   input.notes = notes_on(input, folder);
   parts.store.write_summary(summary_json(input));

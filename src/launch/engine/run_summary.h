@@ -8,7 +8,7 @@
 #include "launch/engine/run_store.h"
 #include "launch/output/output_side.h"
 #include "launch/output/screen.h"
-#include "model/cluster.h"
+#include "launch/connect/node_targets.h"
 #include "model/launch_plan.h"
 #include "model/report.h"
 #include "report/summary.h"
@@ -20,7 +20,7 @@ struct SummaryParts {
   RunStore& store;
   Screen& screen;
   const OutputSide& output;
-  const Cluster& cluster;
+  const std::vector<NodeTarget>& targets;
   const LaunchPlan* plan = nullptr;  // null: there was none
   const std::vector<StallSeen>& stalls;
   std::string slurm_reason;          // why Slurm sent the signal that ended the run; empty: unknown

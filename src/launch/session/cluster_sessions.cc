@@ -95,7 +95,17 @@ void ClusterSessions::remove(NodeId node) {
   release(node);
   if (member->second.session) retired_.push_back(std::move(member->second.session));
   members_.erase(member);
-  std::erase_if(cluster_.nodes, [node](const Node& one) { return one.id == node; });
+  auto& nodes = cluster_.nodes;
+  auto gone = std::find_if(nodes.begin(), nodes.end(),
+                           [node](const Node& one) { return one.id == node; });
+  const auto used = std::min(
+      nodes.size(), spec_.nodes ? static_cast<std::size_t>(spec_.nodes->max) : nodes.size());
+  const auto spare = nodes.begin() + static_cast<std::ptrdiff_t>(used);
+  if (gone < spare && spare != nodes.end()) {
+    *gone = std::move(*spare);
+    gone = spare;
+  }
+  if (gone != nodes.end()) nodes.erase(gone);
 }
 
 Session* ClusterSessions::session_of(NodeId node) const {

@@ -40,7 +40,8 @@ class ClusterSessions : public Nodes {
   void begin_run();
   /// Adds a node to the set, between two attempts; it needs connect() next.
   NodeId add(NodeTarget target);
-  /// Takes a node out of the set: its agent exits, and its messages are ignored from now on.
+  /// Takes a node out of the set: its agent exits, and its messages are ignored from now on. If the
+  /// job has spares, the first of them takes its position.
   void remove(NodeId node);
   /// Before connect(): agents on other nodes make a folder for output, named after the run, and
   /// nodes that a keeper has (launch/keep) are used.

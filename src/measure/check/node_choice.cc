@@ -68,8 +68,12 @@ Result<NodeChoice> choose_nodes(const NodesWanted& wanted, const CheckReport& re
   NodeChoice choice;
   std::set<std::uint32_t> chosen;
   std::vector<std::string> left_out;
-  for (std::uint32_t node = 0; node < report.nodes.size() && chosen.size() < wanted.best; ++node) {
+  for (std::uint32_t node = 0; node < report.nodes.size(); ++node) {
     std::string fault = fault_of(report, node);
+    if (chosen.size() == wanted.best) {
+      if (fault.empty() && node < wanted.hosts) choice.spares.push_back(node);
+      continue;
+    }
     const auto partner = slow_partner(report, node, chosen);
     if (fault.empty() && partner)
       fault = "the link between it and " + report.nodes[*partner].name + " is slow";
@@ -114,16 +118,17 @@ std::vector<std::string> unmeasured_notes(const CheckReport& report) {
   return notes;
 }
 
-void settle_nodes(const std::vector<std::uint32_t>& nodes, JobSpec& spec) {
+void settle_nodes(const NodeChoice& choice, JobSpec& spec) {
   if (!spec.hosts.hosts.empty()) {
     std::vector<HostSpec> hosts;
-    hosts.reserve(nodes.size());
-    for (const std::uint32_t node : nodes) hosts.push_back(spec.hosts.hosts[node]);
+    hosts.reserve(choice.nodes.size() + choice.spares.size());
+    for (const std::uint32_t node : choice.nodes) hosts.push_back(spec.hosts.hosts[node]);
+    for (const std::uint32_t node : choice.spares) hosts.push_back(spec.hosts.hosts[node]);
     spec.hosts.hosts = std::move(hosts);
   }
-  const int count = static_cast<int>(nodes.size());
-  spec.nodes = NodeRange{count, count};
-  spec.spares = 0;
+  const int count = static_cast<int>(choice.nodes.size());
+  spec.nodes = NodeRange{spec.nodes ? std::min(spec.nodes->min, count) : count, count};
+  spec.spares = static_cast<int>(choice.spares.size());
 }
 
 }  // namespace dlaunch

@@ -23,6 +23,7 @@ struct NodesWanted {
 
 struct NodeChoice {
   std::vector<std::uint32_t> nodes;  // of the report, ascending
+  std::vector<std::uint32_t> spares{};  // good ones beyond them, likewise
   std::vector<std::string> notes;    // which nodes were left out or replaced, and why
   bool operator==(const NodeChoice&) const = default;
 };
@@ -34,7 +35,8 @@ struct NodeChoice {
 /// Which parts of the network were not measured, and why, a sentence each.
 [[nodiscard]] std::vector<std::string> unmeasured_notes(const CheckReport& report);
 
-/// Restricts the job to these hosts.
-void settle_nodes(const std::vector<std::uint32_t>& nodes, JobSpec& spec);
+/// Restricts the job to these hosts: its nodes, then its spares. nodes.min stays, so that the job
+/// may shrink.
+void settle_nodes(const NodeChoice& choice, JobSpec& spec);
 
 }  // namespace dlaunch

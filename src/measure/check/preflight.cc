@@ -35,7 +35,7 @@ void settle_without_check(JobSpec& spec) {
   const NodesWanted wanted = nodes_wanted(spec, hosts_of(spec));
   CheckReport unchecked;
   unchecked.nodes.resize(wanted.hosts);
-  if (const auto choice = choose_nodes(wanted, unchecked)) settle_nodes(choice->nodes, spec);
+  if (const auto choice = choose_nodes(wanted, unchecked)) settle_nodes(*choice, spec);
 }
 
 Result<std::vector<std::string>> run_preflight(JobSpec& spec, const PreflightOptions& options) {
@@ -71,7 +71,7 @@ Result<std::vector<std::string>> run_preflight(JobSpec& spec, const PreflightOpt
   if (!options.quiet)
     say("preflight: " + check_verdict(*report) + ", after " +
         duration_text(std::chrono::milliseconds(report->took_ms)));
-  settle_nodes(choice->nodes, spec);
+  settle_nodes(*choice, spec);
   return std::move(choice->notes);
 }
 
