@@ -65,10 +65,12 @@ RestartDecision Supervisor::decide_restart(const FailedAttempt& failed) {
   return decision;
 }
 
-/// A node of the attempt is taken away, and fewer remain than it used.
+/// A node of the attempt is taken away, and fewer remain than the next one needs.
 bool Supervisor::lacks_nodes() const {
   const std::size_t remaining = nodes_.size() - withdrawn_.size();
-  return attempt_.node_taken && remaining < attempt_.progress.nodes().size();
+  const std::size_t needed =
+      config_.nodes_needed != 0 ? config_.nodes_needed : attempt_.progress.nodes().size();
+  return attempt_.node_taken && remaining < needed;
 }
 
 void Supervisor::repeat(FailedAttempt failed, const RestartDecision& decision) {

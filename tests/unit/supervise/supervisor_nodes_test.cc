@@ -59,6 +59,42 @@ TEST(SupervisorNodes, TheJobShrinksToTheNodesThatAreLeft) {
   EXPECT_EQ(run.report().ranks.size(), 1u);
 }
 
+/// A job on `wanted` of three nodes that needs two.
+SupervisorConfig of_three(std::uint32_t wanted) {
+  SupervisorConfig c = named(3);
+  c.nodes_wanted = wanted;
+  c.nodes_needed = 2;
+  return c;
+}
+
+TEST(SupervisorNodes, ALostNodeIsNotWaitedForWhileASpareIsThere) {
+  Script run(of_three(2), {0, 1});
+  lose_node(run);
+  const std::string goes_on = run.at(seconds(15)).tick();
+  EXPECT_THAT(goes_on, testing::HasSubstr(
+                           "tell \"node2 is lost; a spare takes its place, with 0 spares left\""));
+  EXPECT_THAT(goes_on, testing::HasSubstr("remove 1"));
+  EXPECT_THAT(goes_on, testing::EndsWith("gather 0 for 1; gather 2 for 1"));
+  EXPECT_EQ(run.attempt(1).ready(2), "");
+  EXPECT_EQ(run.ready(0), "plan 1");
+  finish_on(run, {0, 2});
+}
+
+TEST(SupervisorNodes, AJobWithARangeGoesOnWithFewer) {
+  Script run(of_three(3), {0, 1});
+  lose_node(run);
+  EXPECT_THAT(run.at(seconds(15)).tick(),
+              testing::HasSubstr("tell \"node2 is lost; the run goes on with 2 of 3 nodes\""));
+}
+
+TEST(SupervisorNodes, ALostNodeIsWaitedForWhereTooFewAreLeft) {
+  SupervisorConfig c = named(2);
+  c.nodes_wanted = c.nodes_needed = 2;
+  Script run(c, {0, 1});
+  lose_node(run);
+  EXPECT_THAT(run.at(seconds(15)).tick(), testing::Not(testing::HasSubstr("remove")));
+}
+
 TEST(SupervisorNodes, AShrunkJobWaitsUntilTheLostRanksCannotRunAnyMore) {
   Script run(named(2), {0, 1});
   lose_node(run, seconds(13));

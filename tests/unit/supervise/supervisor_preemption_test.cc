@@ -58,6 +58,20 @@ TEST(SupervisorPreemption, NothingFollowsWithoutANodeInItsPlace) {
       "1; finish preempted 158 \"node 1 is about to be taken away (Spot)\"");
 }
 
+TEST(SupervisorPreemption, AJobThatMayShrinkGoesOnWithTheOthers) {
+  SupervisorConfig c = restarted(2);
+  c.nodes_wanted = 2;
+  c.nodes_needed = 1;
+  Script run(c, {0, 1});
+  (void)run.at(seconds(100)).on(notice(1, seconds(60)));
+  (void)run.exited(0, signal(SIGTERM));
+  (void)run.exited(1, signal(SIGTERM));
+  (void)run.empty(0);
+  const std::string restarts = run.empty(1);
+  EXPECT_TRUE(restarts.starts_with("attempt 1 follows; ")) << restarts;
+  EXPECT_TRUE(restarts.ends_with("; remove 1")) << restarts;
+}
+
 TEST(SupervisorPreemption, AnotherNodeTakesItsPlace) {
   Script run(restarted(3), {0, 1});
   (void)run.at(seconds(100)).on(notice(1, seconds(60)));
