@@ -30,6 +30,7 @@ inline constexpr std::string_view kContainerWorkdirPattern = "^(/.*|image)$";
 [[nodiscard]] Mount mount_of(std::string_view text);
 
 /// An ECMA-262 pattern that accepts at least all mounts.
-inline constexpr std::string_view kMountPattern = "^[^:]+(:/[^:]*)?(:r[ow])?$";
+inline constexpr std::string_view kMountPattern =
+    "^(/[^:]*(:/[^:]*)?|[^:/][^:]*:/[^:]*)(:r[ow])?$";
 
 }  // namespace dlaunch

@@ -428,6 +428,7 @@ void agent_main(AgentOptions options, AgentIsolation isolation, const UniqueFd& 
                 Progress& progress) {
   rlimit open_files{};  // a session raises it; the ranks of each get what the agent found
   ::getrlimit(RLIMIT_NOFILE, &open_files);
+  options.launcher = {};  // the guardian watches it
   AgentLink link{{std::move(options.read), std::move(options.write), {}}, {}};
   while (true) {
     set_process_title(agent_title("agent", progress, options.has_arguments));
