@@ -165,7 +165,7 @@ void Supervisor::connect_again() {
 void Supervisor::leave_out_lost() {
   std::vector<NodeId> failed;
   for (const auto& [node, channel] : nodes_) {
-    const bool is_down = channel == Channel::lost ||
+    const bool is_down = channel == Channel::lost || returns_.waits_for(node) ||
                          std::any_of(attempt_.not_connected.begin(), attempt_.not_connected.end(),
                                      [id = node](const LostNode& one) { return one.node == id; });
     if (is_down && !withdrawn_.contains(node)) failed.push_back(node);

@@ -204,5 +204,23 @@ TEST(SupervisorNodes, ARunWithoutNodesEnds) {
             "finish plan 69 \"no node is left: all of them were taken out of the run\"");
 }
 
+TEST(SupervisorNodes, OfSeveralLostNodesOnlyAsManyAsAreNeededAreWaitedFor) {
+  SupervisorConfig c = named(3);
+  c.nodes_wanted = 3;
+  c.nodes_needed = 2;
+  Script run(c, {0, 1, 2});
+  EXPECT_EQ(run.at(seconds(10)).lost(1), "stop 0 with 15; stop 2 with 15");
+  (void)run.lost(2);
+  (void)run.exited(0, signal(SIGTERM), milliseconds(10'001));
+  (void)run.empty(0);
+  EXPECT_EQ(run.at(seconds(15)).tick(),
+            "gather 0 for 1; tell \"waiting up to 5 min for node2 and node3 to answer again\"; "
+            "connect 1; connect 2");
+  EXPECT_EQ(run.attempt(1).ready(0), "");
+  EXPECT_THAT(run.ready(1), testing::AllOf(testing::HasSubstr("node2 answers again"),
+                                           testing::EndsWith("remove 2; plan 1")));
+  finish_on(run, {0, 1});
+}
+
 }  // namespace
 }  // namespace dlaunch
