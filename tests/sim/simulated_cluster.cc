@@ -255,6 +255,7 @@ class Cluster {
       return tell(event::NodeLost{a.node, "reset"});
     Agent fresh;
     fresh.ranks = agents_[n].ranks;
+    fresh.removed = agents_[n].removed;  // meanwhile
     fresh.fencing = agents_[n].fencing;  // the old agent is beside it
     fresh.life = agents_[n].life + 1;
     fresh.last_to_launcher = agents_[n].last_to_launcher;

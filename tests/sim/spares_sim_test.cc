@@ -16,7 +16,7 @@
 namespace dlaunch::sim {
 namespace {
 
-constexpr std::uint64_t kSeeds = 300;
+constexpr std::uint64_t kSeeds = 10'000;
 
 /// The set of nodes as the supervisor's events and actions tell it, up to a step.
 class NodeSet {
