@@ -176,6 +176,9 @@ Finding waits_only_for_what_it_needs(const Trace& t) {
     const bool connected = set.connects;
     set.see(step);
     const bool enough = set.there() >= t.scenario.config.nodes_needed;
+    const auto* told = find_action<action::Tell>(step);
+    if (enough && told != nullptr && told->line.starts_with("no restart: a node was lost"))
+      return "a node that is not needed forbids a restart";
     const auto* finish = find_action<action::Finish>(step);
     if (finish != nullptr) {
       const bool by_loss = finish->report.outcome.cause == Cause::node_lost;
