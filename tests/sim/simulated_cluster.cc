@@ -32,7 +32,6 @@ class Cluster {
     while (!supervisor_.done() && take_step()) {
     }
     truth_.push_back(ranks_);
-    trace_.plans.push_back(node_of_);
     trace_.attempt = attempt_;
     trace_.truth = truth_;
     trace_.ranks = ranks_;
@@ -272,10 +271,7 @@ class Cluster {
       const bool alive = ranks_[r].started && !ranks_[r].ended && !ranks_[r].lost;
       if (alive && !nodes_[n].dead) trace_.overlap = true;
     }
-    if (attempt.value > 0) {
-      truth_.push_back(ranks_);
-      trace_.plans.push_back(node_of_);
-    }
+    if (attempt.value > 0) truth_.push_back(ranks_);
     attempt_ = attempt;
     mpirun_ = Mpirun();
     ranks_.assign(scenario_.ranks.size(), {});

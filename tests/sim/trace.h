@@ -51,8 +51,7 @@ struct Trace {
   bool overlap =
       false;  // an attempt began while a rank of an earlier one was alive on a living node
   std::vector<NodeTruth> nodes;
-  std::vector<std::vector<NodeId>> plans;  // index = Attempt, Rank: where it ran
-  std::vector<NodeId> removed_running;     // left the set while ranks ran there
+  std::vector<NodeId> removed_running;  // left the set while ranks ran there
   bool ran_out_of_events = false;  // nothing to happen, no deadline, and not finished
 };
 
