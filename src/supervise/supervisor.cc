@@ -188,6 +188,7 @@ void Supervisor::handle(const event::NodeReady& e) {
   if (returns_.is_trying(e.node)) {
     returns_.came_back(e.node);
     ask(action::Tell{wording::node_is_back(node_name(e.node))});
+    leave_out_lost();  // the others that are waited for may not be needed any more
   }
   if (--nodes_opening_ == 0) all_opened();
 }
@@ -352,7 +353,10 @@ void Supervisor::all_opened() {
   }
   if (!attempt_.not_connected.empty()) leave_out_lost();
   remove_withdrawn();
-  if (attempt_.not_connected.empty()) return advance(Step::connected);
+  if (attempt_.not_connected.empty()) {
+    if (nodes_opening_ == 0) advance(Step::connected);
+    return;  // else a lost one has left the set, and its ranks are not fenced yet
+  }
   halt(ended::by_lost_nodes(std::exchange(attempt_.not_connected, {})));
 }
 

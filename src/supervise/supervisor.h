@@ -25,8 +25,8 @@
 //    lost before its ranks have started. Nothing starts while ranks of the old attempt may run on a
 //    lost node.
 //  - While enough others are there (nodes_needed), a lost node is not waited for: it leaves the set
-//    as a withdrawn one does, so never before its ranks are fenced. So does one that cannot be
-//    connected at the start.
+//    as a withdrawn one does, so never before its ranks are fenced, and it forbids no restart. So
+//    does one that cannot be connected at the start.
 //  - Where a process of the attempt starts the ranks (PlanMade::starter), they must all begin
 //    within twice `connect_limit`. Its own failure ends the attempt, but if a rank failed by
 //    itself, that is the cause (starter.h). It is told to end when no rank is left after a halt;
@@ -151,6 +151,12 @@ class Supervisor {
   void connect(NodeId);
   void connect_again();
   void leave_out_lost();
+  [[nodiscard]] std::size_t nodes_left_without(std::size_t lost) const {
+    return nodes_.size() - withdrawn_.size() - lost;
+  }
+  [[nodiscard]] bool suffices(std::size_t nodes) const {
+    return config_.nodes_needed > 0 && nodes >= config_.nodes_needed;
+  }
   void remove_withdrawn();
   void enter_plan();
   void enter_run();

@@ -50,9 +50,10 @@ void Supervisor::attempt_over() {
 RestartDecision Supervisor::decide_restart(const FailedAttempt& failed) {
   if (attempt_.cancelled) return {};
   // What leaves the set is not needed again.
-  const bool node_lost = std::any_of(nodes_.begin(), nodes_.end(), [this](const auto& node) {
+  const auto lost = std::count_if(nodes_.begin(), nodes_.end(), [this](const auto& node) {
     return node.second == Channel::lost && !withdrawn_.contains(node.first);
   });
+  const bool node_lost = lost > 0 && !suffices(nodes_left_without(static_cast<std::size_t>(lost)));
   if (lacks_nodes())
     return {RestartDecision::Kind::none, Duration(0), 0,
             restarts_.max() > 0 ? wording::too_few_remain() : ""};
@@ -167,13 +168,13 @@ void Supervisor::connect_again() {
 void Supervisor::leave_out_lost() {
   std::vector<NodeId> failed;
   for (const auto& [node, channel] : nodes_) {
-    const bool is_down = channel == Channel::lost ||
+    const bool is_down = channel == Channel::lost || returns_.waits_for(node) ||
                          std::any_of(attempt_.not_connected.begin(), attempt_.not_connected.end(),
                                      [id = node](const LostNode& one) { return one.node == id; });
     if (is_down && !withdrawn_.contains(node)) failed.push_back(node);
   }
-  const std::size_t left = nodes_.size() - withdrawn_.size() - failed.size();
-  if (failed.empty() || config_.nodes_needed == 0 || left < config_.nodes_needed) return;
+  const std::size_t left = nodes_left_without(failed.size());
+  if (failed.empty() || !suffices(left)) return;
   std::vector<std::string> names;
   for (const NodeId node : failed) names.push_back(node_name(node));
   withdrawn_.insert(failed.begin(), failed.end());

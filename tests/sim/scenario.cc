@@ -303,4 +303,43 @@ Scenario draw_scenario(std::uint64_t seed, std::uint32_t max_ranks) {
   return s;
 }
 
+Scenario draw_spares_scenario(std::uint64_t seed) {
+  constexpr std::uint32_t kMaxRanks = 64;
+  Scenario s = draw_scenario(seed, kMaxRanks);
+  Dice dice(seed ^ 0x5bd1e995);
+  const auto nodes = static_cast<std::uint32_t>(dice.between(2, 8));
+  const auto worst_clock = s.clocks_are_exact() ? MonotonicTime(0) : MonotonicTime(1ms);
+  Mood mood;
+  mood.node_dies = dice.chance(0.5) ? 1.5 / nodes : 0.7;
+  if (dice.chance(0.2)) mood.bad_connect = 1.0 / nodes;
+  if (dice.chance(0.1)) mood.never_empties = 0.5 / nodes;
+  s.config.nodes.clear();
+  s.nodes.clear();
+  for (std::uint32_t n = 0; n < nodes; ++n) {
+    s.config.nodes[NodeId{n}] = "";
+    s.nodes.push_back(draw_node(dice, mood, worst_clock, 60s));
+  }
+  const auto most = std::min<std::uint64_t>(nodes, s.ranks.size());
+  s.config.nodes_wanted = static_cast<std::uint32_t>(dice.between(1, most));
+  s.config.nodes_needed = static_cast<std::uint32_t>(dice.between(1, s.config.nodes_wanted));
+  s.config.restart = draw_policy(dice);
+  if (s.later.empty()) {
+    s.later.push_back(s.ranks);
+    for (RankFate& rank : s.later.back()) {
+      rank.cannot_start = rank.port_taken = false;
+      rank.status = {};
+      rank.runs_for = std::min<MonotonicTime>(rank.runs_for, 60s);
+    }
+  }
+  s.mpirun.reset();
+  s.plan_fails = false;
+  s.notices.clear();
+  while (dice.chance(0.3) && s.notices.size() < 3) {
+    TakenAway notice{dice.time(0ns, 90s), NodeId{static_cast<std::uint32_t>(dice.between(0, nodes - 1))}, {}};
+    if (dice.chance(0.7)) notice.left = Duration(dice.between(0, 60'000));
+    s.notices.push_back(notice);
+  }
+  return s;
+}
+
 }  // namespace dlaunch::sim

@@ -100,11 +100,14 @@ struct Scenario {
   std::vector<MonotonicTime> hangs;  // no progress for timeouts.hang, as the launcher reports it
   std::vector<TakenAway> notices;  // where no node could take its place
   bool plan_fails = false;
+  bool forgets_fences = false;    // a planted bug: ranks on a node that is cut off count as ended
   MonotonicTime launcher_lag{};  // maximum lateness for a deadline
   double duplicates = 0;         // chance that a message comes twice
   double strays = 0;             // chance that a message of another attempt comes first
   /// Lost nodes are waited for.
   [[nodiscard]] bool waits_for_nodes() const;
+  /// Ranks run on as many nodes of the set as are wanted, and lost nodes may be left out of it.
+  [[nodiscard]] bool has_spares() const { return config.nodes_needed > 0; }
   /// All nodes' clocks are exact.
   [[nodiscard]] bool clocks_are_exact() const;
   [[nodiscard]] const std::vector<RankFate>& ranks_of(Attempt) const;
@@ -117,6 +120,9 @@ struct Scenario {
 /// The same seed gives the same scenario. At most `max_ranks` ranks; small ones are as frequent as
 /// large.
 [[nodiscard]] Scenario draw_scenario(std::uint64_t seed, std::uint32_t max_ranks);
+
+/// The same with 2 to 8 nodes, some of them spares, many deaths and notices, and restarts.
+[[nodiscard]] Scenario draw_spares_scenario(std::uint64_t seed);
 
 /// For all randomness of the simulation, independent of the library's distributions.
 class Dice {

@@ -20,12 +20,10 @@ class Cluster {
         dice_(scenario.seed ^ 0x9e3779b97f4a7c15),
         supervisor_(scenario.config) {
     trace_.scenario = scenario;
-    begin_attempt(Attempt{0});
     nodes_.resize(scenario.nodes.size());
     agents_.resize(scenario.nodes.size());
-    for (std::uint32_t i = 0; i < scenario.ranks.size(); ++i) {
-      agents_[scenario.ranks[i].node.value].ranks.push_back(i);
-    }
+    place_ranks();
+    begin_attempt(Attempt{0});
   }
 
   Trace run() {
@@ -51,6 +49,7 @@ class Cluster {
     bool start_failed = false;
     bool started = false;
     bool emptying = false;
+    bool removed = false;  // from the set
     std::uint32_t life = 0;                   // counts the agents of the node
     std::optional<MonotonicTime> returns_at;  // once it has died
     bool fencing = false;                     // cut off, and its ranks run
@@ -182,11 +181,26 @@ class Cluster {
   void perform(const action::MakePlan& a) {
     schedule(now_, [this, a] {
       if (scenario_.plan_fails) return tell(event::PlanFailed{Error{exit_code::kJobFile, "no"}});
-      event::PlanMade made{a.attempt, {}, scenario_.decides};
+      place_ranks();
+      event::PlanMade made{a.attempt, node_of_, scenario_.decides};
       if (scenario_.mpirun) made.starter = {NodeId{0}, "mpirun"};
-      for (const RankFate& rank : scenario_.ranks) made.node_of_rank.push_back(rank.node);
       tell(made);
     });
+  }
+  /// As drawn; with spares on the first nodes that have not left the set, as many as are wanted.
+  void place_ranks() {
+    node_of_.clear();
+    for (Agent& agent : agents_) agent.ranks.clear();
+    std::vector<NodeId> set;
+    for (std::uint32_t n = 0; n < agents_.size(); ++n) {
+      if (!agents_[n].removed && set.size() < scenario_.config.nodes_wanted) set.emplace_back(n);
+    }
+    const std::size_t ranks = scenario_.ranks.size();
+    for (std::uint32_t r = 0; r < ranks; ++r) {
+      node_of_.push_back(scenario_.has_spares() ? set[r * set.size() / ranks]
+                                                : scenario_.ranks[r].node);
+      agents_[node_of_[r].value].ranks.push_back(r);
+    }
   }
   void perform(const action::StartRanks& a) {
     if (!trace_.ranks_began) trace_.ranks_began = now_;
@@ -204,7 +218,11 @@ class Cluster {
     });
   }
   void perform(const action::ReleaseNode&) {}
-  void perform(const action::RemoveNode&) {}
+  void perform(const action::RemoveNode& a) {
+    Agent& agent = agents_[a.node.value];
+    agent.removed = true;
+    if (agent.fencing || agent.running > 0) trace_.removed_running.push_back(a.node);
+  }
   void perform(const action::Tell& a) {
     if (is_wait(a)) begin_next();
   }
@@ -236,6 +254,7 @@ class Cluster {
       return tell(event::NodeLost{a.node, "reset"});
     Agent fresh;
     fresh.ranks = agents_[n].ranks;
+    fresh.removed = agents_[n].removed;  // meanwhile
     fresh.fencing = agents_[n].fencing;  // the old agent is beside it
     fresh.life = agents_[n].life + 1;
     fresh.last_to_launcher = agents_[n].last_to_launcher;
@@ -248,7 +267,7 @@ class Cluster {
   /// Facts are requested after every node was empty: nothing of the last attempt may be alive.
   void begin_attempt(Attempt attempt) {
     for (std::size_t r = 0; r < ranks_.size(); ++r) {
-      const std::uint32_t n = scenario_.ranks[r].node.value;
+      const std::uint32_t n = node_of_[r].value;
       const bool alive = ranks_[r].started && !ranks_[r].ended && !ranks_[r].lost;
       if (alive && !nodes_[n].dead) trace_.overlap = true;
     }
@@ -362,7 +381,7 @@ class Cluster {
     }
   }
   void leave_rank(std::uint32_t r) {
-    const std::uint32_t n = scenario_.ranks[r].node.value;
+    const std::uint32_t n = node_of_[r].value;
     if (nodes_[n].dead || agents_[n].told_to_stop || ranks_[r].ended) return;
     ranks_[r].left = true;
     if (!fate_of(r).outlives_mpirun) {
@@ -430,11 +449,12 @@ class Cluster {
       rank.lost = rank.started && !rank.ended;
       agent.fencing = agent.fencing || (death.cut && rank.lost);
     }
+    agent.running = 0;
     if (n == 0 && std::exchange(mpirun_.runs, false)) leave_ranks();
     if (agent.fencing) schedule(now_ + kFence, [this, n] { agents_[n].fencing = false; });
     const MonotonicTime seen = std::max(agent.last_to_launcher, now_ + death.seen_after);
     event::NodeLost lost{NodeId{n}, "died"};
-    if (death.cut)
+    if (death.cut && !scenario_.forgets_fences)
       lost.may_run_for = std::chrono::ceil<Duration>(std::max(now_ + kFence - seen, 0ns));
     schedule(seen, [this, lost] { tell(lost); });
   }
@@ -444,6 +464,7 @@ class Cluster {
   Supervisor supervisor_;
   Trace trace_;
   std::vector<Agent> agents_;
+  std::vector<NodeId> node_of_;  // index = Rank, in the attempt
   std::priority_queue<Item> queue_;
   std::uint64_t next_order_ = 0;
   MonotonicTime now_{};

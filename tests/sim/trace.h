@@ -51,6 +51,7 @@ struct Trace {
   bool overlap =
       false;  // an attempt began while a rank of an earlier one was alive on a living node
   std::vector<NodeTruth> nodes;
+  std::vector<NodeId> removed_running;  // left the set while ranks ran there
   bool ran_out_of_events = false;  // nothing to happen, no deadline, and not finished
 };
 

@@ -240,5 +240,50 @@ TEST(SupervisorNodes, ARunWithoutNodesEnds) {
             "finish plan 69 \"no node is left: all of them were taken out of the run\"");
 }
 
+TEST(SupervisorNodes, OfSeveralLostNodesOnlyAsManyAsAreNeededAreWaitedFor) {
+  SupervisorConfig c = named(3);
+  c.nodes_wanted = 3;
+  c.nodes_needed = 2;
+  Script run(c, {0, 1, 2});
+  EXPECT_EQ(run.at(seconds(10)).lost(1), "stop 0 with 15; stop 2 with 15");
+  (void)run.lost(2);
+  (void)run.exited(0, signal(SIGTERM), milliseconds(10'001));
+  (void)run.empty(0);
+  EXPECT_EQ(run.at(seconds(15)).tick(),
+            "gather 0 for 1; tell \"waiting up to 5 min for node2 and node3 to answer again\"; "
+            "connect 1; connect 2");
+  EXPECT_EQ(run.attempt(1).ready(0), "");
+  EXPECT_THAT(run.ready(1), testing::AllOf(testing::HasSubstr("node2 answers again"),
+                                           testing::EndsWith("remove 2; plan 1")));
+  finish_on(run, {0, 1});
+}
+
+TEST(SupervisorNodes, ALostNodeThatIsNotNeededForbidsNoRestart) {
+  SupervisorConfig c = named(3, {RestartCause::failure});
+  c.nodes_wanted = c.nodes_needed = 2;
+  Script run(c, {0, 1});
+  EXPECT_EQ(run.at(seconds(5)).lost(2), "") << "a spare";
+  (void)run.at(seconds(10)).exited(0, code(1));
+  (void)run.exited(1, signal(SIGTERM), milliseconds(10'001));
+  (void)run.empty(0);
+  EXPECT_THAT(run.empty(1), testing::StartsWith("attempt 1 follows; "));
+  EXPECT_THAT(run.at(seconds(15)).tick(),
+              testing::EndsWith("remove 2; gather 0 for 1; gather 1 for 1"));
+}
+
+TEST(SupervisorNodes, WhatDoesNotAnswerInTimeIsLeftOutButTheFenceIsAwaited) {
+  SupervisorConfig c = named(3);
+  c.nodes_wanted = 2;
+  c.nodes_needed = 1;
+  c.connect_limit = seconds(2);
+  Script run(c, {0, 1});
+  lose_node(run, seconds(13));
+  (void)run.at(seconds(15)).tick();
+  EXPECT_EQ(run.attempt(1).ready(0), "");
+  EXPECT_THAT(run.at(seconds(17)).tick(), testing::EndsWith("remove 2")) << "it is silent";
+  EXPECT_THAT(run.at(seconds(23)).tick(), testing::EndsWith("remove 1; plan 1"));
+  finish_on(run, {0});
+}
+
 }  // namespace
 }  // namespace dlaunch
