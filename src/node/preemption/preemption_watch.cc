@@ -123,6 +123,7 @@ void PreemptionWatch::start_call() {
   request.new_session = true;
   const auto spawned = spawn(request);
   if (!spawned) return tell_problem(describe(spawned.error()));
+  killed_.clear();
   call_ = std::make_unique<Call>();
   call_->pid = spawned->pid;
   call_->out = std::make_unique<WatchedFd>(loop_, std::move(out->read));
@@ -132,7 +133,7 @@ void PreemptionWatch::start_call() {
   limit_.after(limit_of(every_), [this] {
     call_->is_late = true;
     kill_tree(call_->pid);
-    (void)call_->kill_all();
+    killed_.merge(call_->kill_all());
   });
 }
 
@@ -154,7 +155,7 @@ bool PreemptionWatch::was_reaped(const Reaped& reaped) {
   read(call_->out, call_->said);
   read(call_->err, call_->errors);
   limit_.cancel();
-  (void)call_->kill_all();  // what it has left in the background
+  killed_.merge(call_->kill_all());  // what it has left in the background
   judge(reaped.status);
   call_.reset();
   return true;
@@ -225,10 +226,11 @@ std::set<pid_t> PreemptionWatch::end() {
   limit_.cancel();
   settle_.cancel();
   folder_.reset();
-  std::set<pid_t> killed;
+  std::set<pid_t> killed = std::exchange(killed_, {});
   if (const auto looking = file_look_.pid()) killed.insert(*looking);
   file_look_.cancel();
-  if (call_) killed.merge(call_->kill_all());
+  // Twice: a process may have forked another one while the others were looked for.
+  for (int round = 0; call_ && round < 2; ++round) killed.merge(call_->kill_all());
   call_.reset();
   return killed;
 }

@@ -58,6 +58,7 @@ class PreemptionWatch {
   SideProcess file_look_;
   std::unique_ptr<WatchedFd> folder_;  // inotify(7)
   std::unique_ptr<Call> call_;         // the command, while it runs
+  std::set<pid_t> killed_;             // of the last call; they may still be dying
   std::vector<std::string> command_;
   std::string file_;  // absolute
   std::string workdir_;
