@@ -118,7 +118,7 @@ struct UpCommand {
     ::_exit(code);
   }
 
-  /// Of the job's hosts, those that are to be connected; says which are not.
+  /// Restricts the job to the hosts that can be kept, and tells the user which ones cannot.
   Status read_hosts(JobSpec& spec) const {
     const auto folder = current_folder();
     if (!folder) return tl::unexpected(folder.error());

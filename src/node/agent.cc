@@ -403,7 +403,7 @@ class Agent {
   std::optional<AgentLink> left_;
 };
 
-/// No other launcher has come.
+/// Ends the agent: no launcher has begun another session.
 [[noreturn]] void leave_between_sessions(const AgentLink& link) {
   kill_descendants(kCleanupLimit);
   const UniqueFd& bringer = link.bringer;
@@ -432,7 +432,8 @@ void agent_main(AgentOptions options, AgentIsolation isolation, const UniqueFd& 
   AgentLink link{{std::move(options.read), std::move(options.write), {}}, {}};
   while (true) {
     set_process_title(agent_title("agent", progress, options.has_arguments));
-    Agent agent(options, std::move(link), std::move(isolation), guardian_pidfd, progress);
+    Agent agent(options, std::move(link), std::exchange(isolation, {}), guardian_pidfd,
+                progress);
     const int code = agent.run();
     if (!agent.left()) ::_exit(code);  // without destructors: the launcher waits for our end
     link = std::move(*agent.left());

@@ -38,8 +38,8 @@
 //    hurries: kill at once. A cancel when all ranks have succeeded does not change the outcome.
 //  - A Deadline makes the grace time end by then, that of a stop under way and of later ones.
 //  - A Preempted node is withdrawn. Its notice ends the attempt like a limit, with the time there is
-//    as the grace time (grace_after_notice), and is a cause of its own for a restart, if as many
-//    nodes as the attempt used remain.
+//    as the grace time (grace_after_notice), and is a cause of its own for a restart, if
+//    nodes_needed others remain; without that setting, as many as the attempt used.
 //  - A step that the lifecycle does not have, or a phase that nothing can end any more, is an error
 //    of ours: everything is killed, and the run ends with Cause::internal in the same step.
 //  - Events of another attempt, of a closed node, of a node that is not in the set, of an ended

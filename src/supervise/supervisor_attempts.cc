@@ -68,10 +68,9 @@ RestartDecision Supervisor::decide_restart(const FailedAttempt& failed) {
 
 /// A node of the attempt is taken away, and fewer remain than the next one needs.
 bool Supervisor::lacks_nodes() const {
-  const std::size_t remaining = nodes_.size() - withdrawn_.size();
   const std::size_t needed =
       config_.nodes_needed != 0 ? config_.nodes_needed : attempt_.progress.nodes().size();
-  return attempt_.node_taken && remaining < needed;
+  return attempt_.node_taken && nodes_left_without(0) < needed;
 }
 
 void Supervisor::repeat(FailedAttempt failed, const RestartDecision& decision) {

@@ -16,7 +16,7 @@ struct FrontOptions {
   bool quiet = false;  // with detach: print only the id
   /// Ctrl-C is for the rank with a terminal of its own; twice within a second it ends the run.
   bool interrupts_rank = false;
-  /// With detach: there is no run of which anything could be said.
+  /// With detach: there is no run to report on.
   bool is_keeper = false;
 };
 

@@ -1,8 +1,8 @@
 // What a keeper and other processes of its user say to each other: packets over a unix socket in
 // the user's folder of this machine.
 //
-// The first packet of a keeper is text, which every build understands: keeper_greeting(). Whoever
-// finds another build there says kGoAway and nothing else. All other packets are values of
+// The first packet of a keeper is text, which every build understands: keeper_greeting(). A process
+// that finds another build there says kGoAway and nothing else. All other packets are values of
 // wire/value.h. The end of the connection gives back nothing: what a run has not given back by then
 // is closed.
 #pragma once
@@ -24,7 +24,7 @@ inline constexpr std::size_t kMostKeepPacket = std::size_t{64} << 10;
 inline constexpr std::string_view kGoAway = "go away";
 
 [[nodiscard]] std::string keeper_greeting(const std::string& build_id);
-/// The build id; nullopt: it is no keeper's.
+/// The build id; nullopt: the packet is not a keeper's greeting.
 [[nodiscard]] std::optional<std::string> read_keeper_greeting(std::string_view packet);
 
 // ---- to the keeper
@@ -65,7 +65,7 @@ struct KeptRow {
   std::string run;           // in use
   std::uint64_t for_ms = 0;  // in this state
   std::string trouble;       // reconnecting: why
-  bool was_asked = false;    // the rest is known
+  bool was_asked = false;    // the fields below are set
   std::uint32_t load_hundredths = 0;
   std::vector<std::string> findings;  // what is wrong with its GPUs
 };

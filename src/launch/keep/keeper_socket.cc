@@ -110,7 +110,7 @@ std::optional<std::string> receive_from_keeper(int socket, std::vector<UniqueFd>
 
 namespace {
 
-/// nullopt: the limit has passed, or it has gone.
+/// nullopt: the limit has passed, or the keeper has closed the connection.
 std::optional<std::string> await_packet(int socket, std::vector<UniqueFd>& descriptors,
                                         std::chrono::milliseconds limit, bool& ended) {
   const MonotonicTime end = monotonic_now() + limit;
@@ -147,7 +147,7 @@ Result<KeeperPacket> KeeperLine::wait(std::chrono::milliseconds limit) {
   if (ended) return fail(exit_code::kNodeLost, "the keeper has gone");
   if (!packet) return fail(exit_code::kTimeLimit, "the keeper does not answer");
   auto message = wire::decode_variant<FromKeeper>(*packet);
-  if (!message) return fail(exit_code::kInternal, "the keeper says something else");
+  if (!message) return fail(exit_code::kInternal, "the keeper sent a malformed answer");
   received.message = *std::move(message);
   return received;
 }

@@ -22,7 +22,7 @@ enum class NextFrame {
 [[nodiscard]] NextFrame look_for_hello(std::string& bytes, SessionId last, SessionId& next);
 
 /// Blocks; calls `beat` at least every `every`. What was read from the Hello on stays in
-/// `connection.early`. nullopt: the connection or the guardian has ended, or no Hello has come
+/// `connection.early`. nullopt: the connection or the guardian has ended, or no Hello arrived
 /// within the limit.
 [[nodiscard]] std::optional<SessionId> wait_for_session(LeftConnection& connection, SessionId last,
                                                         const UniqueFd& guardian_pidfd,
