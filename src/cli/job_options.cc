@@ -36,6 +36,7 @@ std::vector<std::pair<std::string, std::string>> given_options(const JobOptions&
   add_all("--env", options.env);
   add("--restarts", options.restarts);
   add("--pty", options.pty);
+  add("--preload", options.preload);
   add_all("--set", options.sets);
   add_all("--input", options.inputs);
   add_all("--output", options.outputs);
@@ -134,6 +135,7 @@ Status check_sets(const JobOptions& options) {
   if (status) status = check("name", options.name, "--name");
   if (status) status = check("restart.max", options.restarts, "--restarts");
   if (status) status = check("pty", options.pty, "--pty");
+  if (status) status = check("preload", options.preload, "--preload");
   if (status) status = check("nodes", options.nodes, "--nnodes");
   if (status) status = check("processes_per_node", options.per_node, "--nproc-per-node");
   if (status) status = check("hosts", options.hosts.value_or(""), "--hosts");
@@ -186,6 +188,9 @@ void add_job_options(CommandOptions command, JobOptions& options) {
             "How often dlaunch restarts it after a failure\n(default: 0)", "N");
   job.value("--pty", options.pty,
             "Give this rank a terminal of its own, connected to\nyours: breakpoint(), pdb", "RANK");
+  job.value("--preload", options.preload,
+            "Python modules, such as torch, that each node\nimports once for all of its ranks",
+            "MODULE[,MODULE...]");
   CommandOptions foreign = command.in_group("For job files of other systems");
   foreign.values("--input", options.inputs,
                  "Value, file or folder of an input that the job\nfile has; may be repeated",
@@ -306,6 +311,8 @@ Result<std::vector<Override>> overrides_of(const JobOptions& options) {
     overrides.push_back({"name", quoted(options.name), "--name " + options.name});
   add("restart.max", options.restarts, "--restarts");
   add("pty", options.pty, "--pty");
+  if (!options.preload.empty())
+    overrides.push_back({"preload", '[' + options.preload + ']', "--preload " + options.preload});
   if (options.hosts)
     overrides.push_back({"hosts", quoted(*options.hosts), "--hosts " + *options.hosts});
   add("hostfile", options.hostfile.value_or(""), "--hostfile");

@@ -20,6 +20,7 @@ struct JobOptions {
   std::string gpus;   // a process for each of so many GPUs of a node, or all
   std::string name;
   std::string restarts;
+  std::string preload;  // names of modules, with commas
   std::string pty;  // the rank that gets a terminal of its own
   std::vector<std::string> env;         // NAME=VALUE
   std::optional<std::string> hosts;     // a host list, or auto

@@ -469,6 +469,13 @@ constexpr Field kFields[] = {
              "that uses it",
      .words = kActiveEnvs,
      .write = to<&JobSpec::active_env>},
+    {.key = "preload",
+     .kind = Kind::text_list,
+     .help = "Python modules, such as torch, that each node imports once for all of its ranks, "
+             "which are forked from there",
+     .problem = problem_of_module,
+     .pattern = kModulePattern,
+     .write = to<&JobSpec::preload>},
     {.key = "binding.cpus",
      .kind = Kind::choice,
      .fallback = "auto",

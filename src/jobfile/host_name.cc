@@ -7,6 +7,7 @@
 
 #include "jobfile/diagnostics.h"
 #include "jobfile/hostlist.h"
+#include "model/environment.h"
 #include "model/ip_address.h"
 #include "text/strings.h"
 #include "text/utf8.h"
@@ -120,6 +121,17 @@ std::string problem_of_argument(std::string_view text) {
   if (has_control) return "control characters cannot be part of it";
   if (text.starts_with('-')) return "it cannot begin with '-'";
   return "";
+}
+
+std::string problem_of_module(std::string_view text) {
+  const std::string_view whole = text;
+  while (true) {
+    const std::size_t dot = text.find('.');
+    if (!is_variable_name(text.substr(0, dot)))
+      return in_quotes(whole) + " is not the name of a Python module, such as torch.nn";
+    if (dot == std::string_view::npos) return "";
+    text.remove_prefix(dot + 1);
+  }
 }
 
 std::string name_from_command(const Command& command) {

@@ -30,6 +30,8 @@ inline constexpr std::size_t kMostNameLength = 253;  // RFC 1035, section 2.3.4,
 /// The same for a whole host list (hostlist.h) and for text that becomes an argument.
 [[nodiscard]] std::string problem_of_hosts(std::string_view text);
 [[nodiscard]] std::string problem_of_argument(std::string_view text);
+/// The same for the name of a Python module.
+[[nodiscard]] std::string problem_of_module(std::string_view text);
 
 /// ECMA-262 patterns that accept at least all valid values.
 inline constexpr std::string_view kAddressPattern = "^[A-Za-z0-9_.:][A-Za-z0-9_.:%-]*$";
@@ -37,6 +39,7 @@ inline constexpr std::string_view kUserPattern = "^[A-Za-z0-9_.][A-Za-z0-9_.-]*$
 inline constexpr std::string_view kInterfacePattern = "^[A-Za-z0-9_.:^*][A-Za-z0-9_.:@^*,/ -]*$";
 inline constexpr std::string_view kHostlistPattern =
     R"(^[A-Za-z0-9_.,:@%\[\] \t\r\n-]*[A-Za-z0-9_.\]][A-Za-z0-9_.,:@%\[\] \t\r\n-]*$)";
+inline constexpr std::string_view kModulePattern = R"(^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$)";
 inline constexpr std::string_view kArgumentPattern = R"(^[^\x00-\x1f\x7f-][^\x00-\x1f\x7f]*$)";
 
 /// "train" for `python -u train.py --epochs 3`: the stem of the first argument that looks like a

@@ -275,6 +275,7 @@ struct JobSpec {
   std::vector<std::string> env_pass;
   std::vector<std::string> env_secret;
   ActiveEnv active_env = ActiveEnv::required;
+  std::vector<std::string> preload;  // names of Python modules
   Binding binding;
   std::optional<Container> container;
   Mpi mpi;

@@ -18,6 +18,7 @@
 #include "node/mpi/pmix_program.h"
 #include "node/output/output_pump.h"
 #include "node/preemption/preemption_watch.h"
+#include "node/preload/preload_service.h"
 #include "node/ranks/prerequisite_check.h"
 #include "node/ranks/rank_service.h"
 #include "node/ranks/start_files.h"
@@ -97,8 +98,10 @@ class Agent {
         watch_(loop_, pump_, [this](const wire::Pulse& pulse) { channel_.send(pulse); }),
         preemption_(loop_, enclosure_,
                     [this](const wire::FromAgent& message) { channel_.send(message); }),
+        preload_(loop_, enclosure_,
+                 [this](std::string text) { channel_.send(wire::Notice{std::move(text)}); }),
         ranks_(loop_, channel_, pump_, stdin_, facts_, mpi_, mpirun_, containers_, stacks_,
-               terminals_, watch_, preemption_, enclosure_) {}
+               terminals_, watch_, preemption_, preload_, enclosure_) {}
 
   int run() {
     channel_.start(
@@ -398,6 +401,7 @@ class Agent {
   TerminalService terminals_;
   RankWatch watch_;
   PreemptionWatch preemption_;
+  PreloadService preload_;
   RankService ranks_;
   int exit_code_ = exit_code::kInternal;
   std::optional<AgentLink> left_;

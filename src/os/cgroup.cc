@@ -163,6 +163,12 @@ bool RankCgroup::remove() const {
   return remove_tree(path_);
 }
 
+void move_to_cgroup(const std::string& folder, pid_t pid) {
+  const UniqueFd file(::open((folder + "/cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC));
+  const std::string text = std::to_string(pid);
+  if (file) (void)!::write(file.get(), text.data(), text.size());
+}
+
 bool sweep_abandoned_cgroups(const std::string& parent, std::chrono::milliseconds limit) {
   const MonotonicTime deadline = monotonic_now() + limit;
   bool clean = true;

@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include <sys/types.h>
+
 #include "os/unique_fd.h"
 
 namespace dlaunch {
@@ -47,6 +49,9 @@ class RankCgroup {
   std::string path_;
   UniqueFd folder_;
 };
+
+/// Moves a process to the cgroup of this folder, if the kernel allows it.
+void move_to_cgroup(const std::string& folder, pid_t pid);
 
 /// Ends and removes the folders below `parent` whose owners were killed. Waits up to `limit` for
 /// the last process in them; false: some are left.

@@ -1,7 +1,11 @@
 #include "os/enclosure.h"
 
+#include <algorithm>
+#include <charconv>
 #include <csignal>
+#include <string_view>
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "os/containment.h"
@@ -42,7 +46,7 @@ void Enclosure::make_cgroup() {
 
 std::vector<pid_t> Enclosure::kill_once(const std::set<pid_t>& spared) {
   std::vector<pid_t> found = descendants(spared);
-  if (outer_proc_) {
+  if (outer_proc_ && spared.empty()) {
     // kill(2): every process that we may signal, except init, which is us. None can fork past it.
     ::kill(-1, SIGKILL);
     return found;
@@ -52,6 +56,31 @@ std::vector<pid_t> Enclosure::kill_once(const std::set<pid_t>& spared) {
   // Also those that have left the cgroup for another one.
   kill_these(found, spared);
   return found;
+}
+
+pid_t Enclosure::outer_pid(pid_t pid) const {
+  if (!outer_proc_) return pid;
+  // As the /proc that we read it from numbers it (proc(5), /proc/PID/fdinfo).
+  const UniqueFd process(open_pidfd(pid));
+  const std::string path = "self/fdinfo/" + std::to_string(process.get());
+  const UniqueFd file(::openat(outer_proc_.get(), path.c_str(), O_RDONLY | O_CLOEXEC));
+  char text[256];
+  const ssize_t size = file ? ::read(file.get(), text, sizeof text) : 0;
+  const std::string_view info(text, static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+  constexpr std::string_view kKey = "\nPid:\t";
+  const std::size_t at = info.find(kKey);
+  pid_t outer = 0;
+  if (at != std::string_view::npos)
+    std::from_chars(info.data() + at + kKey.size(), info.data() + info.size(), outer);
+  return outer > 0 ? outer : pid;
+}
+
+void Enclosure::take_out(pid_t pid) const {
+  if (fill_cgroup_) move_to_cgroup(parent_, pid);
+}
+
+void Enclosure::take_in(pid_t pid) const {
+  if (fill_cgroup_) move_to_cgroup(cgroup_->path(), pid);
 }
 
 void Enclosure::remove_cgroup() {

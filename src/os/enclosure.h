@@ -39,9 +39,17 @@ class Enclosure {
   [[nodiscard]] std::string cgroup_path() const { return fill_cgroup_ ? cgroup_->path() : ""; }
   /// For SpawnRequest::outer_proc; -1: pids here are those of the node.
   [[nodiscard]] int outer_proc() const { return outer_proc_.get(); }
+  /// The pid that a process has on the node; `pid` itself if the node numbers it likewise, or if it
+  /// has ended.
+  [[nodiscard]] pid_t outer_pid(pid_t pid) const;
+
+  /// Moves a process that a rank has forked out of the ranks' cgroup, so that it survives
+  /// kill_once(), and into it. Does nothing without a cgroup.
+  void take_out(pid_t pid) const;
+  void take_in(pid_t pid) const;
 
   /// SIGKILL to every descendant, once. Returns those that a walk found; an enclosure also kills
-  /// what was forked meanwhile. Spares `spared`, except in a PID namespace.
+  /// what was forked meanwhile, unless it is a PID namespace and some are spared.
   std::vector<pid_t> kill_once(const std::set<pid_t>& spared = {});
 
   /// Call after the last process has ended; the destructor does it too.

@@ -1,6 +1,7 @@
 #include "os/packet.h"
 
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 
 #include <sys/socket.h>
@@ -36,6 +37,22 @@ tl::expected<UniqueFd, int> listen_for_packets(const std::string& path) {
       ::listen(socket.get(), kQueue) != 0)
     return tl::unexpected(errno);
   return socket;
+}
+
+tl::expected<AbstractListener, int> listen_for_packets() {
+  AbstractListener listener;
+  listener.socket = UniqueFd(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  Address address;
+  address.socket.sun_family = AF_UNIX;
+  socklen_t size = sizeof address.socket;
+  if (!listener.socket ||
+      ::bind(listener.socket.get(), address.get(), sizeof address.socket.sun_family) != 0 ||
+      ::listen(listener.socket.get(), kQueue) != 0 ||
+      ::getsockname(listener.socket.get(), reinterpret_cast<sockaddr*>(&address.socket), &size) != 0)
+    return tl::unexpected(errno);
+  constexpr std::size_t kBefore = offsetof(sockaddr_un, sun_path) + 1;
+  listener.name.assign(address.socket.sun_path + 1, size - kBefore);
+  return listener;
 }
 
 tl::expected<UniqueFd, int> connect_packets(const std::string& path) {

@@ -359,7 +359,8 @@ inline constexpr auto kFields<StartRanks> =
                field("metrics", &StartRanks::metrics),
                field("preemption_command", &StartRanks::preemption_command),
                field("preemption_ms", &StartRanks::preemption_ms),
-               field("preemption_file", &StartRanks::preemption_file)};
+               field("preemption_file", &StartRanks::preemption_file),
+               field("preload", &StartRanks::preload)};
 
 template <>
 inline constexpr auto kFields<DiskFact> = std::tuple{

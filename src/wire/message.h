@@ -32,7 +32,7 @@
 namespace dlaunch::wire {
 
 /// Changes whenever a message or the frame changes its meaning. Both ends must have the same one.
-inline constexpr std::uint32_t kProtocolVersion = 10;
+inline constexpr std::uint32_t kProtocolVersion = 11;
 
 /// What a rank leaves on its node: both streams, and the file that its framework may write
 /// about an exception (rank-<n>.error.json).
@@ -172,6 +172,9 @@ struct StartRanks {
   std::vector<std::string> preemption_command{};
   std::uint32_t preemption_ms = 0;  // 0: no notice is expected
   std::string preemption_file{};    // its existence is a notice; relative to the workdir
+  /// Modules of Python that a template process imports once for all ranks of the node
+  /// (node/preload/preload_service.h).
+  std::vector<std::string> preload{};
   bool operator==(const StartRanks&) const = default;
 };
 /// Sends the signal to the process group leaders of these ranks of the attempt (or to the direct

@@ -349,6 +349,7 @@ void RunEngine::begin(const action::StartRanks& start) {
   if (options_.spec.pty) settings.terminal_rank = Rank(*options_.spec.pty);
   if (is_watched(options_.spec)) settings.pulse_interval = options_.spec.watch.interval;
   settings.preemption = options_.spec.preemption;
+  settings.preload = options_.spec.preload;
   for (const auto& [name, pattern] : options_.spec.metrics) settings.metrics.push_back(pattern);
   output_.start(settings);
   watch_.begin(*plan_, now());

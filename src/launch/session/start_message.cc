@@ -85,6 +85,7 @@ std::vector<wire::StartRanks> start_messages(const LaunchPlan& plan, NodeRank no
       std::chrono::ceil<std::chrono::milliseconds>(settings.pulse_interval).count());
   common.metrics = settings.metrics;
   add_preemption(settings.preemption, common);
+  common.preload = settings.preload;
   common.last = false;
 
   std::vector<wire::StartRanks> messages(1, common);

@@ -20,6 +20,7 @@ struct StartSettings {
   Duration pulse_interval{};     // 0: no pulses
   std::vector<std::string> metrics = {};  // as StartRanks::metrics
   Preemption preemption = {};
+  std::vector<std::string> preload = {};  // as StartRanks::preload
 };
 
 /// The ranks of one node in messages of a bounded number of ranks each, so that the first ones

@@ -58,7 +58,8 @@ RankService::RankService(EventLoop& loop, AgentChannel& channel, OutputPump& pum
                          StdinPump& stdin_pump, FactsService& facts, MpiService& mpi,
                          MpirunService& mpirun, ContainerService& containers, StackService& stacks,
                          TerminalService& terminals, RankWatch& watch,
-                         PreemptionWatch& preemption, Enclosure& enclosure)
+                         PreemptionWatch& preemption, PreloadService& preload,
+                         Enclosure& enclosure)
     : loop_(loop),
       channel_(channel),
       pump_(pump),
@@ -71,6 +72,7 @@ RankService::RankService(EventLoop& loop, AgentChannel& channel, OutputPump& pum
       terminals_(terminals),
       watch_(watch),
       preemption_(preemption),
+      preload_(preload),
       enclosure_(enclosure),
       kill_timer_(loop),
       open_files_(raise_open_file_limit(kSpareDescriptors)),
@@ -84,6 +86,10 @@ RankService::RankService(EventLoop& loop, AgentChannel& channel, OutputPump& pum
                    .on_left = [this](Rank rank) { mpirun_left(rank); }},
        .on_given_up = [this](Rank rank) { mpirun_gave_up(rank); }});
   set_container_callbacks();
+  preload_.set_ranks({.command_of = [this](pid_t leader) { return command_of(leader); },
+                      .replace = [this](pid_t leader, pid_t successor) {
+                        return replace(leader, successor);
+                      }});
 }
 
 RankService::~RankService() = default;
@@ -111,6 +117,7 @@ void RankService::start(wire::StartRanks request) {
   if (closed_) return;
   all_known_ = request.last;
   lock_cores(request);
+  preload_.begin(request);
   pump_.begin(request.attempt, request.log_folder, request.output_credit);
   // Fail now, and not when output arrives for which no file can be opened.
   if (!descriptors_suffice(request) && !request.ranks.empty()) {
@@ -242,6 +249,8 @@ tl::expected<pid_t, StartFailure> RankService::start_one(const std::shared_ptr<R
   Environment own = rank.env;
   const auto pmi = connect_to_others(batch, rank, context, own);
   if (!pmi) return tl::unexpected(pmi.error());
+  // A fork of the template could not have the terminal.
+  if (!rank.terminal) preload_.add_variables(batch.base.variables(), own);
   const EnvironmentBlock environment(batch.base, own);
   const std::vector<const char*> argv = argv_pointers(command.argv);
   CpuMask cpus(context != nullptr ? context->cpus : rank.cpus);
@@ -286,6 +295,7 @@ RunningRank& RankService::watch_over(const Spawned& spawned,
   running->rank = rank.rank;
   running->leader = spawned.pid;
   running->outer_pid = spawned.outer_pid;
+  running->command = &command.argv;
   if (command.is_own_shell) running->argv = &command.argv;
   running->batch = batch;
   running->wants_stdin = rank.wants_stdin;
@@ -294,6 +304,26 @@ RunningRank& RankService::watch_over(const Spawned& spawned,
   running_.insert_or_assign(spawned.pid, std::move(running));
   ++alive_;
   return watched;
+}
+
+const std::vector<std::string>* RankService::command_of(pid_t leader) const {
+  const auto found = running_.find(leader);
+  const bool is_ours = active_ && !ending_ && found != running_.end() && !found->second->exited;
+  return is_ours && !found->second->contained ? found->second->command : nullptr;
+}
+
+bool RankService::replace(pid_t leader, pid_t successor) {
+  if (command_of(leader) == nullptr || running_.at(leader)->signalled) return false;
+  beside_.insert(leader);  // it ends now
+  auto node = running_.extract(leader);
+  node.key() = successor;
+  RunningRank& rank = *node.mapped();
+  rank.leader = successor;
+  rank.outer_pid = enclosure_.outer_pid(successor);
+  rank.argv = nullptr;
+  running_.insert(std::move(node));
+  channel_.send(wire::RanksStarted{attempt_, {{rank.rank, rank.outer_pid, wall_now()}}});
+  return true;
 }
 
 void RankService::not_started(const wire::StartRank& rank, StartFailure failure) {
@@ -334,7 +364,16 @@ void RankService::reap() {
       on_ended(*reaped, now);
     }
   }
-  if (ending_ && none_left && !containers_.needs_clearing()) attempt_is_empty();
+  if (!ending_ || containers_.needs_clearing()) return;
+  if (none_left || only_templates_left()) attempt_is_empty();
+}
+
+bool RankService::only_templates_left() const {
+  const std::set<pid_t> templates = preload_.templates();
+  if (templates.empty()) return false;
+  const std::vector<pid_t> children = children_of(::getpid());
+  return std::all_of(children.begin(), children.end(),
+                     [&](pid_t child) { return templates.contains(child); });
 }
 
 void RankService::on_ended(const Reaped& reaped, WallTime now) {
@@ -399,6 +438,7 @@ void RankService::end_attempt_if_over() {
   if (!active_ || ending_ || !all_known_ || !pending_.empty() || alive_ > 0) return;
   if (!awaited_.empty() || mpirun_.running()) return;
   ending_ = true;
+  preload_.end_attempt();
   lookers_ = stacks_.abandon();
   lookers_.merge(watch_.end());
   beside_.merge(terminals_.end_all("the attempt has ended"));
@@ -430,10 +470,14 @@ void RankService::kill_round() {
   mpi_.expect_end();
   std::set<pid_t> spared = lookers_;
   if (const auto server = mpi_.process()) spared.insert(*server);
+  spared.merge(preload_.templates());
   const std::vector<pid_t> killed = enclosure_.kill_once(spared);
   if (ending_) {
     std::copy_if(killed.begin(), killed.end(), std::inserter(leftovers_, leftovers_.end()),
-                 [this](pid_t pid) { return !beside_.contains(pid); });
+                 [&](pid_t pid) {
+                   // A fork that waits to become a rank is in the group of its template.
+                   return !beside_.contains(pid) && !spared.contains(::getpgid(pid));
+                 });
   }
   const bool new_ones = std::any_of(killed.begin(), killed.end(),
                                     [this](pid_t pid) { return !killed_before_.contains(pid); });

@@ -15,6 +15,7 @@
 #include "node/mpi/mpirun_service.h"
 #include "node/output/output_pump.h"
 #include "node/preemption/preemption_watch.h"
+#include "node/preload/preload_service.h"
 #include "node/ranks/released_ports.h"
 #include "node/ranks/stdin_pump.h"
 #include "node/stacks/stack_service.h"
@@ -40,7 +41,8 @@ class RankService {
   RankService(EventLoop& loop, AgentChannel& channel, OutputPump& pump, StdinPump& stdin_pump,
               FactsService& facts, MpiService& mpi, MpirunService& mpirun,
               ContainerService& containers, StackService& stacks, TerminalService& terminals,
-              RankWatch& watch, PreemptionWatch& preemption, Enclosure& enclosure);
+              RankWatch& watch, PreemptionWatch& preemption, PreloadService& preload,
+              Enclosure& enclosure);
   ~RankService();
 
   /// SIGCHLD must be blocked.
@@ -98,6 +100,8 @@ class RankService {
   [[nodiscard]] bool may_start(const Pending& next) const;
   [[nodiscard]] RunningRank* find_contained(Rank rank);
   void set_container_callbacks();
+  [[nodiscard]] const std::vector<std::string>* command_of(pid_t leader) const;
+  bool replace(pid_t leader, pid_t successor);
   void report_slow_start(RunningRank& rank, const std::string& runtime,
                          std::chrono::milliseconds after);
   void contained_started(RunningRank& rank, pid_t program, UniqueFd terminal);
@@ -112,6 +116,7 @@ class RankService {
   void start_none_of(const std::vector<Rank>& ranks);
   void wait_for_children();
   void reap();
+  [[nodiscard]] bool only_templates_left() const;
   void on_ended(const Reaped& reaped, WallTime now);
   void tell_if_port_is_taken();
   void tell_faults_of_gpus();
@@ -136,6 +141,7 @@ class RankService {
   TerminalService& terminals_;
   RankWatch& watch_;
   PreemptionWatch& preemption_;
+  PreloadService& preload_;
   Enclosure& enclosure_;
   std::optional<OomWatch> oom_;
   bool prepared_ = false;  // prepare() was called for the next attempt

@@ -54,8 +54,9 @@ struct RunningRank {
   Rank rank;
   pid_t leader = 0;
   pid_t outer_pid = 0;                             // in the node's PID namespace
-  const std::vector<std::string>* argv = nullptr;  // if it is dlaunch's own shell, else null
-  std::shared_ptr<RankBatch> batch;                // owns argv
+  const std::vector<std::string>* command = nullptr;
+  const std::vector<std::string>* argv = nullptr;  // the same if it is dlaunch's own shell, else null
+  std::shared_ptr<RankBatch> batch;                // owns both
   bool wants_stdin = false;
   bool exited = false;
   bool left = false;       // its proxy has ended, which may end it too

@@ -194,6 +194,7 @@ inline StartRanks sample_start() {
   start.preemption_command = {"./notice.sh", "\xff"};
   start.preemption_ms = 5000;
   start.preemption_file = "/run/notice";
+  start.preload = {"torch", "\xff"};
   return start;
 }
 

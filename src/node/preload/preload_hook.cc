@@ -1,0 +1,334 @@
+#include "node/preload/preload_hook.h"
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace dlaunch {
+
+namespace {
+
+// Before Python 3.8 there is no memfd_create, and the rank starts as usual. site.py takes a module
+// that raises ImportError for itself as one that does not exist.
+constexpr std::string_view kSite = R"py(
+def clean(variables, here):
+    variables.pop('DLAUNCH_PRELOAD', None)
+    path = variables.get('PYTHONPATH', '')
+    if here + ':' in path:
+        variables['PYTHONPATH'] = path.replace(here + ':', '', 1)
+    elif path == here:
+        del variables['PYTHONPATH']
+    elif here in path:
+        variables['PYTHONPATH'] = path.replace(here, '', 1)
+
+def inherited():
+    import os
+    found = []
+    for name in os.listdir('/proc/self/fd'):
+        try:
+            if os.get_inheritable(int(name)):
+                found.append(int(name))
+        except OSError:
+            pass
+    return sorted(found)
+
+def begin():
+    import os, sys
+    here = __file__.rpartition('/')[0]
+    address = os.environ.get('DLAUNCH_PRELOAD')
+    clean(os.environ, here)
+    sys.path[:] = [entry for entry in sys.path if entry != here]
+    sys.path_importer_cache.pop(here, None)
+    if address is None or not hasattr(os, 'memfd_create'):
+        return
+    import _socket
+    link = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
+    try:
+        link.connect('\0' + address)
+        link.send(b'rank %d' % len(sys.argv))
+        while True:
+            order = link.recv(65536)
+            if order[:1] == b't':
+                middle = os.fork()
+                if middle == 0:
+                    middle = os.getpid()
+                    if os.fork() != 0:
+                        os._exit(0)
+                    os.close(link.detach())
+                    import zipimport
+                    scope = {}
+                    exec(zipimport.zipimporter(here).get_code('dlaunch_template'), scope)
+                    return scope['serve'](address, here, order[1:], middle, clean)
+                os.waitpid(middle, 0)
+            elif order[:1] == b'd':
+                numbers = inherited()
+                rights = b''.join(n.to_bytes(4, sys.byteorder) for n in numbers)
+                link.sendmsg([b'd' + b' '.join(b'%d' % n for n in numbers)],
+                             [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, rights)])
+            elif order[:1] == b'x':
+                link.send(b'x')
+                os._exit(0)
+            else:
+                return
+    except OSError:
+        return
+    finally:
+        link.close()
+
+import sys
+ours = sys.modules.get('sitecustomize')
+begin()
+if sys.modules.get('sitecustomize') is ours:
+    del sys.modules['sitecustomize']
+import sitecustomize
+)py";
+
+// Whatever goes wrong before a rank has its streams ends the process: its program then starts as
+// usual in the process that waits for it.
+constexpr std::string_view kTemplate = R"py(
+import _socket, ctypes, fcntl, gc, os, sys
+
+class Unfit(Exception):
+    pass
+
+def own_descriptors():
+    found = set()
+    for name in os.listdir('/proc/self/fd'):
+        try:
+            os.fstat(int(name))
+            found.add(int(name))
+        except OSError:
+            pass
+    return found
+
+def wait_for_reaper(middle, agent):
+    while os.getppid() == middle:
+        os.sched_yield()
+    ctypes.CDLL(None).prctl(1, 9)  # PR_SET_PDEATHSIG, SIGKILL
+    if os.getppid() != agent:
+        os._exit(1)
+
+def import_all(modules, agent):
+    before = dict(os.environb)
+    if 'sitecustomize' in sys.modules:
+        del sys.modules['sitecustomize']
+    try:
+        import sitecustomize
+    except ImportError:
+        pass
+    for name in modules:
+        try:
+            __import__(name)
+        except BaseException as error:
+            why = str(error).strip().splitlines()
+            raise Unfit('it cannot import %s: %s%s' % (
+                name, type(error).__name__, ': ' + why[0] if why else ''))
+    if os.environb != before:
+        names = sorted({n for n, v in set(before.items()) ^ set(os.environb.items())})
+        raise Unfit('an import sets ' + ', '.join(os.fsdecode(n) for n in names))
+
+def check(link):
+    # Libraries such as OpenBLAS end their threads for a fork and start them again when needed.
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
+    threads = len(os.listdir('/proc/self/task'))
+    if threads > 1:
+        raise Unfit('an import leaves %d threads' % (threads - 1))
+    opened = own_descriptors() - {0, 1, 2, link.fileno()}
+    for number in opened:
+        target = os.readlink('/proc/self/fd/%d' % number)
+        if target.startswith('socket:'):
+            raise Unfit('an import leaves an open socket')
+        if target.startswith('/dev/') and target not in ('/dev/null', '/dev/urandom', '/dev/random'):
+            raise Unfit('an import has opened ' + target)
+    return opened
+
+def serve(address, here, order, middle, clean):
+    try:
+        link = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
+        link.connect('\0' + address)
+        agent = int.from_bytes(link.getsockopt(_socket.SOL_SOCKET, 17, 12)[:4], sys.byteorder)
+        wait_for_reaper(middle, agent)
+        os.setpgid(0, 0)
+        for number, name in ((0, None), (1, 'stdout'), (2, 'stderr')):
+            fd = os.open('/dev/null', os.O_RDONLY) if name is None else os.memfd_create(name)
+            os.dup2(fd, number)
+        for number in own_descriptors() - {0, 1, 2, link.fileno()}:
+            os.close(number)
+        number, modules, *dropped = order.split(b'\0')
+        for name in dropped:
+            os.environb.pop(name, None)
+        link.send(b'template ' + number)
+        try:
+            import_all(modules.decode().split(','), agent)
+            for stream in (sys.stdout, sys.stderr):
+                stream.flush()
+            opened = check(link)
+        except Unfit as error:
+            link.send(b'unfit ' + os.fsencode(str(error))[:2000])
+            os._exit(0)
+        said = [os.pread(n, os.fstat(n).st_size, 0) for n in (1, 2)]
+        gc.collect()
+        gc.freeze()
+        link.send(b'ready')
+        while True:
+            orders = [link.recvmsg(64, 64)]
+            try:
+                while len(orders) < 64:
+                    orders.append(link.recvmsg(64, 64, _socket.MSG_DONTWAIT))
+            except BlockingIOError:
+                pass
+            if not orders[-1][0]:
+                os._exit(0)
+            wanted = [(int(data), int.from_bytes(rights[0][2][:4], sys.byteorder))
+                      for data, rights, _, _ in orders]
+            middle = os.fork()
+            if middle == 0:
+                middle = os.getpid()
+                for number, fd in wanted:
+                    if os.fork() == 0:
+                        return become(number, fd, link, agent, middle, opened, said, here, clean)
+                os._exit(0)
+            for _, fd in wanted:
+                os.close(fd)
+            os.waitpid(middle, 0)
+    except BaseException:
+        os._exit(1)
+
+def take_streams(conn, link, opened):
+    """Makes our descriptors those of the process that waits; returns both links at new numbers."""
+    conn.send(b'd')
+    text, rights, _, _ = conn.recvmsg(8192, 4096)
+    numbers = [int(word) for word in text[1:].split()]
+    given = rights[0][2]
+    given = [int.from_bytes(given[i:i + 4], sys.byteorder) for i in range(0, len(given), 4)]
+    if not numbers or len(given) != len(numbers) or opened.intersection(numbers):
+        os._exit(1)
+    above = max(numbers + list(opened)) + 1
+    links = [fcntl.fcntl(one.detach(), fcntl.F_DUPFD_CLOEXEC, above) for one in (conn, link)]
+    given = [fcntl.fcntl(one, fcntl.F_DUPFD_CLOEXEC, above) for one in given]
+    for number in own_descriptors() - opened - set(links) - set(given):
+        os.close(number)
+    for fd, number in zip(given, numbers):
+        os.dup2(fd, number)
+        os.close(fd)
+    return [_socket.socket(fileno=one) for one in links]
+
+def read_of(process, name):
+    with open('/proc/%d/%s' % (process, name), 'rb') as file:
+        return file.read()
+
+def take_words(process):
+    words = [os.fsdecode(word) for word in read_of(process, 'cmdline').split(b'\0')[:-1]]
+    own = read_of(os.getpid(), 'cmdline').count(b'\0')
+    sys.argv[1:] = words[own - len(sys.argv) + 1:]
+    if hasattr(sys, 'orig_argv'):
+        sys.orig_argv[:] = words
+
+def take_environment(process, here, clean):
+    variables = {}
+    for entry in read_of(process, 'environ').split(b'\0'):
+        name, equals, value = entry.partition(b'=')
+        if equals:
+            variables.setdefault(os.fsdecode(name), os.fsdecode(value))
+    clean(variables, here)
+    for name in list(os.environ):
+        if name not in variables:
+            del os.environ[name]
+    for name, value in variables.items():
+        if os.environ.get(name) != value:
+            os.environ[name] = value
+
+def write_all(fd, data):
+    while data:
+        data = data[os.write(fd, data):]
+
+def become(number, fd, link, agent, middle, opened, said, here, clean):
+    conn = _socket.socket(fileno=fd)
+    conn.setblocking(True)  # the agent has set O_NONBLOCK
+    process = int.from_bytes(conn.getsockopt(_socket.SOL_SOCKET, 17, 12)[:4], sys.byteorder)
+    conn, link = take_streams(conn, link, opened)
+    take_words(process)
+    take_environment(process, here, clean)
+    os.sched_setaffinity(0, os.sched_getaffinity(process))
+    wait_for_reaper(middle, agent)
+    ctypes.CDLL(None).prctl(0x59616d61, agent)  # PR_SET_PTRACER
+    link.send(b'set %d %d' % (number, os.getpid()))
+    link.close()
+    if conn.recv(1) != b'x':
+        os._exit(1)
+    conn.close()
+    os.setpgid(0, 0)  # until now that of the template
+    random = sys.modules.get('numpy.random')
+    if random is not None:
+        random.seed()
+    for stream, data in enumerate(said):
+        write_all(stream + 1, data)
+)py";
+
+void put(std::string& bytes, std::uint32_t value, int size) {
+  for (int i = 0; i < size; ++i) bytes += static_cast<char>(value >> (8 * i) & 0xff);
+}
+
+/// CRC-32 as PKZIP's APPNOTE.TXT 4.4.7 defines it.
+std::uint32_t checksum(std::string_view bytes) {
+  std::uint32_t crc = 0xffffffff;
+  for (const char c : bytes) {
+    crc ^= static_cast<unsigned char>(c);
+    for (int i = 0; i < 8; ++i) crc = crc >> 1 ^ (0xedb88320 & (0 - (crc & 1)));
+  }
+  return ~crc;
+}
+
+/// What a member's local header and its entry of the directory share (APPNOTE.TXT 4.3.7, 4.3.12).
+void put_member(std::string& bytes, std::string_view name, std::string_view text) {
+  constexpr std::uint32_t kVersion = 10;
+  constexpr std::uint32_t kFirstDay = 0x21;  // 1980-01-01
+  put(bytes, kVersion, 2);
+  put(bytes, 0, 6);  // flags, stored, midnight
+  put(bytes, kFirstDay, 2);
+  put(bytes, checksum(text), 4);
+  put(bytes, static_cast<std::uint32_t>(text.size()), 4);
+  put(bytes, static_cast<std::uint32_t>(text.size()), 4);
+  put(bytes, static_cast<std::uint32_t>(name.size()), 2);
+  put(bytes, 0, 2);
+}
+
+}  // namespace
+
+std::string preload_archive() {
+  struct Member {
+    std::string_view name;
+    std::string_view text;
+  };
+  constexpr std::array kMembers = {Member{"sitecustomize.py", kSite},
+                                   Member{"dlaunch_template.py", kTemplate}};
+  std::string archive;
+  std::string directory;
+  for (const auto& [name, text] : kMembers) {
+    put(directory, 0x02014b50, 4);
+    put(directory, 10, 2);
+    put_member(directory, name, text);
+    put(directory, 0, 10);  // no comment, disk 0, no attributes
+    put(directory, static_cast<std::uint32_t>(archive.size()), 4);
+    directory += name;
+    put(archive, 0x04034b50, 4);
+    put_member(archive, name, text);
+    archive.append(name).append(text);
+  }
+  const auto begin = static_cast<std::uint32_t>(archive.size());
+  archive += directory;
+  put(archive, 0x06054b50, 4);
+  put(archive, 0, 4);
+  put(archive, kMembers.size(), 2);
+  put(archive, kMembers.size(), 2);
+  put(archive, static_cast<std::uint32_t>(directory.size()), 4);
+  put(archive, begin, 4);
+  put(archive, 0, 2);
+  return archive;
+}
+
+}  // namespace dlaunch

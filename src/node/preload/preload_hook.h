@@ -1,0 +1,17 @@
+// The Python side of `preload`: what a rank's interpreter executes before the program, and what the
+// template executes that ranks are forked from. docs/internals/preload.md describes both.
+#pragma once
+
+#include <string>
+
+namespace dlaunch {
+
+/// A zip archive (stored, not compressed) for PYTHONPATH. Its `sitecustomize` connects to the
+/// abstract socket named by kPreloadVariable and follows the orders that it gets there; without
+/// that variable it does nothing. Either way it removes what it was started by: the variable, its
+/// entry of PYTHONPATH and of sys.path, its module.
+[[nodiscard]] std::string preload_archive();
+
+inline constexpr const char* kPreloadVariable = "DLAUNCH_PRELOAD";
+
+}  // namespace dlaunch

@@ -1,0 +1,332 @@
+#include "node/preload/preload_service.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <optional>
+
+#include "model/rank_variables.h"
+#include "node/preload/preload_hook.h"
+#include "os/memory_program.h"
+#include "os/packet.h"
+#include "os/proc_file.h"
+#include "os/write_all.h"
+#include "text/plain_text.h"
+#include "text/strings.h"
+
+namespace dlaunch {
+
+namespace {
+
+// Roles and environments that differ; each costs the memory of an interpreter.
+constexpr std::size_t kMostTemplates = 4;
+constexpr std::size_t kMostText = 4096;
+// A file system may be slow, but not for ever.
+constexpr std::chrono::minutes kImportLimit{15};
+constexpr std::chrono::seconds kHandOverLimit{30};
+
+constexpr std::string_view kLeave = "x";
+constexpr std::string_view kGoOn = "g";
+
+ProcessTexts texts_of(pid_t pid) {
+  constexpr std::size_t kFirstLine = 256;
+  const std::string folder = "/proc/" + std::to_string(pid) + '/';
+  ProcessTexts texts{link_target(folder + "exe"),
+                     link_target(folder + "cwd"),
+                     read_proc_file(folder + "cmdline"),
+                     read_proc_file(folder + "environ"),
+                     read_proc_file(folder + "limits"),
+                     read_proc_file(folder + "status"),
+                     read_proc_file(folder + "stat"),
+                     read_proc_file(folder + "numa_maps", kFirstLine),
+                     {}};
+  for (const char* name : {"cgroup", "ipc", "mnt", "net", "pid", "user", "uts"})
+    texts.namespaces += link_target(folder + "ns/" + name) + '\n';
+  return texts;
+}
+
+/// The next word, as a number.
+template <typename Number>
+std::optional<Number> take_number(std::string_view& text) {
+  const std::string_view word = take_until(text, ' ');
+  Number number{};
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+  const bool is_number = error == std::errc() && end == word.data() + word.size() && !word.empty();
+  return is_number ? std::optional(number) : std::nullopt;
+}
+
+}  // namespace
+
+/// A connection: of a rank's process that waits, or of a template before it has said so.
+struct PreloadService::Caller {
+  Caller(EventLoop& loop, UniqueFd fd, std::uint32_t n)
+      : pid(peer_process(fd.get())), number(n), socket(loop, std::move(fd)), limit(loop) {}
+  pid_t pid;
+  std::uint32_t number;
+  WatchedFd socket;
+  UniqueFd handed;  // the socket, when a fork of the template reads from it
+  Timer limit;
+  Template* which = nullptr;
+};
+
+struct PreloadService::Template {
+  enum class State { forking, importing, ready, unfit };
+  Template(EventLoop& loop, std::uint32_t n, std::string k)
+      : number(n), key(std::move(k)), limit(loop) {}
+  std::uint32_t number;
+  std::string key;
+  State state = State::forking;
+  pid_t pid = 0;
+  std::unique_ptr<WatchedFd> link;
+  Timer limit;
+};
+
+PreloadService::PreloadService(EventLoop& loop, Enclosure& enclosure, Notice notice)
+    : loop_(loop), enclosure_(enclosure), notice_(std::move(notice)) {}
+
+PreloadService::~PreloadService() = default;
+
+void PreloadService::tell_once(std::string text) {
+  if (told_.insert(text).second) notice_("preload: " + text);
+}
+
+void PreloadService::begin(const wire::StartRanks& start) {
+  modules_.clear();
+  for (const std::string& name : start.preload) modules_ += (modules_.empty() ? "" : ",") + name;
+  if (modules_.empty()) return;
+  if (!acceptor_) open();
+  if (start.ranks.empty()) return;
+  const Environment& first = start.ranks.front().env;
+  for (const wire::StartRank& rank : start.ranks) {
+    for (const auto& [name, value] : rank.env) {
+      // What libraries read while they are imported must be the same in the template.
+      if (find_variable(first, name) != value && !name.ends_with("_NUM_THREADS"))
+        varying_.insert(name);
+    }
+  }
+}
+
+void PreloadService::open() {
+  auto archive = memory_file("dlaunch-preload");
+  auto listener = listen_for_packets();
+  if (!archive || !listener || write_all(archive->get(), preload_archive()) != 0) {
+    tell_once("the ranks import for themselves: no file or socket in memory can be made");
+    return modules_.clear();
+  }
+  archive_ = std::move(*archive);
+  address_ = std::move(listener->name);
+  acceptor_ = std::make_unique<Acceptor>(loop_, std::move(listener->socket),
+                                         [this](UniqueFd socket) { accept(std::move(socket)); });
+}
+
+void PreloadService::add_variables(const Environment& base, Environment& own) {
+  if (modules_.empty()) return;
+  auto path = find_variable(own, "PYTHONPATH");
+  if (!path) path = find_variable(base, "PYTHONPATH");
+  const std::string rest = path.value_or("");
+  own["PYTHONPATH"] = path_of(archive_) + (rest.empty() ? "" : ':' + rest);
+  own[kPreloadVariable] = address_;
+}
+
+void PreloadService::end_attempt() {
+  if (!modules_.empty() && !met_python_)
+    tell_once("no rank has started the interpreter of a Python program, or not one that reads PYTHONPATH");
+  callers_.clear();
+}
+
+std::set<pid_t> PreloadService::templates() const {
+  std::set<pid_t> pids;
+  for (const auto& one : templates_) {
+    if (one->link) pids.insert(one->pid);
+  }
+  return pids;
+}
+
+void PreloadService::accept(UniqueFd socket) {
+  if (!peer_is_our_user(socket.get())) return;
+  callers_.push_back(std::make_unique<Caller>(loop_, std::move(socket), ++last_number_));
+  wait(*callers_.back());
+}
+
+void PreloadService::wait(Caller& caller) {
+  caller.socket.on_readable([this, &caller] { receive(caller); });
+}
+
+void PreloadService::drop(Caller& caller) {
+  std::erase_if(callers_, [&](const auto& one) { return one.get() == &caller; });
+}
+
+void PreloadService::receive(Caller& caller) {
+  std::vector<UniqueFd> none;
+  const auto packet = receive_packet(caller.socket.get(), kMostText, 0, none, false);
+  if (!packet && errno == EAGAIN) return wait(caller);
+  if (!packet) return lost(caller);
+  std::string_view text = *packet;
+  const std::string_view word = take_until(text, ' ');
+  const auto number = take_number<std::uint32_t>(text);
+  if (word == "rank" && number && caller.which == nullptr) return on_rank(caller, *number);
+  if (word == "template" && number && caller.which == nullptr) return on_template(caller, *number);
+  drop(caller);
+}
+
+/// The process has ended, or goes on by itself.
+void PreloadService::lost(Caller& caller) {
+  Template* which = caller.which;
+  drop(caller);
+  const bool is_wanted = std::any_of(callers_.begin(), callers_.end(),
+                                     [&](const auto& one) { return one->which == which; });
+  if (which != nullptr && which->state == Template::State::forking && !is_wanted)
+    std::erase_if(templates_, [&](const auto& one) { return one.get() == which; });
+}
+
+void PreloadService::go_on(Caller& caller) {
+  const int socket = caller.handed ? caller.handed.get() : caller.socket.get();
+  (void)send_packet(socket, std::string(kGoOn));
+  drop(caller);
+}
+
+bool PreloadService::is_own(std::string_view name) const {
+  return name == kPreloadVariable || name.starts_with("DLAUNCH_") || varying_.contains(name) ||
+         is_rank_variable(Framework::mpi, name) || is_rank_variable(Framework::jax, name);
+}
+
+void PreloadService::on_rank(Caller& caller, std::size_t arguments) {
+  const std::vector<std::string>* command = ranks_.command_of(caller.pid);
+  const ProcessTexts texts = texts_of(caller.pid);
+  const auto key = template_key(texts, arguments, [this](auto name) { return is_own(name); });
+  if (!key) return go_on(caller);
+  if (command == nullptr) {
+    const auto parent = std::string(stat_field(texts.stat, 4));
+    command = ranks_.command_of(std::atoi(parent.c_str()));
+    if (command != nullptr && is_named_in(*command, key->target)) {
+      met_python_ = true;
+      tell_once("the ranks import for themselves, because the shell of the command waits for "
+                "Python; write exec before the name of the interpreter");
+    }
+    return go_on(caller);
+  }
+  if (!is_named_in(*command, key->target)) return go_on(caller);
+  met_python_ = true;
+  const auto known = std::find_if(templates_.begin(), templates_.end(),
+                                  [&](const auto& one) { return one->key == key->text; });
+  if (known != templates_.end() && (*known)->state == Template::State::unfit) return go_on(caller);
+  if (known == templates_.end() && templates_.size() >= kMostTemplates) {
+    tell_once("some ranks import for themselves, because their environments differ: a node has at "
+              "most " + std::to_string(kMostTemplates) + " templates");
+    return go_on(caller);
+  }
+  if (known != templates_.end()) {
+    caller.which = known->get();
+    if (caller.which->state == Template::State::ready) return hand_over(*caller.which, caller);
+    return wait(caller);
+  }
+  templates_.push_back(std::make_unique<Template>(loop_, ++last_number_, key->text));
+  Template& made = *templates_.back();
+  caller.which = &made;
+  std::string order = 't' + std::to_string(made.number) + '\0' + modules_;
+  for (const std::string& name : key->dropped) order.append(1, '\0').append(name);
+  made.limit.after(kImportLimit, [this, &made] {
+    if (made.pid > 0) ::kill(made.pid, SIGKILL);
+    give_up(made, "the imports take too long");
+  });
+  if (!send_packet(caller.socket.get(), order)) return lost(caller);
+  wait(caller);
+}
+
+void PreloadService::on_template(Caller& caller, std::uint32_t number) {
+  const auto found = std::find_if(templates_.begin(), templates_.end(),
+                                  [&](const auto& one) { return one->number == number; });
+  if (found == templates_.end() || (*found)->state != Template::State::forking) return drop(caller);
+  Template& made = **found;
+  made.state = Template::State::importing;
+  made.pid = caller.pid;
+  made.link = std::make_unique<WatchedFd>(loop_, duplicate(caller.socket.get()));
+  enclosure_.take_out(made.pid);
+  drop(caller);
+  listen_to(made);
+}
+
+void PreloadService::listen_to(Template& made) {
+  made.link->on_readable([this, &made] {
+    std::vector<UniqueFd> none;
+    const auto packet = receive_packet(made.link->get(), kMostText, 0, none, false);
+    if (!packet && errno != EAGAIN) return template_ended(made);
+    if (packet) on_template_says(made, *packet);
+    if (made.link) listen_to(made);
+  });
+}
+
+void PreloadService::on_template_says(Template& made, const std::string& packet) {
+  std::string_view text = packet;
+  const std::string_view word = take_until(text, ' ');
+  if (word == "unfit") return give_up(made, plain_line(std::string(text)));
+  if (word == "ready") {
+    made.state = Template::State::ready;
+    made.limit.cancel();
+    std::vector<Caller*> waiting;
+    for (const auto& caller : callers_) {
+      if (caller->which == &made) waiting.push_back(caller.get());
+    }
+    for (Caller* caller : waiting) hand_over(made, *caller);
+  } else if (word == "set") {
+    const auto number = take_number<std::uint32_t>(text);
+    const auto pid = take_number<pid_t>(text);
+    if (number && pid) on_set(*number, *pid);
+  }
+}
+
+void PreloadService::hand_over(Template& made, Caller& caller) {
+  // The fork reads from this socket, which must not be watched any more.
+  caller.handed = duplicate(caller.socket.get());
+  caller.socket.close();
+  if (!caller.handed ||
+      !send_packet(made.link->get(), std::to_string(caller.number), {caller.handed.get()}))
+    return go_on(caller);
+  caller.limit.after(kHandOverLimit, [this, &caller] { go_on(caller); });
+}
+
+void PreloadService::on_set(std::uint32_t number, pid_t successor) {
+  const auto found = std::find_if(callers_.begin(), callers_.end(), [&](const auto& one) {
+    return one->number == number && one->handed;
+  });
+  if (found == callers_.end()) return;  // it ends when it finds that it is alone
+  Caller& caller = **found;
+  enclosure_.take_in(successor);
+  if (ranks_.replace(caller.pid, successor)) {
+    (void)send_packet(caller.handed.get(), std::string(kLeave));
+  } else {
+    ::kill(successor, SIGKILL);
+    (void)send_packet(caller.handed.get(), std::string(kGoOn));
+  }
+  drop(caller);
+}
+
+/// One that ended of itself, or was killed for its memory, is replaced at the next attempt.
+void PreloadService::template_ended(Template& made) {
+  if (made.state == Template::State::ready) {
+    release_callers(made);
+    std::erase_if(templates_, [&](const auto& one) { return one.get() == &made; });
+    return;
+  }
+  give_up(made, "it ended while it imported");
+}
+
+void PreloadService::release_callers(const Template& made) {
+  std::vector<Caller*> waiting;
+  for (const auto& caller : callers_) {
+    if (caller->which == &made) waiting.push_back(caller.get());
+  }
+  for (Caller* caller : waiting) go_on(*caller);
+}
+
+void PreloadService::give_up(Template& made, const std::string& why) {
+  if (made.state == Template::State::unfit) return;
+  made.state = Template::State::unfit;
+  made.limit.cancel();
+  made.link.reset();
+  tell_once("the ranks import for themselves: " + why);
+  release_callers(made);
+}
+
+}  // namespace dlaunch

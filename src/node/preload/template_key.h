@@ -1,0 +1,44 @@
+// What two processes must have in common so that a fork of one can stand for the other. Pure.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dlaunch {
+
+/// A process that waits in the hook, as /proc shows it (proc(5)).
+struct ProcessTexts {
+  std::string program;        // the target of exe
+  std::string folder;         // of cwd
+  std::string command_line;   // cmdline
+  std::string environment;    // environ: as it was executed
+  std::string limits;         // limits
+  std::string status;         // status
+  std::string stat;           // stat
+  std::string memory_policy;  // the begin of numa_maps; empty where the kernel has none
+  std::string namespaces;     // the targets of ns/*
+};
+
+struct TemplateKey {
+  std::string text;    // equal for two processes: a fork of one can stand for the other
+  std::string target;  // the script or module that it is about to run
+  std::vector<std::string> dropped;  // variables that are each process's own
+  bool operator==(const TemplateKey&) const = default;
+};
+
+/// `arguments`: the size of its sys.argv, from which the begin of its command line follows: a
+/// template shares the interpreter, its options and the script, but not the script's arguments.
+/// `is_own`: whether a variable may differ between ranks or attempts. nullopt: the interpreter was
+/// started without a script, module or command.
+[[nodiscard]] std::optional<TemplateKey> template_key(
+    const ProcessTexts& process, std::size_t arguments,
+    const std::function<bool(std::string_view)>& is_own);
+
+/// Whether the target is named in the command of the job: an interpreter that a setup or a wrapper
+/// starts for itself needs none of the modules.
+[[nodiscard]] bool is_named_in(const std::vector<std::string>& argv, std::string_view target);
+
+}  // namespace dlaunch
