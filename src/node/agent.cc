@@ -57,6 +57,7 @@ constexpr std::chrono::seconds kDaemonGrace{2};
 struct AgentLink {
   LeftConnection connection;
   UniqueFd bringer;  // of one that came through the attach socket
+  std::vector<LeftTemplate> templates;
 };
 
 class Agent {
@@ -101,7 +102,9 @@ class Agent {
         preload_(loop_, enclosure_,
                  [this](std::string text) { channel_.send(wire::Notice{std::move(text)}); }),
         ranks_(loop_, channel_, pump_, stdin_, facts_, mpi_, mpirun_, containers_, stacks_,
-               terminals_, watch_, preemption_, preload_, enclosure_) {}
+               terminals_, watch_, preemption_, preload_, enclosure_) {
+    preload_.adopt(std::move(link.templates));
+  }
 
   int run() {
     channel_.start(
@@ -205,15 +208,15 @@ class Agent {
     if (!std::exchange(answered_, true)) send_heartbeat();
   }
   void on(wire::Bye& bye) {
-    end_everything();
-    folder_.remove_if_empty();
     // The init process of a namespace stays what the job wanted it to be.
     const bool stays = bye.stays && !is_namespace_;
+    end_everything(stays);
+    folder_.remove_if_empty();
     channel_.send(wire::Bye{stays});
     if (attach_) attach_->close();
     if (stays) {
       if (auto connection = channel_.leave())
-        left_.emplace(AgentLink{std::move(*connection), std::move(bringer_)});
+        left_.emplace(AgentLink{std::move(*connection), std::move(bringer_), preload_.leave()});
     }
     leave(exit_code::kOk);
   }
@@ -337,12 +340,15 @@ class Agent {
     leave(exit_code::kNodeLost);
   }
 
-  void end_everything() {
+  /// `stays`: another session follows, which may use the templates.
+  void end_everything(bool stays = false) {
     stager_.abandon();
     raise_open_file_limit();
     mpi_.kill();
     containers_.kill_all();
-    kill_descendants(kCleanupLimit, [this] { return enclosure_.kill_once(); });
+    const std::set<pid_t> spared = stays ? preload_.templates() : std::set<pid_t>();
+    kill_descendants(
+        kCleanupLimit, [&] { return enclosure_.kill_once(spared); }, !spared.empty());
     containers_.clear_now();
     enclosure_.remove();
     mpirun_.end();
@@ -433,7 +439,7 @@ void agent_main(AgentOptions options, AgentIsolation isolation, const UniqueFd& 
   rlimit open_files{};  // a session raises it; the ranks of each get what the agent found
   ::getrlimit(RLIMIT_NOFILE, &open_files);
   options.launcher = {};  // the guardian watches it
-  AgentLink link{{std::move(options.read), std::move(options.write), {}}, {}};
+  AgentLink link{{std::move(options.read), std::move(options.write), {}}, {}, {}};
   while (true) {
     set_process_title(agent_title("agent", progress, options.has_arguments));
     Agent agent(options, std::move(link), std::exchange(isolation, {}), guardian_pidfd,

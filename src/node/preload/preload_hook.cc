@@ -12,8 +12,8 @@ namespace {
 // Before Python 3.8 there is no memfd_create, and the rank starts as usual. site.py takes a module
 // that raises ImportError for itself as one that does not exist.
 constexpr std::string_view kSite = R"py(
-def clean(variables, here):
-    variables.pop('DLAUNCH_PRELOAD', None)
+def clean(variables):
+    here = variables.pop('DLAUNCH_PRELOAD').partition(':')[2]
     path = variables.get('PYTHONPATH', '')
     if here + ':' in path:
         variables['PYTHONPATH'] = path.replace(here + ':', '', 1)
@@ -36,11 +36,13 @@ def inherited():
 def begin():
     import os, sys
     here = __file__.rpartition('/')[0]
-    address = os.environ.get('DLAUNCH_PRELOAD')
-    clean(os.environ, here)
+    if 'DLAUNCH_PRELOAD' not in os.environ:
+        return
+    address = os.environ['DLAUNCH_PRELOAD'].partition(':')[0]
+    clean(os.environ)
     sys.path[:] = [entry for entry in sys.path if entry != here]
     sys.path_importer_cache.pop(here, None)
-    if address is None or not hasattr(os, 'memfd_create'):
+    if not hasattr(os, 'memfd_create'):
         return
     import _socket
     link = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
@@ -59,7 +61,7 @@ def begin():
                     import zipimport
                     scope = {}
                     exec(zipimport.zipimporter(here).get_code('dlaunch_template'), scope)
-                    return scope['serve'](address, here, order[1:], middle, clean)
+                    return scope['serve'](address, order[1:], middle, clean)
                 os.waitpid(middle, 0)
             elif order[:1] == b'd':
                 numbers = inherited()
@@ -91,6 +93,19 @@ import _socket, ctypes, fcntl, gc, os, sys
 
 class Unfit(Exception):
     pass
+
+def files_of_modules():
+    """What an import of today would read: a template may outlive an installation."""
+    found = {}
+    for module in list(sys.modules.values()):
+        path = getattr(module, '__file__', None)
+        if isinstance(path, str):
+            try:
+                info = os.stat(path)
+                found[path] = (info.st_mtime_ns, info.st_size, info.st_ino)
+            except OSError:
+                found[path] = None
+    return found
 
 def own_descriptors():
     found = set()
@@ -146,7 +161,7 @@ def check(link):
             raise Unfit('an import has opened ' + target)
     return opened
 
-def serve(address, here, order, middle, clean):
+def serve(address, order, middle, clean):
     try:
         link = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
         link.connect('\0' + address)
@@ -171,6 +186,7 @@ def serve(address, here, order, middle, clean):
             link.send(b'unfit ' + os.fsencode(str(error))[:2000])
             os._exit(0)
         said = [os.pread(n, os.fstat(n).st_size, 0) for n in (1, 2)]
+        files = files_of_modules()
         gc.collect()
         gc.freeze()
         link.send(b'ready')
@@ -183,6 +199,11 @@ def serve(address, here, order, middle, clean):
                 pass
             if not orders[-1][0]:
                 os._exit(0)
+            if orders[0][0] == b'check':
+                if files_of_modules() != files:
+                    os._exit(0)
+                link.send(b'ready')
+                continue
             wanted = [(int(data), int.from_bytes(rights[0][2][:4], sys.byteorder))
                       for data, rights, _, _ in orders]
             middle = os.fork()
@@ -190,7 +211,7 @@ def serve(address, here, order, middle, clean):
                 middle = os.getpid()
                 for number, fd in wanted:
                     if os.fork() == 0:
-                        return become(number, fd, link, agent, middle, opened, said, here, clean)
+                        return become(number, fd, link, agent, middle, opened, said, clean)
                 os._exit(0)
             for _, fd in wanted:
                 os.close(fd)
@@ -228,13 +249,13 @@ def take_words(process):
     if hasattr(sys, 'orig_argv'):
         sys.orig_argv[:] = words
 
-def take_environment(process, here, clean):
+def take_environment(process, clean):
     variables = {}
     for entry in read_of(process, 'environ').split(b'\0'):
         name, equals, value = entry.partition(b'=')
         if equals:
             variables.setdefault(os.fsdecode(name), os.fsdecode(value))
-    clean(variables, here)
+    clean(variables)
     for name in list(os.environ):
         if name not in variables:
             del os.environ[name]
@@ -246,13 +267,13 @@ def write_all(fd, data):
     while data:
         data = data[os.write(fd, data):]
 
-def become(number, fd, link, agent, middle, opened, said, here, clean):
+def become(number, fd, link, agent, middle, opened, said, clean):
     conn = _socket.socket(fileno=fd)
     conn.setblocking(True)  # the agent has set O_NONBLOCK
     process = int.from_bytes(conn.getsockopt(_socket.SOL_SOCKET, 17, 12)[:4], sys.byteorder)
     conn, link = take_streams(conn, link, opened)
     take_words(process)
-    take_environment(process, here, clean)
+    take_environment(process, clean)
     os.sched_setaffinity(0, os.sched_getaffinity(process))
     wait_for_reaper(middle, agent)
     ctypes.CDLL(None).prctl(0x59616d61, agent)  # PR_SET_PTRACER

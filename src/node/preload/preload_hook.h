@@ -12,6 +12,7 @@ namespace dlaunch {
 /// entry of PYTHONPATH and of sys.path, its module.
 [[nodiscard]] std::string preload_archive();
 
+/// NAME:PATH: the socket and the archive.
 inline constexpr const char* kPreloadVariable = "DLAUNCH_PRELOAD";
 
 }  // namespace dlaunch

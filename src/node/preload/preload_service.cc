@@ -67,16 +67,18 @@ struct PreloadService::Caller {
   WatchedFd socket;
   UniqueFd handed;  // the socket, when a fork of the template reads from it
   Timer limit;
+  TemplateKey key;
   Template* which = nullptr;
 };
 
 struct PreloadService::Template {
-  enum class State { forking, importing, ready, unfit };
+  enum class State { kept, checking, forking, importing, ready, unfit };
   Template(EventLoop& loop, std::uint32_t n, std::string k)
       : number(n), key(std::move(k)), limit(loop) {}
   std::uint32_t number;
   std::string key;
   State state = State::forking;
+  bool is_used = false;  // by a rank of this session
   pid_t pid = 0;
   std::unique_ptr<WatchedFd> link;
   Timer limit;
@@ -96,6 +98,11 @@ void PreloadService::begin(const wire::StartRanks& start) {
   for (const std::string& name : start.preload) modules_ += (modules_.empty() ? "" : ",") + name;
   if (modules_.empty()) return;
   if (!acceptor_) open();
+  for (const auto& one : templates_) {
+    if (one->state != Template::State::kept) continue;
+    one->state = Template::State::checking;
+    if (!send_packet(one->link->get(), "check")) one->link->close();
+  }
   if (start.ranks.empty()) return;
   const Environment& first = start.ranks.front().env;
   for (const wire::StartRank& rank : start.ranks) {
@@ -126,13 +133,34 @@ void PreloadService::add_variables(const Environment& base, Environment& own) {
   if (!path) path = find_variable(base, "PYTHONPATH");
   const std::string rest = path.value_or("");
   own["PYTHONPATH"] = path_of(archive_) + (rest.empty() ? "" : ':' + rest);
-  own[kPreloadVariable] = address_;
+  own[kPreloadVariable] = address_ + ':' + path_of(archive_);
 }
 
 void PreloadService::end_attempt() {
   if (!modules_.empty() && !met_python_)
     tell_once("no rank has started the interpreter of a Python program, or not one that reads PYTHONPATH");
   callers_.clear();
+}
+
+void PreloadService::adopt(std::vector<LeftTemplate> left) {
+  for (LeftTemplate& one : left) {
+    templates_.push_back(std::make_unique<Template>(loop_, ++last_number_, std::move(one.key)));
+    Template& made = *templates_.back();
+    made.state = Template::State::kept;
+    made.pid = one.pid;
+    made.link = std::make_unique<WatchedFd>(loop_, std::move(one.link));
+    listen_to(made);
+  }
+}
+
+std::vector<LeftTemplate> PreloadService::leave() {
+  std::vector<LeftTemplate> left;
+  for (const auto& one : templates_) {
+    const bool is_whole = one->state == Template::State::kept || one->state == Template::State::ready;
+    if (is_whole) left.push_back({std::move(one->key), one->pid, duplicate(one->link->get())});
+  }
+  templates_.clear();
+  return left;
 }
 
 std::set<pid_t> PreloadService::templates() const {
@@ -165,7 +193,10 @@ void PreloadService::receive(Caller& caller) {
   std::string_view text = *packet;
   const std::string_view word = take_until(text, ' ');
   const auto number = take_number<std::uint32_t>(text);
-  if (word == "rank" && number && caller.which == nullptr) return on_rank(caller, *number);
+  if (word == "rank" && number && caller.which == nullptr) {
+    wait(caller);
+    return on_rank(caller, *number);
+  }
   if (word == "template" && number && caller.which == nullptr) return on_template(caller, *number);
   drop(caller);
 }
@@ -193,9 +224,14 @@ bool PreloadService::is_own(std::string_view name) const {
 
 void PreloadService::on_rank(Caller& caller, std::size_t arguments) {
   const std::vector<std::string>* command = ranks_.command_of(caller.pid);
-  const ProcessTexts texts = texts_of(caller.pid);
-  const auto key = template_key(texts, arguments, [this](auto name) { return is_own(name); });
+  ProcessTexts texts = texts_of(caller.pid);
+  // Its number differs between sessions; in the value of PYTHONPATH.
+  const std::string archive = '=' + path_of(archive_);
+  const std::size_t at = texts.environment.find(archive);
+  if (at != std::string::npos) texts.environment.erase(at, archive.size());
+  auto key = template_key(texts, arguments, [this](auto name) { return is_own(name); });
   if (!key) return go_on(caller);
+  key->text += modules_;
   if (command == nullptr) {
     const auto parent = std::string(stat_field(texts.stat, 4));
     command = ranks_.command_of(std::atoi(parent.c_str()));
@@ -208,30 +244,47 @@ void PreloadService::on_rank(Caller& caller, std::size_t arguments) {
   }
   if (!is_named_in(*command, key->target)) return go_on(caller);
   met_python_ = true;
-  const auto known = std::find_if(templates_.begin(), templates_.end(),
-                                  [&](const auto& one) { return one->key == key->text; });
+  caller.key = std::move(*key);
+  assign(caller);
+}
+
+/// To the template that it can use, or makes it make one.
+void PreloadService::assign(Caller& caller) {
+  const auto known = std::find_if(templates_.begin(), templates_.end(), [&](const auto& one) {
+    return one->key == caller.key.text;
+  });
   if (known != templates_.end() && (*known)->state == Template::State::unfit) return go_on(caller);
-  if (known == templates_.end() && templates_.size() >= kMostTemplates) {
+  if (known != templates_.end()) {
+    caller.which = known->get();
+    caller.which->is_used = true;
+    if (caller.which->state == Template::State::ready) hand_over(*caller.which, caller);
+    return;
+  }
+  make_room();
+  if (templates_.size() >= kMostTemplates) {
     tell_once("some ranks import for themselves, because their environments differ: a node has at "
               "most " + std::to_string(kMostTemplates) + " templates");
     return go_on(caller);
   }
-  if (known != templates_.end()) {
-    caller.which = known->get();
-    if (caller.which->state == Template::State::ready) return hand_over(*caller.which, caller);
-    return wait(caller);
-  }
-  templates_.push_back(std::make_unique<Template>(loop_, ++last_number_, key->text));
+  templates_.push_back(std::make_unique<Template>(loop_, ++last_number_, caller.key.text));
   Template& made = *templates_.back();
+  made.is_used = true;
   caller.which = &made;
   std::string order = 't' + std::to_string(made.number) + '\0' + modules_;
-  for (const std::string& name : key->dropped) order.append(1, '\0').append(name);
+  for (const std::string& name : caller.key.dropped) order.append(1, '\0').append(name);
   made.limit.after(kImportLimit, [this, &made] {
     if (made.pid > 0) ::kill(made.pid, SIGKILL);
     give_up(made, "the imports take too long");
   });
-  if (!send_packet(caller.socket.get(), order)) return lost(caller);
-  wait(caller);
+  if (!send_packet(caller.socket.get(), order)) lost(caller);
+}
+
+/// Without the oldest that no rank of this session has used, if there are too many.
+void PreloadService::make_room() {
+  if (templates_.size() < kMostTemplates) return;
+  const auto unused = std::find_if(templates_.begin(), templates_.end(),
+                                   [](const auto& one) { return !one->is_used; });
+  if (unused != templates_.end()) templates_.erase(unused);  // it ends when its connection does
 }
 
 void PreloadService::on_template(Caller& caller, std::uint32_t number) {
@@ -264,11 +317,7 @@ void PreloadService::on_template_says(Template& made, const std::string& packet)
   if (word == "ready") {
     made.state = Template::State::ready;
     made.limit.cancel();
-    std::vector<Caller*> waiting;
-    for (const auto& caller : callers_) {
-      if (caller->which == &made) waiting.push_back(caller.get());
-    }
-    for (Caller* caller : waiting) hand_over(made, *caller);
+    for (Caller* caller : callers_of(made)) hand_over(made, *caller);
   } else if (word == "set") {
     const auto number = take_number<std::uint32_t>(text);
     const auto pid = take_number<pid_t>(text);
@@ -304,20 +353,20 @@ void PreloadService::on_set(std::uint32_t number, pid_t successor) {
 
 /// One that ended of itself, or was killed for its memory, is replaced at the next attempt.
 void PreloadService::template_ended(Template& made) {
-  if (made.state == Template::State::ready) {
-    release_callers(made);
-    std::erase_if(templates_, [&](const auto& one) { return one.get() == &made; });
-    return;
-  }
-  give_up(made, "it ended while it imported");
+  if (made.state == Template::State::importing)
+    return give_up(made, "the template ended while it imported");
+  const std::vector<Caller*> waiting = callers_of(made);
+  const bool is_outdated = made.state == Template::State::checking;
+  std::erase_if(templates_, [&](const auto& one) { return one.get() == &made; });
+  for (Caller* caller : waiting) is_outdated ? assign(*caller) : go_on(*caller);
 }
 
-void PreloadService::release_callers(const Template& made) {
-  std::vector<Caller*> waiting;
+std::vector<PreloadService::Caller*> PreloadService::callers_of(const Template& made) const {
+  std::vector<Caller*> found;
   for (const auto& caller : callers_) {
-    if (caller->which == &made) waiting.push_back(caller.get());
+    if (caller->which == &made) found.push_back(caller.get());
   }
-  for (Caller* caller : waiting) go_on(*caller);
+  return found;
 }
 
 void PreloadService::give_up(Template& made, const std::string& why) {
@@ -326,7 +375,7 @@ void PreloadService::give_up(Template& made, const std::string& why) {
   made.limit.cancel();
   made.link.reset();
   tell_once("the ranks import for themselves: " + why);
-  release_callers(made);
+  for (Caller* caller : callers_of(made)) go_on(*caller);
 }
 
 }  // namespace dlaunch

@@ -23,6 +23,13 @@
 
 namespace dlaunch {
 
+/// A template without a session: see PreloadService::leave().
+struct LeftTemplate {
+  std::string key;
+  pid_t pid = 0;
+  UniqueFd link;
+};
+
 /// Lives on the agent's one thread.
 class PreloadService {
  public:
@@ -49,6 +56,11 @@ class PreloadService {
   /// The attempt's ranks are over: those that still wait are left alone. Templates stay, for the
   /// next attempt.
   void end_attempt();
+  /// Takes the templates of the session before this one. Each is used if the files that it has
+  /// imported are unchanged.
+  void adopt(std::vector<LeftTemplate> left);
+  /// Those that the next session may use; this one has none afterwards.
+  [[nodiscard]] std::vector<LeftTemplate> leave();
   /// Ours, with nothing of a job's below them.
   [[nodiscard]] std::set<pid_t> templates() const;
 
@@ -62,13 +74,15 @@ class PreloadService {
   void receive(Caller& caller);
   void on_rank(Caller& caller, std::size_t arguments);
   void on_template(Caller& caller, std::uint32_t number);
+  void assign(Caller& caller);
+  void make_room();
   void listen_to(Template& made);
   void on_template_says(Template& made, const std::string& packet);
   void template_ended(Template& made);
   void hand_over(Template& made, Caller& caller);
   void on_set(std::uint32_t number, pid_t successor);
   void go_on(Caller& caller);
-  void release_callers(const Template& made);
+  [[nodiscard]] std::vector<Caller*> callers_of(const Template& made) const;
   void give_up(Template& made, const std::string& why);
   void drop(Caller& caller);
   void lost(Caller& caller);
