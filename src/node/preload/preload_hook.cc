@@ -107,6 +107,10 @@ def files_of_modules():
                 found[path] = None
     return found
 
+def numbers_of(rights):
+    return [int.from_bytes(data[i:i + 4], sys.byteorder)
+            for _, _, data in rights for i in range(0, len(data), 4)]
+
 def own_descriptors():
     found = set()
     for name in os.listdir('/proc/self/fd'):
@@ -191,29 +195,23 @@ def serve(address, order, middle, clean):
         gc.freeze()
         link.send(b'ready')
         while True:
-            orders = [link.recvmsg(64, 64)]
-            try:
-                while len(orders) < 64:
-                    orders.append(link.recvmsg(64, 64, _socket.MSG_DONTWAIT))
-            except BlockingIOError:
-                pass
-            if not orders[-1][0]:
-                os._exit(0)
-            if orders[0][0] == b'check':
-                if files_of_modules() != files:
-                    os._exit(0)
+            text, rights, _, _ = link.recvmsg(4096, 4096)
+            if text == b'check' and files_of_modules() == files:
                 link.send(b'ready')
                 continue
-            wanted = [(int(data), int.from_bytes(rights[0][2][:4], sys.byteorder))
-                      for data, rights, _, _ in orders]
+            if text in (b'', b'check'):
+                os._exit(0)
+            wanted = list(zip([int(word) for word in text.split()], numbers_of(rights)))
+            ended, alive = os.pipe()
             middle = os.fork()
             if middle == 0:
                 middle = os.getpid()
                 for number, fd in wanted:
                     if os.fork() == 0:
-                        return become(number, fd, link, agent, middle, opened, said, clean)
+                        os.close(alive)
+                        return become(number, fd, link, agent, middle, ended, opened, said, clean)
                 os._exit(0)
-            for _, fd in wanted:
+            for fd in [ended, alive] + [fd for _, fd in wanted]:
                 os.close(fd)
             os.waitpid(middle, 0)
     except BaseException:
@@ -224,8 +222,7 @@ def take_streams(conn, link, opened):
     conn.send(b'd')
     text, rights, _, _ = conn.recvmsg(8192, 4096)
     numbers = [int(word) for word in text[1:].split()]
-    given = rights[0][2]
-    given = [int.from_bytes(given[i:i + 4], sys.byteorder) for i in range(0, len(given), 4)]
+    given = numbers_of(rights)
     if not numbers or len(given) != len(numbers) or opened.intersection(numbers):
         os._exit(1)
     above = max(numbers + list(opened)) + 1
@@ -267,15 +264,16 @@ def write_all(fd, data):
     while data:
         data = data[os.write(fd, data):]
 
-def become(number, fd, link, agent, middle, opened, said, clean):
+def become(number, fd, link, agent, middle, ended, opened, said, clean):
     conn = _socket.socket(fileno=fd)
     conn.setblocking(True)  # the agent has set O_NONBLOCK
     process = int.from_bytes(conn.getsockopt(_socket.SOL_SOCKET, 17, 12)[:4], sys.byteorder)
+    os.read(ended, 1)  # shortly before we get another parent; watching for that takes a processor
+    wait_for_reaper(middle, agent)
     conn, link = take_streams(conn, link, opened)
     take_words(process)
     take_environment(process, clean)
     os.sched_setaffinity(0, os.sched_getaffinity(process))
-    wait_for_reaper(middle, agent)
     ctypes.CDLL(None).prctl(0x59616d61, agent)  # PR_SET_PTRACER
     link.send(b'set %d %d' % (number, os.getpid()))
     link.close()

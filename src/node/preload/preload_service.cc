@@ -5,6 +5,7 @@
 #include <charconv>
 #include <csignal>
 #include <optional>
+#include <utility>
 
 #include "model/rank_variables.h"
 #include "node/preload/preload_hook.h"
@@ -25,6 +26,9 @@ constexpr std::size_t kMostText = 4096;
 // A file system may be slow, but not for ever.
 constexpr std::chrono::minutes kImportLimit{15};
 constexpr std::chrono::seconds kHandOverLimit{30};
+// A template forks twice for each order: ranks that start together share one.
+constexpr std::chrono::milliseconds kGather{10};
+constexpr std::size_t kMostHandedOver = 64;
 
 constexpr std::string_view kLeave = "x";
 constexpr std::string_view kGoOn = "g";
@@ -79,6 +83,7 @@ struct PreloadService::Template {
   std::string key;
   State state = State::forking;
   bool is_used = false;  // by a rank of this session
+  bool gathers = false;
   pid_t pid = 0;
   std::unique_ptr<WatchedFd> link;
   Timer limit;
@@ -101,7 +106,7 @@ void PreloadService::begin(const wire::StartRanks& start) {
   for (const auto& one : templates_) {
     if (one->state != Template::State::kept) continue;
     one->state = Template::State::checking;
-    if (!send_packet(one->link->get(), "check")) one->link->close();
+    (void)send_packet(one->link->get(), "check");
   }
   if (start.ranks.empty()) return;
   const Environment& first = start.ranks.front().env;
@@ -133,6 +138,7 @@ void PreloadService::add_variables(const Environment& base, Environment& own) {
   if (!path) path = find_variable(base, "PYTHONPATH");
   const std::string rest = path.value_or("");
   own["PYTHONPATH"] = path_of(archive_) + (rest.empty() ? "" : ':' + rest);
+  ++expected_;
   own[kPreloadVariable] = address_ + ':' + path_of(archive_);
 }
 
@@ -140,6 +146,7 @@ void PreloadService::end_attempt() {
   if (!modules_.empty() && !met_python_)
     tell_once("no rank has started the interpreter of a Python program, or not one that reads PYTHONPATH");
   callers_.clear();
+  expected_ = 0;
 }
 
 void PreloadService::adopt(std::vector<LeftTemplate> left) {
@@ -194,6 +201,7 @@ void PreloadService::receive(Caller& caller) {
   const std::string_view word = take_until(text, ' ');
   const auto number = take_number<std::uint32_t>(text);
   if (word == "rank" && number && caller.which == nullptr) {
+    if (expected_ > 0) --expected_;
     wait(caller);
     return on_rank(caller, *number);
   }
@@ -257,7 +265,7 @@ void PreloadService::assign(Caller& caller) {
   if (known != templates_.end()) {
     caller.which = known->get();
     caller.which->is_used = true;
-    if (caller.which->state == Template::State::ready) hand_over(*caller.which, caller);
+    if (caller.which->state == Template::State::ready) gather(*caller.which);
     return;
   }
   make_room();
@@ -317,7 +325,7 @@ void PreloadService::on_template_says(Template& made, const std::string& packet)
   if (word == "ready") {
     made.state = Template::State::ready;
     made.limit.cancel();
-    for (Caller* caller : callers_of(made)) hand_over(made, *caller);
+    hand_over(made);
   } else if (word == "set") {
     const auto number = take_number<std::uint32_t>(text);
     const auto pid = take_number<pid_t>(text);
@@ -325,14 +333,35 @@ void PreloadService::on_template_says(Template& made, const std::string& packet)
   }
 }
 
-void PreloadService::hand_over(Template& made, Caller& caller) {
-  // The fork reads from this socket, which must not be watched any more.
-  caller.handed = duplicate(caller.socket.get());
-  caller.socket.close();
-  if (!caller.handed ||
-      !send_packet(made.link->get(), std::to_string(caller.number), {caller.handed.get()}))
-    return go_on(caller);
-  caller.limit.after(kHandOverLimit, [this, &caller] { go_on(caller); });
+void PreloadService::gather(Template& made) {
+  if (expected_ == 0) return hand_over(made);
+  if (!std::exchange(made.gathers, true))
+    made.limit.after(kGather, [this, &made] { hand_over(made); });
+}
+
+/// To the template: all that wait for it.
+void PreloadService::hand_over(Template& made) {
+  made.limit.cancel();
+  made.gathers = false;
+  std::string numbers;
+  std::vector<int> sockets;
+  const auto send = [&] {
+    // If it has ended, its callers hear that from template_ended().
+    if (!sockets.empty()) (void)send_packet(made.link->get(), numbers, sockets);
+    numbers.clear();
+    sockets.clear();
+  };
+  for (Caller* caller : callers_of(made)) {
+    if (caller->handed) continue;
+    // The fork reads from this socket, which must not be watched any more.
+    caller->handed = duplicate(caller->socket.get());
+    caller->socket.close();
+    caller->limit.after(kHandOverLimit, [this, caller] { go_on(*caller); });
+    numbers.append(numbers.empty() ? "" : " ").append(std::to_string(caller->number));
+    sockets.push_back(caller->handed.get());
+    if (sockets.size() == kMostHandedOver) send();
+  }
+  send();
 }
 
 void PreloadService::on_set(std::uint32_t number, pid_t successor) {

@@ -79,7 +79,8 @@ class PreloadService {
   void listen_to(Template& made);
   void on_template_says(Template& made, const std::string& packet);
   void template_ended(Template& made);
-  void hand_over(Template& made, Caller& caller);
+  void gather(Template& made);
+  void hand_over(Template& made);
   void on_set(std::uint32_t number, pid_t successor);
   void go_on(Caller& caller);
   [[nodiscard]] std::vector<Caller*> callers_of(const Template& made) const;
@@ -101,6 +102,7 @@ class PreloadService {
   std::vector<std::unique_ptr<Caller>> callers_;
   std::vector<std::unique_ptr<Template>> templates_;
   std::uint32_t last_number_ = 0;  // of callers and templates
+  std::size_t expected_ = 0;  // ranks that have started and not called yet
   bool met_python_ = false;  // a rank's program has called
   std::set<std::string> told_;
 };
