@@ -239,6 +239,26 @@ def read_of(process, name):
     with open('/proc/%d/%s' % (process, name), 'rb') as file:
         return file.read()
 
+class MemoryMap(ctypes.Structure):  # struct prctl_mm_map, linux/prctl.h
+    NAMES = ('start_code', 'end_code', 'start_data', 'end_data', 'start_brk', 'brk', 'start_stack',
+             'arg_start', 'arg_end', 'env_start', 'env_end', 'auxv')
+    _fields_ = [(name, ctypes.c_uint64) for name in NAMES] + [
+        ('auxv_size', ctypes.c_uint32), ('exe_fd', ctypes.c_uint32)]
+
+def show_in_proc(words, variables):
+    """Lets /proc, and ps, show the rank's command line and environment. A kernel may not allow it."""
+    libc = ctypes.CDLL(None)
+    libc.malloc.restype = libc.sbrk.restype = ctypes.c_void_p
+    fields = read_of(os.getpid(), 'stat').rpartition(b')')[2].split()
+    field = lambda number: int(fields[number - 3])  # as proc(5) counts them
+    text = words + variables
+    begin = libc.malloc(len(text))
+    ctypes.memmove(begin, text, len(text))
+    middle = begin + len(words)
+    shown = MemoryMap(field(26), field(27), field(45), field(46), field(47), libc.sbrk(0), field(28),
+                      begin, middle, middle, begin + len(text), 0, 0, 0xffffffff)
+    libc.prctl(35, 14, ctypes.byref(shown), ctypes.sizeof(shown), 0)  # PR_SET_MM, PR_SET_MM_MAP
+
 def take_words(process):
     words = [os.fsdecode(word) for word in read_of(process, 'cmdline').split(b'\0')[:-1]]
     own = read_of(os.getpid(), 'cmdline').count(b'\0')
@@ -273,6 +293,8 @@ def become(number, fd, link, agent, middle, ended, opened, said, clean):
     conn, link = take_streams(conn, link, opened)
     take_words(process)
     take_environment(process, clean)
+    show_in_proc(read_of(process, 'cmdline'),
+                 b''.join(b'%s=%s\0' % entry for entry in os.environb.items()))
     os.sched_setaffinity(0, os.sched_getaffinity(process))
     ctypes.CDLL(None).prctl(0x59616d61, agent)  # PR_SET_PTRACER
     link.send(b'set %d %d' % (number, os.getpid()))

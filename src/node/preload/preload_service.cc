@@ -144,7 +144,7 @@ void PreloadService::add_variables(const Environment& base, Environment& own) {
 
 void PreloadService::end_attempt() {
   if (!modules_.empty() && !met_python_)
-    tell_once("no rank has started the interpreter of a Python program, or not one that reads PYTHONPATH");
+    tell_once("no rank has started a program of Python 3.8 or newer that reads PYTHONPATH");
   callers_.clear();
   expected_ = 0;
 }
