@@ -76,8 +76,9 @@ class RankServiceTest : public testing::Test {
   TerminalService terminals_{loop_, [](const wire::FromAgent&) {}, containers_};
   RankWatch watch_{loop_, pump_, [](const wire::Pulse&) {}};
   PreemptionWatch preemption_{loop_, enclosure_, [](const wire::FromAgent&) {}};
-  RankService ranks_{loop_,   agent_,  pump_,       stdin_,  facts_,     mpi_,  mpirun_,
-                     containers_, stacks_, terminals_, watch_, preemption_, enclosure_};
+  PreloadService preload_{loop_, enclosure_, [](const std::string&) {}};
+  RankService ranks_{loop_,   agent_,     pump_,  stdin_,      facts_,   mpi_,      mpirun_, containers_,
+                     stacks_, terminals_, watch_, preemption_, preload_, enclosure_};
   std::vector<wire::FromAgent> received_;
 };
 
