@@ -81,7 +81,7 @@ def probes():
     yield "streams", [[type(s).__name__, s.encoding, s.errors, s.isatty(), s.line_buffering, getattr(s, "write_through", None)]
                       for s in (sys.stdin, sys.stdout, sys.stderr)]
     yield "stdin", sys.stdin.read()
-    yield "gc", [gc.isenabled(), gc.get_threshold(), gc.get_debug()]
+    yield "gc", [gc.isenabled(), gc.get_threshold(), gc.get_debug(), gc.get_freeze_count(), len(gc.get_objects()) > 5000]
     yield "recursion", [sys.getrecursionlimit(), len(__import__("inspect").stack())]
     yield "hooks", [sys.excepthook is sys.__excepthook__, sys.displayhook is sys.__displayhook__, sys.gettrace(), sys.getprofile()]
     yield "meta_path", [getattr(finder, "__name__", type(finder).__name__) for finder in sys.meta_path]

@@ -89,7 +89,7 @@ import sitecustomize
 // Whatever goes wrong before a rank has its streams ends the process: its program then starts as
 // usual in the process that waits for it.
 constexpr std::string_view kTemplate = R"py(
-import _socket, ctypes, fcntl, gc, os, sys
+import _socket, ctypes, fcntl, os, sys
 
 class Unfit(Exception):
     pass
@@ -191,8 +191,6 @@ def serve(address, order, middle, clean):
             os._exit(0)
         said = [os.pread(n, os.fstat(n).st_size, 0) for n in (1, 2)]
         files = files_of_modules()
-        gc.collect()
-        gc.freeze()
         link.send(b'ready')
         while True:
             text, rights, _, _ = link.recvmsg(4096, 4096)
