@@ -151,6 +151,7 @@ class Supervisor {
   void connect(NodeId);
   void connect_again();
   void leave_out_lost();
+  void exclude_if_bad(const Outcome& outcome);
   [[nodiscard]] std::size_t nodes_left_without(std::size_t lost) const {
     return nodes_.size() - withdrawn_.size() - lost;
   }
@@ -213,6 +214,7 @@ class Supervisor {
   Phase phase_ = Phase::connect;
   std::map<NodeId, Channel> nodes_;  // the set of the run
   std::set<NodeId> withdrawn_;       // those of them that are to leave
+  std::map<NodeId, std::uint32_t> failures_on_;  // attempts that a rank there has ended
   wording::NodeNames names_;         // of all that ever were in the set
   std::uint32_t nodes_opening_ = 0;  // or waited for
   RestartBudget restarts_;

@@ -79,11 +79,25 @@ void Supervisor::repeat(FailedAttempt failed, const RestartDecision& decision) {
   failed.restart = decision.number;
   failed.restarts_max = restarts_.max();
   const bool restarts = decision.kind == RestartDecision::Kind::restart;
+  if (restarts && config_.restart.exclude_bad_nodes) exclude_if_bad(failed.outcome);
   ask(action::Restart{failed, Attempt(attempt_.number.value + 1)});
   ask(action::Tell{restarts ? wording::restart(failed, names_) : wording::new_port(failed)});
   failed_at_ = attempt_.halted;
   earlier_.push_back(std::move(failed));
   advance(Step::failed);
+}
+
+/// A program that fails by itself does so on any node, and mostly on the first one; a node where
+/// attempts fail again and again is taken for the cause if the job can do without it.
+void Supervisor::exclude_if_bad(const Outcome& outcome) {
+  constexpr std::uint32_t kTwice = 2;
+  if (outcome.cause == Cause::port_taken || !outcome.first) return;
+  const NodeId node = attempt_.progress.node_of(*outcome.first);
+  if (++failures_on_[node] < kTwice || withdrawn_.contains(node)) return;
+  const std::size_t left = nodes_left_without(1);
+  if (!suffices(left)) return;
+  withdrawn_.insert(node);
+  ask(action::Tell{wording::excluded(node_name(node), left, config_.nodes_wanted)});
 }
 
 // ---- ranks that another process starts

@@ -127,14 +127,27 @@ std::string waiting_for(const std::vector<std::string>& nodes, Duration limit) {
   return "waiting up to " + duration(limit) + " for " + listed(nodes) + " to answer again";
 }
 
+namespace {
+
+/// What takes the place of nodes that leave the run.
+std::string instead(std::size_t leaving, std::size_t left, std::uint32_t wanted) {
+  if (left < wanted)
+    return "the run goes on with " + std::to_string(left) + " of " + counted(wanted, "node");
+  return std::string(leaving == 1 ? "a spare takes its place" : "spares take their places") +
+         ", with " + counted(left - wanted, "spare") + " left";
+}
+
+}  // namespace
+
 std::string goes_on_without(const std::vector<std::string>& nodes, std::size_t left,
                             std::uint32_t wanted) {
-  const std::string lost = listed(nodes) + (nodes.size() == 1 ? " is lost; " : " are lost; ");
-  if (left < wanted)
-    return lost + "the run goes on with " + std::to_string(left) + " of " + counted(wanted, "node");
-  const bool is_one = nodes.size() == 1;
-  return lost + (is_one ? "a spare takes its place" : "spares take their places") + ", with " +
-         counted(left - wanted, "spare") + " left";
+  return listed(nodes) + (nodes.size() == 1 ? " is lost; " : " are lost; ") +
+         instead(nodes.size(), left, wanted);
+}
+
+std::string excluded(const std::string& node, std::size_t left, std::uint32_t wanted) {
+  return "the job failed twice on " + node + ", which is left out (restart.exclude_bad_nodes); " +
+         instead(1, left, wanted);
 }
 
 std::string node_is_back(const std::string& node) {

@@ -41,3 +41,14 @@ def a_host_that_is_down_at_the_start(box):
     run.end(0, patience=60)
     expect_in("node2 is lost; a spare takes its place", run.text, "who")
     expect_equal(nodes_of_plan(box), ["node1", "node3"], "who runs")
+
+
+@case
+def a_node_where_the_job_fails_twice_is_left_out(box):
+    box.make_cluster(3)
+    script = '[ $(hostname) != node1 ] || exit 3; echo $RANK'
+    run = box.launch("/bin/sh", "-c", script, hosts=["node1", "node2", "node3"],
+                     options=[*RESTARTS, "--set", "spares=1", "--set", "restart.max=3", "--set", "restart.exclude_bad_nodes=true"])
+    run.end(0, patience=60)
+    expect_in("the job failed twice on node1, which is left out (restart.exclude_bad_nodes); a spare takes its place", run.words, "why")
+    expect_equal(nodes_of_plan(box), ["node3", "node2"], "who runs")

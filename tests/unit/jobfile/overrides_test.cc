@@ -75,7 +75,6 @@ TEST(Overrides, ErrorsNameWhatTheUserTyped) {
                                               set("timeouts.stp", "1s"),
                                               set("env_pass", "[A"),
                                               set("collect", "[]"),
-                                              set("restart.exclude_bad_nodes", "true"),
                                               set("env.RANK", "1"),
                                               set("", "1")});
   EXPECT_THAT(
@@ -87,8 +86,6 @@ TEST(Overrides, ErrorsNameWhatTheUserTyped) {
           "--set env_pass=[A: error: not valid YAML: a '[' is not closed with ']', or a comma is "
           "missing",
           "--set collect=[]: error: not available yet: collect",
-          "--set restart.exclude_bad_nodes=true: error: not available yet: "
-          "restart.exclude_bad_nodes",
           "--set env.RANK=1: error: RANK is reserved for dlaunch; remove it from env",
           "--set =1: error: unknown key \"\""));
   EXPECT_EQ(job.error().exit_code, 65);

@@ -271,6 +271,51 @@ TEST(SupervisorNodes, ALostNodeThatIsNotNeededForbidsNoRestart) {
               testing::EndsWith("remove 2; gather 0 for 1; gather 1 for 1"));
 }
 
+void fail_on_node_0(Script& run) {
+  (void)run.exited(0, code(1));
+  (void)run.exited(1, signal(SIGTERM), milliseconds(1'000'000));
+  (void)run.empty(0);
+}
+
+TEST(SupervisorNodes, ANodeWhereAttemptsFailTwiceIsLeftOut) {
+  SupervisorConfig c = named(3, {RestartCause::failure});
+  c.nodes_wanted = c.nodes_needed = 2;
+  c.restart.exclude_bad_nodes = true;
+  Script run(c, {0, 1});
+  fail_on_node_0(run);
+  EXPECT_THAT(run.empty(1), testing::Not(testing::HasSubstr("left out"))) << "once";
+  (void)run.at(seconds(15)).tick();
+  run.attempt(1);
+  for (const std::uint32_t node : {0U, 1U, 2U}) (void)run.ready(node);
+  (void)run.plan({0, 1});
+  for (const std::uint32_t rank : {0U, 1U}) (void)run.rank_started(rank);
+  fail_on_node_0(run);
+  const std::string again = run.empty(1);
+  EXPECT_THAT(again, testing::HasSubstr("the job failed twice on node1, which is left out "
+                                        "(restart.exclude_bad_nodes); a spare takes its place, "
+                                        "with 0 spares left"));
+  EXPECT_THAT(again, testing::HasSubstr("remove 0"));
+  EXPECT_THAT(run.at(seconds(60)).tick(), testing::EndsWith("gather 1 for 2; gather 2 for 2"));
+}
+
+TEST(SupervisorNodes, ABadNodeStaysWhereItIsNeededOrNotToBeLeftOut) {
+  for (const bool is_wanted : {true, false}) {
+    SupervisorConfig c = named(3, {RestartCause::failure});
+    c.nodes_wanted = c.nodes_needed = is_wanted ? 3 : 2;
+    c.restart.exclude_bad_nodes = is_wanted;
+    Script run(c, {0, 1});
+    for (int attempt = 0; attempt < 2; ++attempt) {
+      fail_on_node_0(run);
+      EXPECT_THAT(run.empty(1), testing::Not(testing::HasSubstr("left out")));
+      (void)run.at(seconds(100 * (attempt + 1))).tick();
+      run.attempt(static_cast<std::uint32_t>(attempt) + 1);
+      for (const std::uint32_t node : {0U, 1U, 2U}) (void)run.ready(node);
+      (void)run.plan({0, 1});
+      for (const std::uint32_t rank : {0U, 1U}) (void)run.rank_started(rank);
+    }
+  }
+}
+
 TEST(SupervisorNodes, WhatDoesNotAnswerInTimeIsLeftOutButTheFenceIsAwaited) {
   SupervisorConfig c = named(3);
   c.nodes_wanted = 2;
