@@ -71,6 +71,11 @@ std::string cut(std::string text) {
   return text;
 }
 
+int give_up(const Error& error) {
+  std::fprintf(stderr, "dlaunch: %s\n", error.message.c_str());
+  return error.exit_code;
+}
+
 class Keeper {
  public:
   Keeper(const KeeperOptions& options, std::vector<NodeTarget> targets, UniqueFd link,
@@ -532,6 +537,8 @@ class Keeper {
                    failures_.c_str());
       return end_with(exit_code::kNodeLost);
     }
+    if (const auto found = socket_->appear(); !found)
+      return end_with(give_up(found.error()));
     is_up_ = true;
     connector_.set_prompts({});
     prompts_.reset();
@@ -654,11 +661,6 @@ class Keeper {
   std::string failures_;  // of the start, a line each
   int exit_code_ = exit_code::kOk;
 };
-
-int give_up(const Error& error) {
-  std::fprintf(stderr, "dlaunch: %s\n", error.message.c_str());
-  return error.exit_code;
-}
 
 }  // namespace
 
