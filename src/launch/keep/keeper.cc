@@ -50,6 +50,7 @@ constexpr std::chrono::seconds kRest{3};
 constexpr std::chrono::seconds kInspection{4};
 constexpr std::size_t kMostClients = 256;
 constexpr std::size_t kRowsInPacket = 16;
+constexpr int kPacketsPerTurn = 16;
 constexpr std::size_t kMostText = 400;  // of what is wrong with a node, in a packet
 
 std::uint64_t random_session() {
@@ -582,7 +583,8 @@ class Keeper {
   void read_client(ClientId id) {
     std::vector<UniqueFd> none;
     bool ended = false;
-    while (clients_.contains(id)) {
+    // The agents' heartbeats get their turn between the packets of a client that does not stop.
+    for (int k = 0; k < kPacketsPerTurn && clients_.contains(id); ++k) {
       const auto packet = receive_from_keeper(clients_.at(id)->socket.get(), none, ended);
       if (!packet) break;
       none.clear();  // no packet to a keeper has any
