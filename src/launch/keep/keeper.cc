@@ -50,6 +50,7 @@ constexpr std::chrono::seconds kRest{3};
 constexpr std::chrono::seconds kInspection{4};
 constexpr std::size_t kMostClients = 256;
 constexpr std::size_t kRowsInPacket = 16;
+constexpr int kPacketsPerTurn = 16;
 constexpr std::size_t kMostText = 400;  // of what is wrong with a node, in a packet
 
 std::uint64_t random_session() {
@@ -69,6 +70,11 @@ Connect without_persist(Connect connect) {
 std::string cut(std::string text) {
   if (text.size() > kMostText) text.resize(kMostText);
   return text;
+}
+
+int give_up(const Error& error) {
+  std::fprintf(stderr, "dlaunch: %s\n", error.message.c_str());
+  return error.exit_code;
 }
 
 class Keeper {
@@ -532,6 +538,8 @@ class Keeper {
                    failures_.c_str());
       return end_with(exit_code::kNodeLost);
     }
+    if (const auto found = socket_->appear(); !found)
+      return end_with(give_up(found.error()));
     is_up_ = true;
     connector_.set_prompts({});
     prompts_.reset();
@@ -575,7 +583,8 @@ class Keeper {
   void read_client(ClientId id) {
     std::vector<UniqueFd> none;
     bool ended = false;
-    while (clients_.contains(id)) {
+    // The agents' heartbeats get their turn between the packets of a client that does not stop.
+    for (int k = 0; k < kPacketsPerTurn && clients_.contains(id); ++k) {
       const auto packet = receive_from_keeper(clients_.at(id)->socket.get(), none, ended);
       if (!packet) break;
       none.clear();  // no packet to a keeper has any
@@ -654,11 +663,6 @@ class Keeper {
   std::string failures_;  // of the start, a line each
   int exit_code_ = exit_code::kOk;
 };
-
-int give_up(const Error& error) {
-  std::fprintf(stderr, "dlaunch: %s\n", error.message.c_str());
-  return error.exit_code;
-}
 
 }  // namespace
 

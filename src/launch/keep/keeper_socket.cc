@@ -73,9 +73,15 @@ Result<KeeperSocket> KeeperSocket::open() {
   auto listener = listen_for_packets(path_in(*folder, hidden));
   ::umask(before);
   if (!listener) return fail_errno(exit_code::kInternal, folder_path(), listener.error());
-  if (::renameat(folder->get(), hidden.c_str(), folder->get(), name) != 0)
+  return KeeperSocket(std::move(*folder), hidden, std::move(*listener));
+}
+
+Result<void> KeeperSocket::appear() {
+  const std::string name = name_.substr(kBeforeIt.size());
+  if (::renameat(folder_.get(), name_.c_str(), folder_.get(), name.c_str()) != 0)
     return fail_errno(exit_code::kInternal, folder_path(), errno);
-  return KeeperSocket(std::move(*folder), name, std::move(*listener));
+  name_ = name;
+  return {};
 }
 
 KeeperSocket::~KeeperSocket() {

@@ -17,13 +17,15 @@ namespace dlaunch {
 /// The destructor removes the name.
 class KeeperSocket {
  public:
-  /// Listens (SOCK_SEQPACKET) under a name of its own, from the moment at which the name exists.
-  /// Errors: the folder is another user's, open to others or a link.
+  /// Listens (SOCK_SEQPACKET) under a name that no process looks for. Errors: the folder is another
+  /// user's, open to others or a link.
   [[nodiscard]] static Result<KeeperSocket> open();
   KeeperSocket(KeeperSocket&& other) noexcept = default;
   KeeperSocket& operator=(KeeperSocket&&) = delete;
   ~KeeperSocket();
 
+  /// From here on connect_to_keepers() finds it. Errors: kInternal.
+  [[nodiscard]] Result<void> appear();
   /// Once.
   [[nodiscard]] UniqueFd take_listener() { return std::move(listener_); }
 
