@@ -2,7 +2,7 @@
 // and then forks a process for each rank. The interpreter of every rank waits in a hook
 // (preload_hook.h) before its program; the first one forks the template, and the others are told to
 // leave when a fork of the template has taken their place. Where that does not work, a rank goes on
-// by itself, as without `preload`. docs/internals/preload.md.
+// by itself, as without `preload`. docs/decisions/016-ranks-forked-from-a-template.md.
 #pragma once
 
 #include <cstdint>
