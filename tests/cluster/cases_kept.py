@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import subprocess
+import threading
 
 from case import case
 from cases_faults import QUICK
@@ -325,6 +326,35 @@ def another_build_takes_over(box):
     box.open_gate()
     run.end(0)
     expect_in("the kept nodes are those of another build of dlaunch, which gives them up", run.words, "what the user is told")
+
+
+@case
+def a_keeper_that_has_just_gone_keeps_nothing(box):
+    """For a command that still finds it, as with two at once."""
+    with kept(box, 1):
+        greets = greeting(keeper_socket())
+        path = os.path.join(FOLDER, "keeper-gone")
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        listener.bind(path)
+        listener.listen()
+
+        def go():
+            with contextlib.suppress(OSError):
+                while True:
+                    with listener.accept()[0] as line:
+                        line.send(greets)
+
+        thread = threading.Thread(target=go)
+        thread.start()
+        try:
+            expect_equal(list(listed(box)), box.cluster.names, "what is kept")
+            expect_in("1 node is kept already", up(box).words, "the other keeper's")
+            down(box)
+        finally:
+            listener.shutdown(socket.SHUT_RDWR)
+            thread.join()
+            listener.close()
+            os.unlink(path)
 
 
 @case
