@@ -70,6 +70,11 @@ std::vector<KeeperLine> own_keepers(bool replaces) {
   return own;
 }
 
+/// The keeper was about to end when it was found, and keeps nothing.
+bool has_gone(const Result<KeeperPacket>& answer) {
+  return !answer && answer.error().exit_code == exit_code::kNodeLost;
+}
+
 /// Which of these nodes have a keeper.
 Result<std::vector<bool>> find_kept(const std::vector<std::string>& keys) {
   std::vector<bool> kept(keys.size());
@@ -83,6 +88,7 @@ Result<std::vector<bool>> find_kept(const std::vector<std::string>& keys) {
       line.say(question);
       for (std::size_t i = first; i < end; ++i) {
         const auto answer = line.wait(kAnswer);
+        if (has_gone(answer)) break;
         if (!answer) return tl::unexpected(answer.error());
         const auto* one = std::get_if<NotLent>(&answer->message);
         if (one != nullptr && one->is_known && one->number < keys.size()) kept[one->number] = true;
@@ -163,6 +169,7 @@ struct UpCommand {
       KeptList whole;
       for (bool last = false; !last;) {
         auto answer = line.wait(kListLimit);
+        if (has_gone(answer)) break;
         if (!answer) return print_error(answer.error());
         const auto* part = std::get_if<KeptList>(&answer->message);
         if (part == nullptr) break;
@@ -171,7 +178,7 @@ struct UpCommand {
         whole.left_ms = part->left_ms;
         whole.nodes.insert(whole.nodes.end(), part->nodes.begin(), part->nodes.end());
       }
-      keepers.push_back(std::move(whole));
+      if (whole.pid != 0) keepers.push_back(std::move(whole));
     }
     if (json) return print_text(kept_json(keepers));
     if (!keepers.empty()) return print_text(kept_table(keepers));
@@ -200,6 +207,7 @@ struct DownCommand {
       }
       line.say(wish);
       const auto answer = line.wait(kAnswer);
+      if (has_gone(answer)) continue;
       if (!answer) return print_error(answer.error());
       const auto* given = std::get_if<GivenUp>(&answer->message);
       if (given == nullptr) continue;

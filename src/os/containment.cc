@@ -143,6 +143,12 @@ std::vector<pid_t> kill_descendants_once(const std::set<pid_t>& spared) {
   return found;
 }
 
+bool is_child(pid_t pid) {
+  siginfo_t ignored{};
+  return pid > 0 && ::waitid(P_PID, static_cast<id_t>(pid), &ignored,
+                             WEXITED | WNOHANG | WNOWAIT | __WALL) == 0;
+}
+
 std::optional<Reaped> reap_one(bool& none_left) {
   int status = 0;
   pid_t pid = 0;

@@ -41,6 +41,9 @@ std::vector<pid_t> kill_descendants_once(const std::set<pid_t>& spared = {});
 /// have forked since they were found.
 void kill_these(const std::vector<pid_t>& found, const std::set<pid_t>& spared = {});
 
+/// Whether it is our child, running or not reaped yet.
+[[nodiscard]] bool is_child(pid_t pid);
+
 /// Reaps one ended child; nullopt: none has ended. Sets `none_left` if there are no children at
 /// all.
 struct Reaped {

@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import subprocess
+import threading
 
 from case import case
 from cases_faults import QUICK
@@ -328,6 +329,35 @@ def another_build_takes_over(box):
 
 
 @case
+def a_keeper_that_has_just_gone_keeps_nothing(box):
+    """For a command that still finds it, as with two at once."""
+    with kept(box, 1):
+        greets = greeting(keeper_socket())
+        path = os.path.join(FOLDER, "keeper-gone")
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        listener.bind(path)
+        listener.listen()
+
+        def go():
+            with contextlib.suppress(OSError):
+                while True:
+                    with listener.accept()[0] as line:
+                        line.send(greets)
+
+        thread = threading.Thread(target=go)
+        thread.start()
+        try:
+            expect_equal(list(listed(box)), box.cluster.names, "what is kept")
+            expect_in("1 node is kept already", up(box).words, "the other keeper's")
+            down(box)
+        finally:
+            listener.shutdown(socket.SHUT_RDWR)
+            thread.join()
+            listener.close()
+            os.unlink(path)
+
+
+@case
 def a_keeper_that_goes_away_gives_all_up(box):
     make_cluster(box, 2)
     up(box)
@@ -400,7 +430,8 @@ def an_agent_that_was_killed_right_after_a_run(box):
         box.launch(box.rank, options=["--set", "logs.dir=one"]).end(0, left=1000)
         guardian, agent, _ = box.people(box.cluster[1])
         os.kill(guardian, signal.SIGKILL)
-        os.kill(agent, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # it ends by itself when its guardian has ended
+            os.kill(agent, signal.SIGKILL)
         box.launch(box.rank, "print", "x\n", options=["--set", "logs.dir=two"]).end(0, left=1000)
         expect_equal([box.rank_output(rank, runs="two") for rank in range(2)], [b"x\n"] * 2, "output")
         wait_for_state(box, "node1", "idle")

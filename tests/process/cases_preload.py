@@ -294,3 +294,47 @@ def an_agent_that_is_killed(box):
     os.kill(run.chain()[2], signal.SIGKILL)
     run.end()
     expect(run.code != 0, "exit code")
+
+
+FAILS = """import errno, os
+first, real = os.getpid(), os.fork
+def fork():
+    if (os.getpid() == first) == (os.environ["FAILS"] == "first"):
+        raise OSError(errno.EAGAIN, "fork")
+    return real()
+os.fork = fork
+"""
+
+
+def at_start(box, text):
+    """The options with which each interpreter executes the text before the hook: from a .pth file (module site)."""
+    box.write("early.py", text)
+    name = "python%d.%d" % tuple(json.loads(subprocess.check_output([PYTHON, "-c", "import sys; print(list(sys.version_info[:2]))"])))
+    box.write(f"base/lib/{name}/site-packages/early.pth", f"import os; exec(open({box.path('early.py')!r}).read(), {{}})\n")
+    return ["--set", f"env.PYTHONUSERBASE={box.path('base')}"]
+
+
+@case
+def a_fork_that_fails(box):
+    """The ranks run once each, and wait for no template that is never made."""
+    options = at_start(box, FAILS)
+    for which in ("first", "second"):
+        run = box.start("run", "-n", "3", "--preload", "decimal", *options, "--set", f"env.FAILS={which}", "--set", f"logs.dir={which}",
+                        "--", PYTHON, "-c", "print('ran')").end(0)
+        expect("preload" not in run.text, run.text)
+        expect_equal([box.rank_output(rank, runs=which) for rank in range(3)], [b"ran\n"] * 3, f"output, {which} fork")
+
+
+@case
+def a_template_that_cannot_start(box):
+    """A Python without ctypes, for example."""
+    box.write("modules/ctypes.py", "raise ImportError('no ctypes')\n")
+    run = box.start("run", "-n", "2", "--preload", "decimal", "--set", f"env.PYTHONPATH={box.path('modules')}", "--", PYTHON, "-c", "print('ran')").end(0)
+    expect_in("note: preload: the ranks import for themselves: the template cannot start: ImportError: no ctypes", run.words, "why")
+    expect_equal([box.rank_output(rank) for rank in range(2)], [b"ran\n"] * 2, "output")
+
+
+@case
+def a_locale_that_python_sets(box):
+    """PEP 538: in the C locale, the interpreter sets LC_CTYPE in its own environment."""
+    same(box, [PYTHON, program(box)], ["--set", "env.LC_ALL=", "--set", "env.LANG="])

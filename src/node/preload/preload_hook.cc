@@ -33,6 +33,30 @@ def inherited():
             pass
     return sorted(found)
 
+def be_template(waiting, address, order, here):
+    # Returns in forks that have become a rank, and nowhere else.
+    import os, _socket
+    try:
+        middle = os.getpid()
+        if os.fork() != 0:
+            os._exit(0)
+        os.close(waiting.detach())
+        link = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
+        link.connect('\0' + address)
+        number, modules, *dropped = order.split(b'\0')
+        link.send(b'template ' + number)
+        try:
+            import zipimport
+            scope = {}
+            exec(zipimport.zipimporter(here).get_code('dlaunch_template'), scope)
+        except Exception as error:
+            why = 'the template cannot start: %s: %s' % (type(error).__name__, error)
+            link.send(b'unfit ' + os.fsencode(why)[:2000])
+            os._exit(1)
+        scope['serve'](link, modules.decode().split(','), dropped, middle, clean)
+    except BaseException:
+        os._exit(1)
+
 def begin():
     import os, sys
     here = __file__.rpartition('/')[0]
@@ -54,23 +78,19 @@ def begin():
             if order[:1] == b't':
                 middle = os.fork()
                 if middle == 0:
-                    middle = os.getpid()
-                    if os.fork() != 0:
-                        os._exit(0)
-                    os.close(link.detach())
-                    import zipimport
-                    scope = {}
-                    exec(zipimport.zipimporter(here).get_code('dlaunch_template'), scope)
-                    return scope['serve'](address, order[1:], middle, clean)
-                os.waitpid(middle, 0)
+                    return be_template(link, address, order[1:], here)
+                if os.waitpid(middle, 0)[1] != 0:
+                    return
             elif order[:1] == b'd':
                 numbers = inherited()
                 rights = b''.join(n.to_bytes(4, sys.byteorder) for n in numbers)
                 link.sendmsg([b'd' + b' '.join(b'%d' % n for n in numbers)],
                              [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, rights)])
             elif order[:1] == b'x':
-                link.send(b'x')
-                os._exit(0)
+                try:
+                    link.send(b'x')
+                finally:
+                    os._exit(0)
             else:
                 return
     except OSError:
@@ -128,7 +148,7 @@ def wait_for_reaper(middle, agent):
     if os.getppid() != agent:
         os._exit(1)
 
-def import_all(modules, agent):
+def import_all(modules):
     before = dict(os.environb)
     if 'sitecustomize' in sys.modules:
         del sys.modules['sitecustomize']
@@ -165,10 +185,8 @@ def check(link):
             raise Unfit('an import has opened ' + target)
     return opened
 
-def serve(address, order, middle, clean):
+def serve(link, modules, dropped, middle, clean):
     try:
-        link = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
-        link.connect('\0' + address)
         agent = int.from_bytes(link.getsockopt(_socket.SOL_SOCKET, 17, 12)[:4], sys.byteorder)
         wait_for_reaper(middle, agent)
         os.setpgid(0, 0)
@@ -177,12 +195,10 @@ def serve(address, order, middle, clean):
             os.dup2(fd, number)
         for number in own_descriptors() - {0, 1, 2, link.fileno()}:
             os.close(number)
-        number, modules, *dropped = order.split(b'\0')
         for name in dropped:
             os.environb.pop(name, None)
-        link.send(b'template ' + number)
         try:
-            import_all(modules.decode().split(','), agent)
+            import_all(modules)
             for stream in (sys.stdout, sys.stderr):
                 stream.flush()
             opened = check(link)
@@ -272,11 +288,13 @@ def take_environment(process, clean):
             variables.setdefault(os.fsdecode(name), os.fsdecode(value))
     clean(variables)
     for name in list(os.environ):
-        if name not in variables:
+        # LC_CTYPE: set by the interpreter in the C locale (PEP 538), which /proc does not show.
+        if name not in variables and name != 'LC_CTYPE':
             del os.environ[name]
     for name, value in variables.items():
         if os.environ.get(name) != value:
             os.environ[name] = value
+    return variables
 
 def write_all(fd, data):
     while data:
@@ -290,9 +308,9 @@ def become(number, fd, link, agent, middle, ended, opened, said, clean):
     wait_for_reaper(middle, agent)
     conn, link = take_streams(conn, link, opened)
     take_words(process)
-    take_environment(process, clean)
+    variables = take_environment(process, clean)
     show_in_proc(read_of(process, 'cmdline'),
-                 b''.join(b'%s=%s\0' % entry for entry in os.environb.items()))
+                 b''.join(os.fsencode('%s=%s\0' % entry) for entry in variables.items()))
     os.sched_setaffinity(0, os.sched_getaffinity(process))
     ctypes.CDLL(None).prctl(0x59616d61, agent)  # PR_SET_PTRACER
     link.send(b'set %d %d' % (number, os.getpid()))

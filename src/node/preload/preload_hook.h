@@ -1,5 +1,5 @@
 // The Python side of `preload`: what a rank's interpreter executes before the program, and what the
-// template executes that ranks are forked from. docs/decisions/016-ranks-forked-from-a-template.md says why.
+// template executes that ranks are forked from. Why: docs/decisions/016-ranks-forked-from-a-template.md.
 #pragma once
 
 #include <string>

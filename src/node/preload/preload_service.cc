@@ -9,6 +9,7 @@
 
 #include "model/rank_variables.h"
 #include "node/preload/preload_hook.h"
+#include "os/containment.h"
 #include "os/memory_program.h"
 #include "os/packet.h"
 #include "os/proc_file.h"
@@ -26,6 +27,8 @@ constexpr std::size_t kMostText = 4096;
 // A file system may be slow, but not for ever.
 constexpr std::chrono::minutes kImportLimit{15};
 constexpr std::chrono::seconds kHandOverLimit{30};
+// Until a template that is forked says so; a kept one looks at the files that it has imported.
+constexpr std::chrono::seconds kStartLimit{30};
 // A template forks twice for each order: ranks that start together share one.
 constexpr std::chrono::milliseconds kGather{10};
 constexpr std::size_t kMostHandedOver = 64;
@@ -82,6 +85,7 @@ struct PreloadService::Template {
   std::uint32_t number;
   std::string key;
   State state = State::forking;
+  std::uint32_t maker = 0;  // while forking: the caller that was told to
   bool is_used = false;  // by a rank of this session
   bool gathers = false;
   pid_t pid = 0;
@@ -107,6 +111,10 @@ void PreloadService::begin(const wire::StartRanks& start) {
     if (one->state != Template::State::kept) continue;
     one->state = Template::State::checking;
     (void)send_packet(one->link->get(), "check");
+    one->limit.after(kStartLimit, [this, kept = one.get()] {
+      ::kill(kept->pid, SIGKILL);
+      forget(*kept);
+    });
   }
   if (start.ranks.empty()) return;
   const Environment& first = start.ranks.front().env;
@@ -146,6 +154,9 @@ void PreloadService::end_attempt() {
   if (!modules_.empty() && !met_python_)
     tell_once("no rank has started a program of Python 3.8 or newer that reads PYTHONPATH");
   callers_.clear();
+  // One that was about to be forked ends with the rank that was to fork it.
+  std::erase_if(templates_,
+                [](const auto& one) { return one->state == Template::State::forking; });
   expected_ = 0;
 }
 
@@ -164,7 +175,10 @@ std::vector<LeftTemplate> PreloadService::leave() {
   std::vector<LeftTemplate> left;
   for (const auto& one : templates_) {
     const bool is_whole = one->state == Template::State::kept || one->state == Template::State::ready;
-    if (is_whole) left.push_back({std::move(one->key), one->pid, duplicate(one->link->get())});
+    if (is_whole)
+      left.push_back({std::move(one->key), one->pid, duplicate(one->link->get())});
+    else if (one->link)
+      ::kill(one->pid, SIGKILL);
   }
   templates_.clear();
   return left;
@@ -209,14 +223,30 @@ void PreloadService::receive(Caller& caller) {
   drop(caller);
 }
 
-/// The process has ended, or goes on by itself.
+/// The process has ended, or goes on by itself. If it was to fork a template, another one is.
 void PreloadService::lost(Caller& caller) {
   Template* which = caller.which;
+  const bool is_maker = which != nullptr && which->state == Template::State::forking &&
+                        which->maker == caller.number;
   drop(caller);
-  const bool is_wanted = std::any_of(callers_.begin(), callers_.end(),
-                                     [&](const auto& one) { return one->which == which; });
-  if (which != nullptr && which->state == Template::State::forking && !is_wanted)
-    std::erase_if(templates_, [&](const auto& one) { return one.get() == which; });
+  if (is_maker) forget(*which);
+}
+
+/// Its callers are assigned anew.
+void PreloadService::forget(Template& over) {
+  std::vector<std::uint32_t> waiting;
+  for (Caller* caller : callers_of(over)) {
+    caller->which = nullptr;
+    waiting.push_back(caller->number);
+  }
+  std::erase_if(templates_, [&](const auto& one) { return one.get() == &over; });
+  for (const std::uint32_t number : waiting) {
+    // One of them may take others with it.
+    const auto found = std::find_if(callers_.begin(), callers_.end(), [number](const auto& one) {
+      return one->number == number && one->which == nullptr;
+    });
+    if (found != callers_.end()) assign(**found);
+  }
 }
 
 void PreloadService::go_on(Caller& caller) {
@@ -280,10 +310,8 @@ void PreloadService::assign(Caller& caller) {
   caller.which = &made;
   std::string order = 't' + std::to_string(made.number) + '\0' + modules_;
   for (const std::string& name : caller.key.dropped) order.append(1, '\0').append(name);
-  made.limit.after(kImportLimit, [this, &made] {
-    if (made.pid > 0) ::kill(made.pid, SIGKILL);
-    give_up(made, "the imports take too long");
-  });
+  made.maker = caller.number;
+  made.limit.after(kStartLimit, [this, &made] { give_up(made, "the template does not start"); });
   if (!send_packet(caller.socket.get(), order)) lost(caller);
 }
 
@@ -304,6 +332,10 @@ void PreloadService::on_template(Caller& caller, std::uint32_t number) {
   made.pid = caller.pid;
   made.link = std::make_unique<WatchedFd>(loop_, duplicate(caller.socket.get()));
   enclosure_.take_out(made.pid);
+  made.limit.after(kImportLimit, [this, &made] {
+    ::kill(made.pid, SIGKILL);
+    give_up(made, "the imports take too long");
+  });
   drop(caller);
   listen_to(made);
 }
@@ -370,11 +402,13 @@ void PreloadService::on_set(std::uint32_t number, pid_t successor) {
   });
   if (found == callers_.end()) return;  // it ends when it finds that it is alone
   Caller& caller = **found;
-  enclosure_.take_in(successor);
-  if (ranks_.replace(caller.pid, successor)) {
+  // One that was reaped already would be a rank without an end.
+  const bool is_there = is_child(successor);
+  if (is_there) enclosure_.take_in(successor);
+  if (is_there && ranks_.replace(caller.pid, successor)) {
     (void)send_packet(caller.handed.get(), std::string(kLeave));
   } else {
-    ::kill(successor, SIGKILL);
+    // It ends when the rank goes on without it.
     (void)send_packet(caller.handed.get(), std::string(kGoOn));
   }
   drop(caller);
@@ -384,10 +418,10 @@ void PreloadService::on_set(std::uint32_t number, pid_t successor) {
 void PreloadService::template_ended(Template& made) {
   if (made.state == Template::State::importing)
     return give_up(made, "the template ended while it imported");
+  if (made.state == Template::State::checking) return forget(made);
   const std::vector<Caller*> waiting = callers_of(made);
-  const bool is_outdated = made.state == Template::State::checking;
   std::erase_if(templates_, [&](const auto& one) { return one.get() == &made; });
-  for (Caller* caller : waiting) is_outdated ? assign(*caller) : go_on(*caller);
+  for (Caller* caller : waiting) go_on(*caller);
 }
 
 std::vector<PreloadService::Caller*> PreloadService::callers_of(const Template& made) const {

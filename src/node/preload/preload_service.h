@@ -87,6 +87,7 @@ class PreloadService {
   void give_up(Template& made, const std::string& why);
   void drop(Caller& caller);
   void lost(Caller& caller);
+  void forget(Template& over);
   void tell_once(std::string text);
   [[nodiscard]] bool is_own(std::string_view name) const;
 

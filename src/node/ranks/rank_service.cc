@@ -40,6 +40,8 @@ constexpr std::size_t kDescriptorsToStart = 5;
 // For a rank in a container: the runtime's output, the order, the connection to the entry process,
 // and until it runs the other ends of its streams.
 constexpr std::size_t kDescriptorsOfContained = 6;
+// For a rank that may wait for a template: its connection, and a copy that the template gets.
+constexpr std::size_t kDescriptorsToPreload = 2;
 
 /// Adds the variables by which the rank's MPI library finds its launcher.
 void take_variables(const Environment& given, bool has_pmi, Environment& own) {
@@ -178,7 +180,8 @@ bool RankService::descriptors_suffice(const wire::StartRanks& request) {
   const std::size_t for_others = request.join_folder.empty()
                                      ? mpi_.descriptors_per_rank()
                                      : MpirunService::descriptors_per_rank(request.are_mpi);
-  const std::size_t per_rank = (request.log_folder.empty() ? 2 : 4) + for_others;
+  const std::size_t per_rank = (request.log_folder.empty() ? 2 : 4) + for_others +
+                               (request.preload.empty() ? 0 : kDescriptorsToPreload);
   std::size_t needed = 0;
   std::size_t held = 0;  // ports, which are released before the log files are opened
   for (const wire::StartRank& rank : request.ranks) {
