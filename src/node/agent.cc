@@ -153,6 +153,7 @@ class Agent {
   }
   void on(wire::CheckPrerequisites& question) { prerequisites_.begin(question, login_); }
   void on(wire::StartRanks& start) {
+    if (!ranks_.accepts(start)) return;  // nor is anything watched for it
     end_reach_check();
     pump_.keep_times(!start.log_folder.empty());
     if (start.log_folder.empty()) start.log_folder = folder_.of_attempt(start.attempt);

@@ -147,11 +147,12 @@ void PreloadService::add_variables(const Environment& base, Environment& own) {
   const std::string rest = path.value_or("");
   own["PYTHONPATH"] = path_of(archive_) + (rest.empty() ? "" : ':' + rest);
   ++expected_;
+  has_offered_ = true;
   own[kPreloadVariable] = address_ + ':' + path_of(archive_);
 }
 
 void PreloadService::end_attempt() {
-  if (!modules_.empty() && !met_python_)
+  if (has_offered_ && !met_python_)
     tell_once("no rank has started a program of Python 3.8 or newer that reads PYTHONPATH");
   callers_.clear();
   // One that was about to be forked ends with the rank that was to fork it.

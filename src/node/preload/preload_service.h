@@ -104,6 +104,7 @@ class PreloadService {
   std::vector<std::unique_ptr<Template>> templates_;
   std::uint32_t last_number_ = 0;  // of callers and templates
   std::size_t expected_ = 0;  // ranks that have started and not called yet
+  bool has_offered_ = false;  // a rank could use a template: none in a container can
   bool met_python_ = false;  // a rank's program has called
   std::set<std::string> told_;
 };

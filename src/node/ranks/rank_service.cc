@@ -111,12 +111,16 @@ void RankService::prepare() {
   prepared_ = true;
 }
 
-void RankService::start(wire::StartRanks request) {
+bool RankService::accepts(const wire::StartRanks& request) const {
   const bool known = begun_ && request.attempt == attempt_;
-  if (active_ && !known) return;  // the launcher ends one attempt before the next
-  if (!known) begin_attempt(request);
-  // A later part of an attempt that was stopped or has ended since.
-  if (closed_) return;
+  // The launcher ends one attempt before the next; of one that was stopped or has ended, other
+  // messages may be on their way.
+  return known ? !closed_ : !active_;
+}
+
+void RankService::start(wire::StartRanks request) {
+  if (!accepts(request)) return;
+  if (!begun_ || request.attempt != attempt_) begin_attempt(request);
   all_known_ = request.last;
   lock_cores(request);
   preload_.begin(request);

@@ -50,6 +50,8 @@ class RankService {
   /// What can be prepared before the ranks of an attempt are known; else start() does it.
   void prepare();
   void start(wire::StartRanks request);
+  /// Whether start() does anything; false: the attempt is over.
+  [[nodiscard]] bool accepts(const wire::StartRanks& request) const;
   /// For an attempt whose ranks mpirun starts.
   void start_mpirun(const wire::StartMpirun& request);
   /// An empty list of ranks means all; then no further rank is started.
