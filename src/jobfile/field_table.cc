@@ -793,6 +793,16 @@ constexpr Field kFields[] = {
      .kind = Kind::text,
      .help = "A file whose existence on a node means the same",
      .write = to<&JobSpec::preemption, &Preemption::file>},
+    {.key = "checkpoint.path",
+     .kind = Kind::text_list,
+     .help = "Where the ranks write checkpoints: a path or several, with *, ? and [...]; dlaunch "
+             "says at each end what was written",
+     .write = to<&JobSpec::checkpoint, &Checkpoint::path>},
+    {.key = "checkpoint.signal",
+     .kind = Kind::signal,
+     .help = "Signal after which ranks write a checkpoint and go on, for `dlaunch stop "
+             "--checkpoint`; without it they get stop_signal",
+     .write = to<&JobSpec::checkpoint, &Checkpoint::signal>},
     {.key = "watch.after",
      .kind = Kind::duration,
      .fallback = "60s",

@@ -62,15 +62,20 @@ void SignalSide::begin(const LaunchPlan& plan) {
 void SignalSide::watch() {
   signals_.on_readable([this] {
     while (const int number = read_signal(signals_.get())) {
-      if (number == kStopAtOnce) {  // a second one kills
-        push_(event::CancelSignal{SIGTERM});
-        push_(event::CancelSignal{SIGTERM});
-      } else {
-        cancel(CancelOrigin::engine, number);
-      }
+      number == kStopAtOnce ? kill() : cancel(CancelOrigin::engine, number);
     }
     watch();
   });
+}
+
+void SignalSide::stop(std::optional<Duration> grace) {
+  if (!cancels_.any()) cancel(CancelOrigin::command, SIGTERM, grace);
+}
+
+/// A second one kills.
+void SignalSide::kill() {
+  push_(event::CancelSignal{SIGTERM});
+  push_(event::CancelSignal{SIGTERM});
 }
 
 void SignalSide::from_front(int number) {
@@ -93,9 +98,9 @@ void SignalSide::from_scheduler(std::uint32_t origin, int number) {
   }
 }
 
-void SignalSide::cancel(CancelOrigin origin, int number) {
+void SignalSide::cancel(CancelOrigin origin, int number, std::optional<Duration> grace) {
   if (!cancels_.counts(origin, number, monotonic_now())) return;
-  push_(event::CancelSignal{number});
+  push_(event::CancelSignal{number, grace});
   ask_slurm(number, true);
 }
 
