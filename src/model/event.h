@@ -153,7 +153,6 @@ struct Preempted {
 /// SIGINT, SIGTERM, SIGHUP or SIGQUIT reached the launcher.
 struct CancelSignal {
   int number = 0;
-  std::optional<Duration> grace{};  // for the ranks, instead of timeouts.stop
   bool operator==(const CancelSignal&) const = default;
 };
 /// The ranks must be gone by then, because a scheduler ends the launcher soon after, at the end of

@@ -14,8 +14,7 @@ namespace dlaunch {
 struct StopQuestion {
   std::string build_id;     // both are the same program
   bool now = false;         // kill at once
-  bool checkpoint = false;  // not before a new checkpoint stands, or the limit is reached
-  std::uint32_t limit_ms = 0;  // with `checkpoint`: instead of timeouts.stop; 0: that
+  bool checkpoint = false;  // not before a new checkpoint stands, or timeouts.stop is over
   bool operator==(const StopQuestion&) const = default;
 };
 

@@ -70,14 +70,14 @@ CheckpointAccount CheckpointTally::account() const {
 
 std::string checkpoint_text(const CheckpointAccount& account,
                             const std::vector<std::string>& patterns) {
-  std::string text = "saved ";
+  std::string text;
   if (account.latest) {
-    text += shown(*account.latest) + ' ' + duration_text(account.latest->age) + " before the end";
+    text = "saved " + shown(*account.latest) + ' ' + duration_text(account.latest->age) + " before the end";
     if (account.written > 1)
       text += ", the last of " + std::to_string(account.written) + " in this attempt (" +
               size_text(account.bytes) + ')';
   } else {
-    text += "no checkpoint in this attempt";
+    text = "no checkpoint was written in this attempt";
     text += account.older ? "; the last one is " + shown(*account.older) + ", from " +
                                 duration_text(account.older->age) + " before its end"
                           : "; nothing matches " + plain_line(joined(patterns));

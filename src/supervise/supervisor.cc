@@ -300,7 +300,7 @@ void Supervisor::handle(const event::PortTaken& e) {
 }
 
 void Supervisor::handle(const event::CancelSignal& e) {
-  cancel(e.number, e.grace.value_or(config_.stop_grace));
+  cancel(e.number);
 }
 
 void Supervisor::handle(const event::Deadline& e) {
@@ -309,7 +309,7 @@ void Supervisor::handle(const event::Deadline& e) {
 }
 
 void Supervisor::handle(const event::FrontGone&) {
-  cancel(0, config_.stop_grace);
+  cancel(0);
 }
 
 void Supervisor::handle(const event::UserAsked&) {
@@ -331,14 +331,13 @@ void Supervisor::halt(Outcome outcome) {
   advance(Step::halted);
 }
 
-void Supervisor::cancel(int signal, Duration grace) {
+void Supervisor::cancel(int signal) {
   if (!has_ranks()) return halt(ended::by_cancel(signal));
   const std::uint32_t running = attempt_.progress.running();
   if (!attempt_.outcome && running > 0) {
-    attempt_.grace_ends = after(grace);
     halt(ended::by_cancel(signal));
     ask(action::Tell{
-        wording::stopping_on_cancel(signal, {running, config_.stop_signal, grace})});
+        wording::stopping_on_cancel(signal, {running, config_.stop_signal, config_.stop_grace})});
     return;
   }
   attempt_.cancelled = true;

@@ -166,7 +166,7 @@ class Supervisor {
 
   /// Ends the attempt, or the wait for it, with this outcome unless it has one already.
   void halt(Outcome);
-  void cancel(int signal, Duration grace);
+  void cancel(int signal);
   void lose(LostNode lost);
   /// Every node has answered or failed.
   void all_opened();

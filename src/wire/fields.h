@@ -491,8 +491,7 @@ inline constexpr auto kFields<StatusReply> =
 template <>
 inline constexpr auto kFields<StopQuestion> = std::tuple{
     field("build_id", &StopQuestion::build_id), field("now", &StopQuestion::now),
-    field("checkpoint", &StopQuestion::checkpoint),
-    field("limit_ms", &StopQuestion::limit_ms, kSilence)};
+    field("checkpoint", &StopQuestion::checkpoint)};
 
 template <>
 inline constexpr auto kFields<StopReply> =

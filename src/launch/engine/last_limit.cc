@@ -19,11 +19,11 @@ MonotonicTime later(MonotonicTime from, Duration by) {
 }  // namespace
 
 void LastLimit::note(const Event& event, MonotonicTime now) {
-  const auto* const cancel = std::get_if<event::CancelSignal>(&event);
-  if (cancel == nullptr && !std::holds_alternative<event::FrontGone>(event)) return;
-  const auto grace = cancel != nullptr ? cancel->grace : std::nullopt;
+  if (!std::holds_alternative<event::CancelSignal>(event) &&
+      !std::holds_alternative<event::FrontGone>(event))
+    return;
   const MonotonicTime killed = later(now, limits_.end_limit + kSlack);
-  due_ = due_ ? std::min(*due_, killed) : later(killed, grace.value_or(limits_.stop_grace));
+  due_ = due_ ? std::min(*due_, killed) : later(killed, limits_.stop_grace);
 }
 
 bool LastLimit::is_over(MonotonicTime now) {

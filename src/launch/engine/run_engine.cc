@@ -112,7 +112,7 @@ RunEngine::RunEngine(const RunOptions& options, LocalStart local, UniqueFd front
       slow_(options, nodes_, screen_),
       checkpoints_(options, nodes_, store_, screen_),
       checkpoint_stop_(loop_, options, nodes_, screen_,
-                       [this](std::optional<Duration> grace) { signals_.stop(grace); }),
+                       [this] { signals_.stop(); }),
       terminals_(loop_, nodes_),
       preparation_(loop_, options.spec, {.adapt = options.prepare}, nodes_,
                    {.done = [this](Prepared outcome) { prepared(std::move(outcome)); },
@@ -431,8 +431,8 @@ StatusReply RunEngine::status() const {
 }
 
 Result<StopReply> RunEngine::stop(const StopQuestion& question) {
-  if (question.checkpoint) return checkpoint_stop_.begin(question);
-  question.now ? signals_.kill() : signals_.stop(std::nullopt);
+  if (question.checkpoint) return checkpoint_stop_.begin();
+  question.now ? signals_.kill() : signals_.stop();
   return StopReply{static_cast<std::uint64_t>(options_.spec.timeouts.stop.count())};
 }
 

@@ -68,8 +68,8 @@ void SignalSide::watch() {
   });
 }
 
-void SignalSide::stop(std::optional<Duration> grace) {
-  if (!cancels_.any()) cancel(CancelOrigin::command, SIGTERM, grace);
+void SignalSide::stop() {
+  if (!cancels_.any()) cancel(CancelOrigin::command, SIGTERM);
 }
 
 /// A second one kills.
@@ -98,9 +98,9 @@ void SignalSide::from_scheduler(std::uint32_t origin, int number) {
   }
 }
 
-void SignalSide::cancel(CancelOrigin origin, int number, std::optional<Duration> grace) {
+void SignalSide::cancel(CancelOrigin origin, int number) {
   if (!cancels_.counts(origin, number, monotonic_now())) return;
-  push_(event::CancelSignal{number, grace});
+  push_(event::CancelSignal{number});
   ask_slurm(number, true);
 }
 

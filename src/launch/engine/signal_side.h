@@ -57,9 +57,8 @@ class SignalSide {
   /// None of its ranks runs any more.
   void end() { running_ = nullptr; }
   void from_front(int number);
-  /// `dlaunch stop`; a run that was told to end already is not hurried. `grace`: as in
-  /// event::CancelSignal.
-  void stop(std::optional<Duration> grace);
+  /// `dlaunch stop`; a run that was told to end already is not hurried.
+  void stop();
   /// `dlaunch stop --now`.
   void kill();
   void on(NodeId node, const wire::Signalled& signalled);
@@ -75,7 +74,7 @@ class SignalSide {
 
  private:
   void watch();
-  void cancel(CancelOrigin origin, int number, std::optional<Duration> grace = {});
+  void cancel(CancelOrigin origin, int number);
   void from_scheduler(std::uint32_t origin, int number);
   void pass(int number);
   void ask_slurm(int number, bool ends);

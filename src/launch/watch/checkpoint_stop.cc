@@ -14,7 +14,7 @@ constexpr std::chrono::seconds kBetweenLooks{1};
 
 }  // namespace
 
-Result<StopReply> CheckpointStop::begin(const StopQuestion& question) {
+Result<StopReply> CheckpointStop::begin() {
   const Checkpoint& job = options_.spec.checkpoint;
   if (job.path.empty()) {
     return fail(exit_code::kUsage,
@@ -22,20 +22,19 @@ Result<StopReply> CheckpointStop::begin(const StopQuestion& question) {
                 "\n         try: dlaunch stop, which gives the ranks timeouts.stop to write one");
   }
   const Duration grace = options_.spec.timeouts.stop;
-  const Duration limit = question.limit_ms > 0 ? Duration(question.limit_ms) : grace;
-  const auto reply = [](Duration most) {
-    return StopReply{static_cast<std::uint64_t>(most.count())};
-  };
-  if (waits_) return reply(*waits_ + grace);
+  const StopReply twice{static_cast<std::uint64_t>(2 * grace.count())};
+  if (waits_) return twice;
   if (job.signal.empty() || plan_ == nullptr) {
-    stop_(limit);
-    return reply(limit);
+    stop_();
+    return StopReply{static_cast<std::uint64_t>(grace.count())};
   }
-  waits_ = limit;
+  waits_ = true;
   before_.reset();
-  limit_.after(limit, [this] { stop("no new checkpoint within " + wording::duration(*waits_)); });
+  limit_.after(grace, [this] {
+    stop("no new checkpoint within " + wording::duration(options_.spec.timeouts.stop));
+  });
   ask();
-  return reply(limit + grace);
+  return twice;
 }
 
 void CheckpointStop::ask() {
@@ -64,7 +63,7 @@ void CheckpointStop::judge() {
     for (const auto& [node, items] : now_)
       nodes_.send(node, wire::SignalRanks{plan_->attempt, number});
     screen_.state("the ranks are to write a checkpoint (" + signal_name(number) + "), up to " +
-                  wording::duration(*waits_) + "; then the run is stopped");
+                  wording::duration(options_.spec.timeouts.stop) + "; then the run is stopped");
   }
   previous_ = std::move(now_);
   next_.after(kBetweenLooks, [this] { ask(); });
@@ -73,7 +72,7 @@ void CheckpointStop::judge() {
 void CheckpointStop::stop(const std::string& why) {
   end();
   screen_.state(why + ", stopping");
-  stop_(std::nullopt);
+  stop_();
 }
 
 void CheckpointStop::set_plan(const LaunchPlan* plan) {
@@ -86,7 +85,7 @@ void CheckpointStop::tell(const Event& event) {
 }
 
 void CheckpointStop::end() {
-  waits_.reset();
+  waits_ = false;
   next_.cancel();
   limit_.cancel();
 }

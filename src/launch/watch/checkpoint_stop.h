@@ -23,8 +23,8 @@ namespace dlaunch {
 /// Lives on the engine's one thread.
 class CheckpointStop {
  public:
-  /// Stops the run as `dlaunch stop` does; `grace`: instead of timeouts.stop.
-  using Stop = std::function<void(std::optional<Duration> grace)>;
+  /// Stops the run as `dlaunch stop` does.
+  using Stop = std::function<void()>;
   CheckpointStop(EventLoop& loop, const RunOptions& options, Nodes& nodes, Screen& screen, Stop stop)
       : options_(options),
         nodes_(nodes),
@@ -37,7 +37,7 @@ class CheckpointStop {
   /// run that waits for a checkpoint is stopped before they do.
   void set_plan(const LaunchPlan* plan);
   /// Errors: kUsage: the job has no checkpoint.path.
-  [[nodiscard]] Result<StopReply> begin(const StopQuestion& question);
+  [[nodiscard]] Result<StopReply> begin();
   void on(NodeId node, const wire::CheckpointsSeen& seen);
   void tell(const Event& event);
   /// The run ends.
@@ -55,7 +55,7 @@ class CheckpointStop {
   Timer next_;
   Timer limit_;
   const LaunchPlan* plan_ = nullptr;
-  std::optional<Duration> waits_;  // at most so long for a checkpoint; nullopt: it does not wait
+  bool waits_ = false;             // for a checkpoint
   std::uint32_t round_ = 0;        // of the latest question
   std::set<NodeId> awaited_;       // its answers
   CheckpointsOfNodes now_;

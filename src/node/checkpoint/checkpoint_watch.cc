@@ -32,11 +32,17 @@ void CheckpointWatch::begin(const wire::StartRanks& start) {
   before_ = {{}, false};
   problem_.clear();
   questions_.clear();
+  pids_.clear();
   const auto work = [workdir = workdir_, patterns = patterns_, begun = begun_] {
     CheckpointList found = list_checkpoints(workdir, patterns);
     return wire::encode_value(before_ranks(std::move(found), begun, wall_now()));
   };
-  look_.begin(work, kLookLimit, [this](const Result<std::string>& said) { take_first(said); });
+  look(work, [this](const Result<std::string>& said) { take_first(said); });
+}
+
+void CheckpointWatch::look(SideProcess::Work work, SideProcess::Done done) {
+  look_.begin(std::move(work), kLookLimit, std::move(done));
+  if (const auto pid = look_.pid()) pids_.insert(*pid);
 }
 
 void CheckpointWatch::take_first(const Result<std::string>& answer) {
@@ -67,7 +73,7 @@ void CheckpointWatch::next() {
   const auto work = [workdir = workdir_, patterns = patterns_] {
     return wire::encode_value(list_checkpoints(workdir, patterns));
   };
-  look_.begin(work, kLookLimit, [this](const Result<std::string>& said) {
+  look(work, [this](const Result<std::string>& said) {
     const Question question = questions_.front();
     questions_.pop_front();
     answer(question, said);

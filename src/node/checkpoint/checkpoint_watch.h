@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,8 @@ class CheckpointWatch {
   void when_told(std::function<void()> done);
   /// The process that looks; it is not the ranks' and ends by itself.
   [[nodiscard]] std::optional<pid_t> pid() const { return look_.pid(); }
+  /// All that have looked in the attempt.
+  [[nodiscard]] const std::set<pid_t>& pids() const { return pids_; }
 
  private:
   struct Question {
@@ -40,6 +43,7 @@ class CheckpointWatch {
     WallTime at;
   };
 
+  void look(SideProcess::Work work, SideProcess::Done done);
   void next();
   void take_first(const Result<std::string>& answer);
   void answer(const Question& question, const Result<std::string>& answer);
@@ -53,6 +57,7 @@ class CheckpointWatch {
   CheckpointList before_;
   std::string problem_;  // of the first look
   std::deque<Question> questions_;
+  std::set<pid_t> pids_;
   std::function<void()> done_;
 };
 

@@ -367,8 +367,7 @@ void RankService::reap() {
     }
   }
   if (!ending_ || containers_.needs_clearing()) return;
-  if (none_left || only_templates_left())
-    checkpoints_.when_told([this] { attempt_is_empty(); });
+  if (none_left || only_templates_left()) checkpoints_.when_told([this] { attempt_is_empty(); });
 }
 
 bool RankService::only_templates_left() const {
@@ -476,6 +475,7 @@ void RankService::kill_round() {
   if (const auto server = mpi_.process()) spared.insert(*server);
   spared.merge(preload_.templates());
   if (const auto looking = checkpoints_.pid()) spared.insert(*looking);
+  beside_.insert(checkpoints_.pids().begin(), checkpoints_.pids().end());
   const std::vector<pid_t> killed = enclosure_.kill_once(spared);
   if (ending_) {
     std::copy_if(killed.begin(), killed.end(), std::inserter(leftovers_, leftovers_.end()),
