@@ -20,7 +20,7 @@ LATER = "not available yet"
 
 # What the sample shows for keys without a default.
 VALUES = {
-    "name": "cifar-ddp", "pty": "3", "command": "python train.py --epochs 3", "setup": ". venv/bin/activate", "workdir": ".", "nodes": "1",
+    "name": "cifar-ddp", "preload": "[torch]", "pty": "3", "command": "python train.py --epochs 3", "setup": ". venv/bin/activate", "workdir": ".", "nodes": "1",
     "hosts": '[gpu01, "gpu[02-04]:8", {name: gpu05, slots: 4, address: 10.0.0.5, user: me, port: 2222}]', "hostfile": "hosts.txt",
     "processes": "6", "connect.user": "me", "connect.port": "22", "connect.identity_file": "~/.ssh/id_ed25519",
     "connect.command": '[ssh, -p, "2222", "{host}"]', "connect.namespace": "team", "connect.context": "gpu-cluster",

@@ -56,7 +56,7 @@ TEST(Checkpoints, TheLookOfEachNodeIsItsEnd) {
 TEST(Checkpoints, WithoutOneTheNewestFromBeforeIsTold) {
   CheckpointTally tally;
   EXPECT_EQ(text_of(tally),
-            "no checkpoint was written in this attempt; nothing matches ckpt/* more/*");
+            "no checkpoint was written in this attempt; nothing matches ckpt/*, more/*");
   tally.add("a", found({}, {item("ckpt/0", 7200, 1000)}));
   tally.add("b", found({}, {item("ckpt/1", 3600, 1000)}));
   EXPECT_EQ(text_of(tally), "no checkpoint was written in this attempt; the last one is ckpt/1 "
@@ -69,7 +69,7 @@ TEST(Checkpoints, WhatMayBeMissingIsTold) {
   blind.problem = "it could not look (no answer in time)";
   tally.add("a", blind);
   tally.lacks("b was lost");
-  EXPECT_EQ(text_of(tally), "no checkpoint was written in this attempt; nothing matches ckpt/* "
+  EXPECT_EQ(text_of(tally), "no checkpoint was written in this attempt; nothing matches ckpt/*, "
                             "more/*; a: it could not look (no answer in time); b was lost");
 }
 
@@ -88,7 +88,7 @@ TEST(Checkpoints, AsJson) {
   write_checkpoint(json, tally.account());
   json.end_object();
   EXPECT_EQ(text, R"({"written": 1, "bytes": 2000, "latest": {"path": "ckpt/2", )"
-                         R"("bytes": 2000, "age_s": 3.000000000}, "older": null, "problems": []})");
+                         R"("bytes": 2000, "age_s": 3}, "older": null, "problems": []})");
 }
 
 TEST(Checkpoints, ANewOneIsCompleteWhenNothingHasChangedSinceTheLookBefore) {

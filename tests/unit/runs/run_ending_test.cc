@@ -58,9 +58,10 @@ TEST(RunEnding, OfOneThatWasStopped) {
 
 TEST(RunEnding, WithWhatIsSaidOfCheckpoints) {
   const LaunchPlan plan = make_plan(2, 2);
-  SummaryInput input{&plan, RunReport{}, "runs/x", {}};
+  const RunReport report;
+  SummaryInput input{&plan, report, "runs/x", {}};
   EXPECT_EQ(parse_summary(summary_json(input))->checkpoint, "");
-  CheckpointAccount& account = input.checkpoints[input.report.attempt];
+  CheckpointAccount& account = input.checkpoints[report.attempt];
   input.checkpoint_patterns = {"ckpt/*"};
   const auto none = parse_summary(summary_json(input));
   EXPECT_EQ(none->checkpoint,
