@@ -794,10 +794,13 @@ constexpr Field kFields[] = {
      .help = "A file whose existence on a node means the same",
      .write = to<&JobSpec::preemption, &Preemption::file>},
     {.key = "checkpoint.path",
-     .kind = Kind::text_list,
-     .help = "Where the ranks write checkpoints: a path or several, with *, ? and [...]; dlaunch "
-             "says at each end what was written",
-     .write = to<&JobSpec::checkpoint, &Checkpoint::path>},
+     .kind = Kind::text,
+     .help = "Where the ranks write checkpoints: a path with *, ? and [...]; dlaunch says at each "
+             "end what was written",
+     .write =
+         [](JobSpec& job, const Value& value) {
+           job.checkpoint.path = {std::get<std::string>(value)};
+         }},
     {.key = "checkpoint.signal",
      .kind = Kind::signal,
      .help = "Signal after which ranks write a checkpoint and go on, for `dlaunch stop "

@@ -125,7 +125,7 @@ def stop_waits_for_one_that_ranks_write_while_they_run(box):
     """Two ranks get USR1; one writes a part and the rest when the gate opens, and both would go on."""
     script = ("trap ': > asked-$RANK' USR1\ntrap ': > termed; exit 0' TERM\n: > ready-$RANK\n"
               "while :; do sleep 0.05\n  if [ $RANK = 0 ] && [ -e asked-0 ]; then head -c 3000 /dev/zero > ckpt/step-7; rm asked-0; fi\ndone\n")
-    run = start(box, script, keys="checkpoint: {path: ckpt/*, signal: USR1}\n", ranks=2)
+    run = start(box, script, keys="checkpoint: {path: 'ckpt/*', signal: USR1}\n", ranks=2)
     stop = look(box, "stop", "--checkpoint")
     run.end(143)
     expect(box.exists("asked-1") and box.exists("termed"), "both signals have come")
@@ -137,7 +137,7 @@ def stop_waits_for_one_that_ranks_write_while_they_run(box):
 @case
 def stop_waits_no_longer_than_it_may(box):
     """For jobs with a signal for it and without."""
-    for keys, words in (("checkpoint: {path: ckpt/*, signal: USR1}\n", "no new checkpoint within 1 s, stopping"), (KEY, "stopping 1 rank")):
+    for keys, words in (("checkpoint: {path: 'ckpt/*', signal: USR1}\n", "no new checkpoint within 1 s, stopping"), (KEY, "stopping 1 rank")):
         box.make_folder("ckpt")
         box.write("ckpt/old", "")
         run = start(box, "trap : USR1 TERM\n" + FOREVER, keys=keys + "timeouts: {stop: 1s}\n")
@@ -169,7 +169,7 @@ def stop_needs_to_know_where_checkpoints_are(box):
 @case
 def a_plain_stop_does_not_wait_for_it_any_longer(box):
     run = start(box, "trap ': > asked' USR1\ntrap 'exit 0' TERM\n" + FOREVER,
-                keys="checkpoint: {path: ckpt/*, signal: USR1}\ntimeouts: {stop: 1h}\n")
+                keys="checkpoint: {path: 'ckpt/*', signal: USR1}\ntimeouts: {stop: 1h}\n")
     waits = box.start("stop", "--checkpoint")
     wait_until(lambda: box.exists("asked"), "the signal")
     look(box, "stop", only_id(box))
