@@ -76,7 +76,7 @@ struct RunsCommand {
     std::string text = runs_table(found.runs, wall_now(), local_parts);
     for (const RunView& run : found.runs) {
       if (run.state != RunState::lost) continue;
-      text += "lost: its launcher was killed";
+      text += state_text(run);
       // Output of ranks on other nodes may still be there.
       text += run.left.empty() ? "\n" : "; where its output is: dlaunch logs " + run.id + '\n';
       break;

@@ -18,17 +18,21 @@ constexpr const char* kFooter =
     "  dlaunch stop                            the only run that is running here\n"
     "  dlaunch stop 20261121-151200-k3f        unique beginning or end of an id: k3f\n"
     "  dlaunch stop --now                      no time for a checkpoint\n"
+    "  dlaunch stop --checkpoint               not without a new one (checkpoint.path)\n"
     "\n"
     "The ranks get the stop signal and timeouts.stop to end, as with Ctrl-C; then\n"
     "they are killed. Waits until the run has ended; a second stop only waits.\n"
     "Exit code: 0 it has ended; 64 no such run, or it had ended before; 69 it is on\n"
-    "another machine; 77 it belongs to another user; 124 it has not ended in time.";
+    "another machine; 77 it belongs to another user; 124 it has not ended in time,\n"
+    "or ended without the new checkpoint.";
 
 struct StopCommand {
   std::string word;
-  bool now = false;
+  StopOrder order;
 
   int execute() const {
+    if (order.now && order.checkpoint)
+      return print_error({exit_code::kUsage, "--now and --checkpoint exclude each other"});
     const WatchedWork done = watch_work(kFileLimit, [this] { return stop(); });
     if (done.stuck.empty()) return done.code;
     return print_error({exit_code::kTimeLimit,
@@ -45,7 +49,7 @@ struct StopCommand {
     const auto run =
         word.empty() ? only_live_run(*folders, "dlaunch stop") : find_run(*folders, word);
     if (!run) return print_error(run.error());
-    const Status stopped = stop_run(*run, now);
+    const Status stopped = stop_run(*run, order);
     return stopped ? exit_code::kOk : print_error(stopped.error());
   }
 };
@@ -58,7 +62,9 @@ Subcommand stop_command() {
     options.positional("RUN", stop->word,
                        "Unique beginning or end of an id, or a folder\n"
                        "(default: the only run that is running)");
-    options.flag("--now", stop->now, "Kill at once, as Ctrl-C twice");
+    options.flag("--now", stop->order.now, "Kill at once, as Ctrl-C twice");
+    options.flag("--checkpoint", stop->order.checkpoint,
+                 "Wait for a new checkpoint before, at most timeouts.stop;\nneeds checkpoint.path");
   };
   return {"stop", "End a run: TERM, time for a checkpoint, KILL", kFooter, describe,
           [stop] { return stop->execute(); }};

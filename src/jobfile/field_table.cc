@@ -791,6 +791,19 @@ constexpr Field kFields[] = {
      .kind = Kind::text,
      .help = "A file whose existence on a node means the same",
      .write = to<&JobSpec::preemption, &Preemption::file>},
+    {.key = "checkpoint.path",
+     .kind = Kind::text,
+     .help = "Where the ranks write checkpoints: a path with *, ? and [...]; dlaunch says at each "
+             "end what was written",
+     .write =
+         [](JobSpec& job, const Value& value) {
+           job.checkpoint.path = {std::get<std::string>(value)};
+         }},
+    {.key = "checkpoint.signal",
+     .kind = Kind::signal,
+     .help = "Signal after which ranks write a checkpoint and go on, for `dlaunch stop "
+             "--checkpoint`; without it they get stop_signal",
+     .write = to<&JobSpec::checkpoint, &Checkpoint::signal>},
     {.key = "watch.after",
      .kind = Kind::duration,
      .fallback = "60s",

@@ -252,6 +252,13 @@ struct Preemption {
   bool operator==(const Preemption&) const = default;
 };
 
+/// Where the job writes checkpoints.
+struct Checkpoint {
+  std::vector<std::string> path;  // patterns with *, ? and [...]; relative to the workdir
+  std::string signal;  // asks ranks to write one and go on, a name as of stop_signal; empty: none
+  bool operator==(const Checkpoint&) const = default;
+};
+
 struct JobSpec {
   std::string name;  // default: the folder's or the program's name
   Command command;
@@ -292,6 +299,7 @@ struct JobSpec {
   std::vector<Transfer> stage;
   std::vector<Transfer> collect;
   Preemption preemption;
+  Checkpoint checkpoint;
   Logs logs;
   Watch watch;
   std::map<std::string, std::string> metrics;  // name -> RE2 pattern

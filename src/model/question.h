@@ -10,7 +10,21 @@
 
 namespace dlaunch {
 
-using Question = std::variant<StacksQuestion, StatusQuestion>;
+/// `dlaunch stop`.
+struct StopQuestion {
+  std::string build_id;     // both are the same program
+  bool now = false;         // kill at once
+  bool checkpoint = false;  // not before a new checkpoint stands, or timeouts.stop is over
+  bool operator==(const StopQuestion&) const = default;
+};
+
+/// The run is being stopped.
+struct StopReply {
+  std::uint64_t limit_ms = 0;  // until its ranks are killed, at the latest
+  bool operator==(const StopReply&) const = default;
+};
+
+using Question = std::variant<StacksQuestion, StatusQuestion, StopQuestion>;
 
 /// Why a question has no answer.
 struct Refusal {
@@ -19,6 +33,6 @@ struct Refusal {
   bool operator==(const Refusal&) const = default;
 };
 
-using Reply = std::variant<Refusal, StacksReply, StatusReply>;
+using Reply = std::variant<Refusal, StacksReply, StatusReply, StopReply>;
 
 }  // namespace dlaunch

@@ -178,6 +178,7 @@ class Agent {
   void on(wire::PySpyData& data) {
     if (const auto taken = stacks_.take(data)) channel_.send(*taken);
   }
+  void on(wire::SeeCheckpoints& question) { ranks_.see(question); }
   void on(wire::OpenTerminal& request) { terminals_.open(request, ranks_.place_of(request)); }
   void on(wire::TerminalInput& input) { terminals_.on(input); }
   void on(wire::ResizeTerminal& resize) { terminals_.on(resize); }

@@ -7,6 +7,7 @@
 
 #include "jobfile/shell_quote.h"
 #include "model/signal_names.h"
+#include "report/checkpoints.h"
 #include "report/failure_words.h"
 #include "report/known_causes.h"
 #include "report/rank_groups.h"
@@ -80,6 +81,7 @@ class Summary {
     append_earlier_statements();
     if (const StallSeen* const stall = lasting_stall(in_.stalls, report_.attempt))
       wrap(kName, kUnderName, stall->verdict.headline);
+    if (const std::string saved = saved_text(); !saved.empty()) wrap(kName, kUnderName, saved);
     std::string line = "stopped ";
     if (outcome_.signal == 0) {
       line += "because the process that started it is gone,";
@@ -95,6 +97,14 @@ class Summary {
       append_comma(line, count_ends(report_));
     }
     append_end(line);
+  }
+
+  /// Of the last attempt; a restart has told it of the others. Empty: nothing is known.
+  [[nodiscard]] std::string saved_text() const {
+    const auto found = in_.checkpoints.find(report_.attempt);
+    if (found == in_.checkpoints.end() || words_.in_back_off()) return "";
+    const std::string text = checkpoint_text(found->second, in_.checkpoint_patterns);
+    return found->second.latest ? text : "warning: " + text;
   }
 
   void append_earlier_statements() {
@@ -195,6 +205,8 @@ class Summary {
     append_why();
     append_others();
     append_earlier();
+    if (const std::string saved = saved_text(); !saved.empty())
+      wrap("  ckpt    ", "          ", saved);
     append_advice();
     append_logs();
     const std::string end = std::exchange(out_, {});

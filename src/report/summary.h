@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "model/checkpoint.h"
 #include "model/launch_plan.h"
 #include "model/report.h"
 #include "report/evidence.h"
@@ -35,6 +36,8 @@ struct SummaryInput {
   std::vector<Metric> metrics = {};  // of report.attempt; on the screen unless the run has failed
   std::vector<std::string> notes = {};  // on a successful run, a sentence each
   std::vector<StallSeen> stalls = {};   // of all attempts
+  CheckpointAccounts checkpoints = {};  // of all attempts; none without checkpoint.path
+  std::vector<std::string> checkpoint_patterns = {};
   std::optional<Rank> stdin_rank = {};  // the rank that read the user's stdin
   std::size_t columns = kScreenColumns;  // of the screen
   bool colour = false;

@@ -3,6 +3,7 @@
 
 #include "model/signal_names.h"
 #include "model/time.h"
+#include "report/checkpoints.h"
 #include "report/known_causes.h"
 #include "report/summary.h"
 #include "text/json_text.h"
@@ -52,6 +53,8 @@ class SummaryDocument {
     text_or_null(outcome_.detail);
     member("elapsed_s").billionths(report_.elapsed.count());
     write_ledger();
+    member("checkpoint");
+    write_checkpoint_of(report_.attempt);
     member("attempt").number(report_.attempt.value);
     write_earlier();
     member("first");
@@ -147,10 +150,24 @@ class SummaryDocument {
       json_.key("lost_nodes").begin_array();
       for (const LostNode& lost : attempt.outcome.lost_nodes) text_or_null(node_name(lost.node));
       json_.end_array();
+      json_.key("checkpoint");
+      write_checkpoint_of(attempt.attempt);
       json_.end_object();
     }
     if (!report_.earlier.empty()) json_.line(2);
     json_.end_array();
+  }
+
+  void write_checkpoint_of(Attempt attempt) {
+    const auto found = in_.checkpoints.find(attempt);
+    if (found == in_.checkpoints.end()) {
+      json_.null();
+      return;
+    }
+    json_.begin_object().key("text");
+    json_.string(checkpoint_text(found->second, in_.checkpoint_patterns));
+    write_checkpoint(json_, found->second);
+    json_.end_object();
   }
 
   void write_evidence() {

@@ -19,6 +19,19 @@ namespace dlaunch {
 
 namespace {
 
+std::chrono::nanoseconds nanoseconds_of(double seconds) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+      std::chrono::duration<double>(seconds));
+}
+
+void read_checkpoint(const nlohmann::json& saved, RunEnding& ending) {
+  ending.checkpoint = json_string(saved, "text");
+  const auto latest = saved.find("latest");
+  if (latest == saved.end() || !latest->is_object()) return;
+  if (const auto age = latest->find("age_s"); age != latest->end() && age->is_number())
+    ending.checkpoint_age = nanoseconds_of(age->get<double>());
+}
+
 void read_first_rank(const nlohmann::json& ranks, RunEnding& ending) {
   if (!ending.first || *ending.first >= ranks.size() || !ranks[*ending.first].is_object()) return;
   const nlohmann::json& rank = ranks[*ending.first];
@@ -123,10 +136,11 @@ Result<RunEnding> parse_summary(std::string_view json) {
   if (const auto slurm = object->find("slurm"); slurm != object->end() && slurm->is_object())
     ending.slurm_said = json_string(*slurm, "said");
   ending.attempt = static_cast<std::uint32_t>(json_number(*object, "attempt").value_or(0));
+  if (const auto saved = object->find("checkpoint"); saved != object->end() && saved->is_object())
+    read_checkpoint(*saved, ending);
   if (const auto seconds = object->find("elapsed_s");
       seconds != object->end() && seconds->is_number()) {
-    ending.elapsed = std::chrono::duration_cast<std::chrono::nanoseconds>(
-        std::chrono::duration<double>(seconds->get<double>()));
+    ending.elapsed = nanoseconds_of(seconds->get<double>());
   }
   if (const auto first = json_number(*object, "first"); first && *first >= 0)
     ending.first = static_cast<std::uint32_t>(*first);

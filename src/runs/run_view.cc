@@ -264,8 +264,12 @@ std::string state_text(const RunView& view) {
              (view.duration ? " since " + duration_text(*view.duration) : "");
     case RunState::unknown:
       return "on " + plain_line(view.witness.record->host) + ", its state is not known from here";
-    default:
-      return "lost: its launcher was killed";
+    default: {
+      const RunWitness& seen = view.witness;
+      const bool rebooted = seen.record && !seen.boot_id.empty() &&
+                            !seen.record->boot_id.empty() && seen.record->boot_id != seen.boot_id;
+      return rebooted ? "lost: its machine was rebooted" : "lost: its launcher was killed";
+    }
   }
 }
 

@@ -90,7 +90,9 @@ constexpr std::tuple kMessages{
     Named<TerminalEnded>{"TerminalEnded"},
     Named<PySpyData>{"PySpyData"},
     Named<PySpyTaken>{"PySpyTaken"},
-    Named<PreemptionNotice>{"PreemptionNotice"}};
+    Named<PreemptionNotice>{"PreemptionNotice"},
+    Named<SeeCheckpoints>{"SeeCheckpoints"},
+    Named<CheckpointsSeen>{"CheckpointsSeen"}};
 static_assert(std::tuple_size_v<decltype(kMessages)> == kTypes);
 
 template <std::size_t I>

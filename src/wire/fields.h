@@ -360,7 +360,8 @@ inline constexpr auto kFields<StartRanks> =
                field("preemption_command", &StartRanks::preemption_command),
                field("preemption_ms", &StartRanks::preemption_ms),
                field("preemption_file", &StartRanks::preemption_file),
-               field("preload", &StartRanks::preload)};
+               field("preload", &StartRanks::preload),
+               field("checkpoints", &StartRanks::checkpoints)};
 
 template <>
 inline constexpr auto kFields<DiskFact> = std::tuple{
@@ -488,6 +489,15 @@ inline constexpr auto kFields<StatusReply> =
                field("nodes", &StatusReply::nodes),
                field("ranks", &StatusReply::ranks)};
 template <>
+inline constexpr auto kFields<StopQuestion> = std::tuple{
+    field("build_id", &StopQuestion::build_id), field("now", &StopQuestion::now),
+    field("checkpoint", &StopQuestion::checkpoint)};
+
+template <>
+inline constexpr auto kFields<StopReply> =
+    std::tuple{field("limit_ms", &StopReply::limit_ms)};
+
+template <>
 inline constexpr auto kFields<Refusal> =
     std::tuple{field("problem", &Refusal::problem), field("exit_code", &Refusal::exit_code)};
 template <>
@@ -538,6 +548,30 @@ inline constexpr auto kFields<PreemptionNotice> =
     std::tuple{field("attempt", &PreemptionNotice::attempt),
                field("reason", &PreemptionNotice::reason),
                field("left_ms", &PreemptionNotice::left_ms)};
+
+template <>
+inline constexpr auto kFields<CheckpointItem> =
+    std::tuple{field("path", &CheckpointItem::path), field("bytes", &CheckpointItem::bytes),
+               field("files", &CheckpointItem::files), field("written", &CheckpointItem::written)};
+
+template <>
+inline constexpr auto kFields<CheckpointList> = std::tuple{
+    field("items", &CheckpointList::items), field("is_whole", &CheckpointList::is_whole)};
+
+template <>
+inline constexpr auto kFields<SeeCheckpoints> =
+    std::tuple{field("attempt", &SeeCheckpoints::attempt), field("id", &SeeCheckpoints::id)};
+
+template <>
+inline constexpr auto kFields<CheckpointsFound> = std::tuple{
+    field("at", &CheckpointsFound::at), field("written", &CheckpointsFound::written),
+    field("unlisted", &CheckpointsFound::unlisted), field("older", &CheckpointsFound::older),
+    field("problem", &CheckpointsFound::problem)};
+
+template <>
+inline constexpr auto kFields<CheckpointsSeen> =
+    std::tuple{field("attempt", &CheckpointsSeen::attempt), field("id", &CheckpointsSeen::id),
+               field("found", &CheckpointsSeen::found)};
 
 template <>
 inline constexpr auto kFields<SignalRanks> = std::tuple{

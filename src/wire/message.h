@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "model/check_report.h"
+#include "model/checkpoint.h"
 #include "model/cluster.h"
 #include "model/environment.h"
 #include "model/exit_status.h"
@@ -175,6 +176,7 @@ struct StartRanks {
   /// Modules of Python that a template process imports once for all ranks of the node
   /// (node/preload/preload_service.h).
   std::vector<std::string> preload{};
+  std::vector<std::string> checkpoints{};  // patterns for CheckpointsSeen; empty: none is told
   bool operator==(const StartRanks&) const = default;
 };
 /// Sends the signal to the process group leaders of these ranks of the attempt (or to the direct
@@ -649,6 +651,21 @@ struct PreemptionNotice {
   bool operator==(const PreemptionNotice&) const = default;
 };
 
+// ---- checkpoints: docs/how-to/survive-preemption.md
+
+/// launcher -> agent, while the attempt runs. -> CheckpointsSeen
+struct SeeCheckpoints {
+  Attempt attempt;
+  std::uint32_t id = 1;  // 1 or more
+  bool operator==(const SeeCheckpoints&) const = default;
+};
+/// Also sent before AttemptEnded, without a question.
+struct CheckpointsSeen {
+  Attempt attempt;
+  std::uint32_t id = 0;  // of the question; 0: the last rank has ended
+  CheckpointsFound found;
+  bool operator==(const CheckpointsSeen&) const = default;
+};
 // ---- checks
 
 /// launcher -> agent: asks for the node's condition. -> Inspected, within `limit_ms`
@@ -806,7 +823,7 @@ using ToAgent =
                  Knock, CloseDoor, SyncBegin, SyncEntries, SyncSettled, SyncRemove, SyncData,
                  SyncEnd, PreparePmix, PmixFence, PmixWanted, PmixData, SignalRanks, StartMpirun,
                  Deadline, Inspect, TakeStacks, OpenTerminal, TerminalInput, ResizeTerminal,
-                 TerminalTaken, CloseTerminal, PySpyData>;
+                 TerminalTaken, CloseTerminal, PySpyData, SeeCheckpoints>;
 
 /// Handled by the session itself (launch/session/session.h).
 using SessionMessages = std::variant<Hello, Heartbeat, Bye>;
@@ -820,7 +837,7 @@ using RunMessages =
     std::variant<RanksStarted, RankNotStarted, RankExited, OutputData, OutputEnd, StdinTaken,
                  AttemptEnded, PortTaken, FetchedOutput, PmixFence, PmixWanted, PmixData, Signalled,
                  RanksAwaited, MpirunOutput, MpirunEnded, StacksTaken, Pulse, TerminalOutput,
-                 TerminalTaken, TerminalEnded, PySpyTaken, PreemptionNotice>;
+                 TerminalTaken, TerminalEnded, PySpyTaken, PreemptionNotice, CheckpointsSeen>;
 /// Every message of an agent is in one of these groups. A receiver visits without a default; if it
 /// never requests a group's messages it names the group: `on(const OneOf<RunMessages> auto&)`.
 using FromAgent = Joined<SessionMessages, Answers, RunMessages, std::variant<Notice>>::Type;

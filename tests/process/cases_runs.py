@@ -108,6 +108,17 @@ def damaged_and_foreign_folders_are_no_trouble(box):
 # --- an engine that is gone
 
 
+def start_ticks(pid):
+    with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+        return int(file.read().rsplit(")", 1)[1].split()[19])
+
+
+def all_say(box, words):
+    for command in (["status"], ["stacks"], ["stop"], ["stop", "--now"], ["stop", "--checkpoint"]):
+        expect_in(words, box.run(*command, only_id(box), code=USAGE).words, f"{command}")
+    expect_in(words, box.run("attach", only_id(box), "0", code=USAGE).words, "attach")
+
+
 @case
 def an_engine_that_was_killed_is_in_the_summary(box):
     run = start(box, "tell", "ready", "pause")
@@ -133,7 +144,7 @@ def a_run_that_lost_front_and_engine_is_lost(box):
     expect_equal(listed(box)[0]["state"], "lost", "state")
     expect_in(b"lost: its launcher was killed", box.run("runs").out, "what that means")
     expect_in("lost: its launcher was killed", box.run("logs", "-f").text, "how it ended")
-    expect_in("has already ended", box.run("stop", only_id(box), code=USAGE).text, "stop")
+    all_say(box, "has already ended: lost: its launcher was killed")
 
 
 @case
@@ -145,7 +156,21 @@ def a_pid_that_somebody_else_has_by_now_is_left_alone(box):
     record["engine"]["pid"] = os.getpid()
     box.write(path, json.dumps(record))
     expect_equal(listed(box)[0]["state"], "lost", "state")
-    box.run("stop", only_id(box), code=USAGE)
+    all_say(box, "has already ended: lost: its launcher was killed")
+
+
+@case
+def a_run_of_before_a_reboot_is_lost(box):
+    """Even if a process has its engine's pid and start time by now."""
+    box.run("run", "--", "true")
+    os.unlink(os.path.join(box.run_folder(), "summary.json"))
+    path = os.path.join(box.run_folder(), "run.json")
+    record = json.loads(box.read(path))
+    record["boot_id"] = "another"
+    record["engine"] = {"pid": os.getpid(), "start_ticks": start_ticks(os.getpid())}
+    box.write(path, json.dumps(record))
+    expect_equal(listed(box)[0]["state"], "lost", "state")
+    all_say(box, "has already ended: lost: its machine was rebooted")
 
 
 @case

@@ -53,7 +53,7 @@ FORMS = [
     "command: train\nhosts: [gpu01, {name: gpu02, slots: 4, user: me}]\nconnect: {via: ssh, port: 22}\n",
     "command: train\nstage: [{from: a, to: b, unpack: true}]\ncollect: [{from: c, to: d}]\n",
     "command: train\nlogs: {console: [0, 3]}\nmetrics: {loss: 'loss ([0-9.]+)'}\npreflight: {checks: [node], min_busbw: 2.5}\n",
-    "command: train\ncontainer: {image: a, mounts: ['/a:/b'], shm_size: 16g}\npreemption: {command: [notice], interval: 5s, file: /run/notice}\n",
+    "command: train\ncontainer: {image: a, mounts: ['/a:/b'], shm_size: 16g}\npreemption: {command: [notice], interval: 5s, file: /run/notice}\ncheckpoint: {path: ckpt/*, signal: USR1}\n",
 ]
 
 

@@ -20,14 +20,14 @@ LATER = "not available yet"
 
 # What the sample shows for keys without a default.
 VALUES = {
-    "name": "cifar-ddp", "pty": "3", "command": "python train.py --epochs 3", "setup": ". venv/bin/activate", "workdir": ".", "nodes": "1",
+    "name": "cifar-ddp", "preload": "[torch]", "pty": "3", "command": "python train.py --epochs 3", "setup": ". venv/bin/activate", "workdir": ".", "nodes": "1",
     "hosts": '[gpu01, "gpu[02-04]:8", {name: gpu05, slots: 4, address: 10.0.0.5, user: me, port: 2222}]', "hostfile": "hosts.txt",
     "processes": "6", "connect.user": "me", "connect.port": "22", "connect.identity_file": "~/.ssh/id_ed25519",
     "connect.command": '[ssh, -p, "2222", "{host}"]', "connect.namespace": "team", "connect.context": "gpu-cluster",
     "connect.container": "train", "connect.selector": "app=train", "env": "{NCCL_DEBUG: WARN}", "env_pass": '["NCCL_*", WANDB_API_KEY]',
     "env_secret": "[HF_TOKEN]", "container.image": "registry.example.com/train:1", "container.workdir": "image", "container.mounts": '["/data:/data:ro"]',
     "container.shm_size": "16g", "container.options": "[--cap-add=SYS_PTRACE]", "preflight.checks": "[node, reach]", "stage": "[{from: data.tar.zst, to: /local/data, unpack: true}]",
-    "collect": "[{from: /local/out, to: results/}]", "preemption.command": "./notice.sh", "preload": "[torch]", "preemption.file": "/run/notice",
+    "collect": "[{from: /local/out, to: results/}]", "preemption.command": "./notice.sh", "preemption.file": "/run/notice", "checkpoint.path": "ckpt/*", "checkpoint.signal": "USR1",
     "metrics": "{throughput: 'images/sec: ([0-9.]+)'}", "roles.chief": "1", "roles.worker": "3", "roles.ps": "2", "roles.evaluator": "1",
     "mpi.program": "mpiexec.hydra",
 }

@@ -104,10 +104,15 @@ RunEngine::RunEngine(const RunOptions& options, LocalStart local, UniqueFd front
       mpi_(options, nodes_, store_, screen_),
       watch_(is_watched(options.spec), metric_names(options.spec)),
       rounds_(loop_, nodes_),
-      questions_(loop_, rounds_, [this] { return status(); }),
+      questions_(loop_, rounds_,
+                 {.status = [this] { return status(); },
+                  .stop = [this](const StopQuestion& question) { return stop(question); }}),
       stalls_(loop_, options, rounds_, store_, screen_,
               [this](Event event) { push(std::move(event)); }),
       slow_(options, nodes_, screen_),
+      checkpoints_(options, nodes_, store_, screen_),
+      checkpoint_stop_(loop_, options, nodes_, screen_,
+                       [this] { signals_.stop(); }),
       terminals_(loop_, nodes_),
       preparation_(loop_, options.spec, {.adapt = options.prepare}, nodes_,
                    {.done = [this](Prepared outcome) { prepared(std::move(outcome)); },
@@ -176,6 +181,7 @@ void RunEngine::tell(const Event& event) {
   watch_.tell(event);
   stalls_.tell(event);
   slow_.tell(event);
+  checkpoint_stop_.tell(event);
 }
 
 void RunEngine::explain(const Event& event) const {
@@ -350,6 +356,7 @@ void RunEngine::begin(const action::StartRanks& start) {
   if (is_watched(options_.spec)) settings.pulse_interval = options_.spec.watch.interval;
   settings.preemption = options_.spec.preemption;
   settings.preload = options_.spec.preload;
+  settings.checkpoints = options_.spec.checkpoint.path;
   for (const auto& [name, pattern] : options_.spec.metrics) settings.metrics.push_back(pattern);
   output_.start(settings);
   watch_.begin(*plan_, now());
@@ -361,6 +368,8 @@ void RunEngine::begin(const action::StartRanks& start) {
   questions_.set_plan(&*plan_);
   stalls_.begin(*plan_);
   slow_.begin(*plan_);
+  checkpoints_.begin(*plan_);
+  checkpoint_stop_.set_plan(&*plan_);
   terminals_.set_plan(&*plan_);
   signals_.begin(*plan_);
   if (settings.stdin_rank) front_.begin_stdin(*plan_, *settings.stdin_rank);
@@ -403,6 +412,8 @@ void RunEngine::begin(const action::Restart& restart) {
   slow_.end();
   terminals_.set_plan(nullptr);
   signals_.end();
+  checkpoints_.end(true);
+  checkpoint_stop_.set_plan(nullptr);
   store_.set_stopping(false);
   store_.record(restart);
   output_.tell(restart);
@@ -419,11 +430,17 @@ StatusReply RunEngine::status() const {
   return reply;
 }
 
+Result<StopReply> RunEngine::stop(const StopQuestion& question) {
+  if (question.checkpoint) return checkpoint_stop_.begin();
+  question.now ? signals_.kill() : signals_.stop();
+  return StopReply{static_cast<std::uint64_t>(options_.spec.timeouts.stop.count())};
+}
+
 // ---- the end
 
 SummaryParts RunEngine::summary_parts() {
   return {options_, store_, screen_, output_, nodes_.targets(), plan(), stalls_.seen(),
-          signals_.reason()};
+          checkpoints_.accounts(), signals_.reason()};
 }
 
 /// The parts also get events that the supervisor no longer gets.
@@ -433,6 +450,8 @@ void RunEngine::end_preparation() {
   questions_.close();
   stalls_.end();
   slow_.end();
+  checkpoints_.end(false);
+  checkpoint_stop_.end();
   terminals_.close();
   front_.connected();
   preparation_.cancel();

@@ -26,6 +26,8 @@
 #include "launch/session/cluster_sessions.h"
 #include "launch/session/preparation.h"
 #include "launch/terminals/terminal_side.h"
+#include "launch/watch/checkpoint_side.h"
+#include "launch/watch/checkpoint_stop.h"
 #include "launch/watch/slow_side.h"
 #include "launch/watch/stall_side.h"
 #include "launch/watch/watch_side.h"
@@ -82,6 +84,10 @@ class RunEngine : public Engine {
   void on(NodeId node, wire::TerminalTaken& taken) { terminals_.on(node, taken); }
   void on(NodeId node, wire::TerminalEnded& ended) { terminals_.on(node, ended); }
   void on(NodeId node, wire::PreemptionNotice& notice);
+  void on(NodeId node, wire::CheckpointsSeen& seen) {
+    checkpoints_.on(node, seen);
+    checkpoint_stop_.on(node, seen);
+  }
   void on(NodeId node, wire::Signalled& signalled) { signals_.on(node, signalled); }
   void on(NodeId, wire::Notice& notice) { screen_.note(notice.text); }
   void on(NodeId, wire::OneOf<wire::SessionMessages> auto&) {}
@@ -113,6 +119,7 @@ class RunEngine : public Engine {
   void part_from_agents();
   [[nodiscard]] const LaunchPlan* plan() const { return plan_ ? &*plan_ : nullptr; }
   [[nodiscard]] StatusReply status() const;
+  [[nodiscard]] Result<StopReply> stop(const StopQuestion& question);
   [[nodiscard]] SummaryParts summary_parts();
 
   const RunOptions& options_;
@@ -132,6 +139,8 @@ class RunEngine : public Engine {
   QuestionSide questions_;
   StallSide stalls_;
   SlowSide slow_;
+  CheckpointSide checkpoints_;
+  CheckpointStop checkpoint_stop_;
   TerminalSide terminals_;
   Preparation preparation_;
   std::deque<Event> queue_;            // for the supervisor

@@ -129,6 +129,8 @@ std::string write_summary(RunReport& report, const SummaryParts& parts) {
   for (std::uint32_t i = 0; i < parts.targets.size(); ++i)
     input.node_names[NodeId(i)] = parts.targets[i].host.name;
   input.stalls = parts.stalls;
+  input.checkpoints = parts.checkpoints;
+  input.checkpoint_patterns = options.spec.checkpoint.path;
   input.notes = notes_on(input, folder);
   parts.store.write_summary(summary_json(input));
   if (const Status flushed = parts.store.flush(); !flushed)

@@ -23,6 +23,7 @@ struct SummaryParts {
   const std::vector<NodeTarget>& targets;
   const LaunchPlan* plan = nullptr;  // null: there was none
   const std::vector<StallSeen>& stalls;
+  const CheckpointAccounts& checkpoints;
   std::string slurm_reason;          // why Slurm sent the signal that ended the run; empty: unknown
 };
 

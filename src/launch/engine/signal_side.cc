@@ -62,15 +62,20 @@ void SignalSide::begin(const LaunchPlan& plan) {
 void SignalSide::watch() {
   signals_.on_readable([this] {
     while (const int number = read_signal(signals_.get())) {
-      if (number == kStopAtOnce) {  // a second one kills
-        push_(event::CancelSignal{SIGTERM});
-        push_(event::CancelSignal{SIGTERM});
-      } else {
-        cancel(CancelOrigin::engine, number);
-      }
+      number == kStopAtOnce ? kill() : cancel(CancelOrigin::engine, number);
     }
     watch();
   });
+}
+
+void SignalSide::stop() {
+  if (!cancels_.any()) cancel(CancelOrigin::command, SIGTERM);
+}
+
+/// A second one kills.
+void SignalSide::kill() {
+  push_(event::CancelSignal{SIGTERM});
+  push_(event::CancelSignal{SIGTERM});
 }
 
 void SignalSide::from_front(int number) {

@@ -25,8 +25,8 @@
 namespace dlaunch {
 
 /// Where a signal arrived: at the process that the user started, the one that runs the job, or a
-/// step of Slurm on a node.
-enum class CancelOrigin : std::uint8_t { front, engine, nodes };
+/// step of Slurm on a node. Or none did: `dlaunch stop` has asked at the run's socket.
+enum class CancelOrigin : std::uint8_t { front, engine, nodes, command };
 
 /// Which of the signals that end a run are new ones. Pure.
 class CancelOrigins {
@@ -40,7 +40,7 @@ class CancelOrigins {
   [[nodiscard]] bool any() const;
 
  private:
-  std::array<std::optional<MonotonicTime>, 3> at_;  // the last one; by CancelOrigin
+  std::array<std::optional<MonotonicTime>, 4> at_;  // the last one; by CancelOrigin
 };
 
 /// Lives on the engine's one thread.
@@ -57,6 +57,10 @@ class SignalSide {
   /// None of its ranks runs any more.
   void end() { running_ = nullptr; }
   void from_front(int number);
+  /// `dlaunch stop`; a run that was told to end already is not hurried.
+  void stop();
+  /// `dlaunch stop --now`.
+  void kill();
   void on(NodeId node, const wire::Signalled& signalled);
   /// After the supervisor, and before its actions: ranks know their time when they are signalled.
   void tell(const Event& event);

@@ -8,10 +8,13 @@
 #include <utility>
 
 #include <poll.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "launch/front/front_link.h"
+#include "launch/questions/question_socket.h"
+#include "os/build_id.h"
 #include "os/clock.h"
 #include "os/job_tree.h"
 #include "os/stuck.h"
@@ -30,6 +33,9 @@ constexpr std::chrono::seconds kKillAfter{5};
 /// A launcher that is not stuck may be removing containers, for which it has 20 s.
 constexpr std::chrono::seconds kKillAfterAll{25};
 constexpr std::chrono::seconds kKillLimit{3};
+/// A launcher that works answers at once.
+constexpr std::chrono::seconds kAnswerLimit{2};
+
 bool belongs_to(const std::string& path, std::uint32_t user) {
   struct stat info {};
   return ::stat(path.c_str(), &info) == 0 && info.st_uid == user;
@@ -129,10 +135,21 @@ class DirectKill {
   std::string remains_;
 };
 
-Status send(const RunView& run, int engine, bool now) {
-  const int error = signal_process(engine, now ? kStopAtOnce : SIGTERM);
-  (void)signal_process(engine, SIGCONT);  // a stopped one would not receive it
-  if (error == 0 || error == ESRCH) return {};
+/// How long its ranks have, from now.
+using Grace = std::chrono::nanoseconds;
+
+Result<Grace> send(const RunView& run, int engine, const StopOrder& order) {
+  (void)signal_process(engine, SIGCONT);  // a stopped one would not hear us
+  auto socket = connect_to_run(run, kQuestionSocket, SOCK_STREAM);
+  const auto reply = socket ? ask_run<StopReply>({run.id, run.path, std::move(*socket)},
+                                                 StopQuestion{own_build_id(), order.now, order.checkpoint},
+                                                 kAnswerLimit)
+                            : Result<StopReply>(tl::unexpected(socket.error()));
+  if (reply) return order.now ? Duration(0) : Duration(static_cast<std::int64_t>(reply->limit_ms));
+  if (order.checkpoint) return tl::unexpected(reply.error());
+  const int error = signal_process(engine, order.now ? kStopAtOnce : SIGTERM);
+  if (error == 0 || error == ESRCH)
+    return order.now ? Duration(0) : run.witness.record->stop_grace;
   if (error == EPERM) {
     return fail(kNoPermission, "run " + run.id + " belongs to user " +
                                    std::to_string(run.witness.record->user) +
@@ -141,21 +158,38 @@ Status send(const RunView& run, int engine, bool now) {
   return fail(exit_code::kInternal, "cannot signal run " + run.id + ": " + errno_text(error));
 }
 
-/// Shows progress and waits until the run has ended. Without `sent` the run is ending by itself; if
-/// only an attempt ends and another one follows, sends the signal then.
-Status wait_for(const RunView& run, int engine, bool sent, bool now) {
-  const std::chrono::nanoseconds grace = now ? Duration(0) : run.witness.record->stop_grace;
-  const std::chrono::nanoseconds limit = grace + kMargin;
+void tell_checkpoint(const RunView& run) {
+  const auto& ending = run.witness.ending;
+  if (!ending || ending->checkpoint.empty()) return;
+  std::fprintf(stderr, "dlaunch: %s%s\n", ending->checkpoint_age ? "" : "warning: ",
+               plain_line(ending->checkpoint).c_str());
+}
+
+/// The order was to wait for a checkpoint, and was given `waited` ago.
+Status check_saved(const RunView& run, MonotonicTime waited) {
+  if (!run.witness.ending) return {};
+  const auto& age = run.witness.ending->checkpoint_age;
+  if (age && *age <= waited) return {};
+  return fail(exit_code::kTimeLimit, "run " + run.id + " has ended without a new checkpoint");
+}
+
+/// Shows progress and waits until the run has ended. Without `told` the run is ending by itself; if
+/// only an attempt ends and another one follows, stops it then.
+Status wait_for(const RunView& run, int engine, std::optional<Grace> told, const StopOrder& order) {
+  const bool now = order.now;
+  Grace grace = told ? *told : run.witness.record->stop_grace;
   const bool terminal = ::isatty(STDERR_FILENO) == 1;
   DirectKill helper(*run.witness.record);
-  MonotonicTime begin = monotonic_now();
-  if (sent)
+  const MonotonicTime called = monotonic_now();
+  MonotonicTime begin = called;
+  if (told)
     std::fprintf(stderr, "dlaunch: stopping run %s%s", run.id.c_str(), terminal ? "" : "\n");
   bool ended = false;
-  for (MonotonicTime waited{0}; !ended && waited < limit; waited = monotonic_now() - begin) {
-    if (!sent && continues(run)) {
-      if (Status status = send(run, engine, now); !status) return status;
-      sent = true;
+  for (MonotonicTime waited{0}; !ended && waited < grace + kMargin; waited = monotonic_now() - begin) {
+    if (!told && continues(run)) {
+      const auto sent = send(run, engine, order);
+      if (!sent) return tl::unexpected(sent.error());
+      told = grace = *sent;
       begin = monotonic_now();
     }
     if (terminal)
@@ -174,31 +208,34 @@ Status wait_for(const RunView& run, int engine, bool sent, bool now) {
     return fail(exit_code::kTimeLimit, "run " + run.id + ": " + helper.text());
   if (!ended) {
     return fail(exit_code::kTimeLimit,
-                "run " + run.id + " has not ended within " + duration_text(limit) +
+                "run " + run.id + " has not ended within " + duration_text(grace + kMargin) +
                     (now ? "" : "\n         try: dlaunch stop --now " + run.id));
   }
   const auto seen = read_run(run.path);
   if (!seen) return tl::unexpected(seen.error());
   std::fprintf(stderr, "dlaunch: run %s %s\n", run.id.c_str(), ending_for(*seen, now).c_str());
-  return {};
+  tell_checkpoint(*seen);
+  return order.checkpoint ? check_saved(*seen, monotonic_now() - called) : Status();
 }
+
 }  // namespace
 
-Status stop_run(const RunView& run, bool now) {
+Status stop_run(const RunView& run, const StopOrder& order) {
   const auto engine = engine_of(run);
   if (const auto end = engine ? std::nullopt : ended_meanwhile(run)) {
     std::fprintf(stderr, "dlaunch: run %s %s\n", end->id.c_str(), state_text(*end).c_str());
     return {};
   }
   if (!engine) return tl::unexpected(engine.error());
-  const bool is_stopping = run.state == RunState::stopping && !now;
+  const bool is_stopping = run.state == RunState::stopping && !order.now;
   if (is_stopping) {
     std::fprintf(stderr, "dlaunch: run %s is stopping already; dlaunch stop --now kills at once\n",
                  run.id.c_str());
-  } else if (Status sent = send(run, engine->get(), now); !sent) {
-    return sent;
+    return wait_for(run, engine->get(), std::nullopt, order);
   }
-  return wait_for(run, engine->get(), !is_stopping, now);
+  const auto sent = send(run, engine->get(), order);
+  if (!sent) return tl::unexpected(sent.error());
+  return wait_for(run, engine->get(), *sent, order);
 }
 
 }  // namespace dlaunch

@@ -6,11 +6,17 @@
 
 namespace dlaunch {
 
-/// Sends the launcher of the run the stop signal, or with `now` the signal to kill at once, and
+struct StopOrder {
+  bool now = false;         // kill at once
+  bool checkpoint = false;  // wait for a new checkpoint before, at most timeouts.stop
+};
+
+/// Asks the launcher of the run to stop, or sends it a signal where its socket does not answer, and
 /// waits until the run has ended; shows progress and the outcome on stderr. A run that is already
-/// stopping gets no second signal, which would kill its ranks in the middle of a checkpoint. Kills
-/// the ranks directly if the launcher is stuck. Errors: kUsage: it had ended before; kNodeLost: it
-/// runs elsewhere; kNoPermission: it belongs to another user; kTimeLimit: it has not ended in time.
-[[nodiscard]] Status stop_run(const RunView& run, bool now);
+/// stopping is not told again, which would kill its ranks in the middle of a checkpoint. Kills the
+/// ranks directly if the launcher is stuck. Errors: kUsage: it had ended before, or has no
+/// checkpoint.path; kNodeLost: it runs elsewhere; kNoPermission: it belongs to another user;
+/// kTimeLimit: it has not ended in time, or without the checkpoint.
+[[nodiscard]] Status stop_run(const RunView& run, const StopOrder& order);
 
 }  // namespace dlaunch

@@ -39,8 +39,8 @@ struct QuestionSide::Asker {
   std::size_t written = 0;
 };
 
-QuestionSide::QuestionSide(EventLoop& loop, StackRounds& rounds, GetStatus status)
-    : loop_(loop), rounds_(rounds), status_(std::move(status)) {}
+QuestionSide::QuestionSide(EventLoop& loop, StackRounds& rounds, Answers answers)
+    : loop_(loop), rounds_(rounds), answers_(std::move(answers)) {}
 
 QuestionSide::~QuestionSide() {
   close();
@@ -102,7 +102,16 @@ void QuestionSide::take(Asker& asker, StacksQuestion& question) {
 }
 
 void QuestionSide::take(Asker& asker, StatusQuestion&) {
-  answer(asker, status_());
+  answer(asker, answers_.status());
+}
+
+/// One that did not wait for the answer sends a signal instead; together they would kill at once.
+void QuestionSide::take(Asker& asker, StopQuestion& question) {
+  char byte = 0;
+  if (::recv(asker.socket.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0) return drop(asker);
+  const auto reply = answers_.stop(question);
+  if (reply) return answer(asker, *reply);
+  answer(asker, Refusal{reply.error().message, reply.error().exit_code});
 }
 
 void QuestionSide::drop(Asker& asker) {

@@ -19,8 +19,12 @@ namespace dlaunch {
 /// Lives on the engine's one thread.
 class QuestionSide {
  public:
-  using GetStatus = std::function<StatusReply()>;
-  QuestionSide(EventLoop& loop, StackRounds& rounds, GetStatus status);
+  /// Answered at once.
+  struct Answers {
+    std::function<StatusReply()> status;
+    std::function<Result<StopReply>(const StopQuestion&)> stop;
+  };
+  QuestionSide(EventLoop& loop, StackRounds& rounds, Answers answers);
   ~QuestionSide();
   QuestionSide(const QuestionSide&) = delete;
   QuestionSide& operator=(const QuestionSide&) = delete;
@@ -45,6 +49,7 @@ class QuestionSide {
   void take_question(Asker& asker);
   void take(Asker& asker, StacksQuestion& question);
   void take(Asker& asker, StatusQuestion& question);
+  void take(Asker& asker, StopQuestion& question);
   void drop(Asker& asker);
   void next();
   void begin(const StacksQuestion& question);
@@ -54,7 +59,7 @@ class QuestionSide {
 
   EventLoop& loop_;
   StackRounds& rounds_;
-  GetStatus status_;
+  const Answers answers_;
   std::string socket_path_;
   std::unique_ptr<Acceptor> acceptor_;
   const LaunchPlan* plan_ = nullptr;

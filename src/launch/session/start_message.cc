@@ -86,6 +86,7 @@ std::vector<wire::StartRanks> start_messages(const LaunchPlan& plan, NodeRank no
   common.metrics = settings.metrics;
   add_preemption(settings.preemption, common);
   common.preload = settings.preload;
+  common.checkpoints = settings.checkpoints;
   common.last = false;
 
   std::vector<wire::StartRanks> messages(1, common);

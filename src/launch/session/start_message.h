@@ -21,6 +21,7 @@ struct StartSettings {
   std::vector<std::string> metrics = {};  // as StartRanks::metrics
   Preemption preemption = {};
   std::vector<std::string> preload = {};  // as StartRanks::preload
+  std::vector<std::string> checkpoints = {};  // as StartRanks::checkpoints
 };
 
 /// The ranks of one node in messages of a bounded number of ranks each, so that the first ones

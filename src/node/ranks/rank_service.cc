@@ -75,6 +75,7 @@ RankService::RankService(EventLoop& loop, AgentChannel& channel, OutputPump& pum
       watch_(watch),
       preemption_(preemption),
       preload_(preload),
+      checkpoints_(loop, [this](const wire::FromAgent& message) { channel_.send(message); }),
       enclosure_(enclosure),
       kill_timer_(loop),
       open_files_(raise_open_file_limit(kSpareDescriptors)),
@@ -165,6 +166,7 @@ void RankService::begin_attempt(const wire::StartRanks& request) {
   awaited_.clear();
   joint_batch_.reset();
   mpirun_is_to_end_ = false;
+  checkpoints_.begin(request);
 }
 
 void RankService::lock_cores(wire::StartRanks& request) {
@@ -372,7 +374,7 @@ void RankService::reap() {
     }
   }
   if (!ending_ || containers_.needs_clearing()) return;
-  if (none_left || only_templates_left()) attempt_is_empty();
+  if (none_left || only_templates_left()) checkpoints_.when_told([this] { attempt_is_empty(); });
 }
 
 bool RankService::only_templates_left() const {
@@ -450,6 +452,7 @@ void RankService::end_attempt_if_over() {
   lookers_.merge(watch_.end());
   beside_.merge(terminals_.end_all("the attempt has ended"));
   beside_.merge(preemption_.end());
+  checkpoints_.end();
   raise_open_file_limit();
   // Later, because the caller may be iterating over the ranks.
   loop_.post([this] {
@@ -478,6 +481,8 @@ void RankService::kill_round() {
   std::set<pid_t> spared = lookers_;
   if (const auto server = mpi_.process()) spared.insert(*server);
   spared.merge(preload_.templates());
+  if (const auto looking = checkpoints_.pid()) spared.insert(*looking);
+  beside_.insert(checkpoints_.pids().begin(), checkpoints_.pids().end());
   const std::vector<pid_t> killed = enclosure_.kill_once(spared);
   if (ending_) {
     std::copy_if(killed.begin(), killed.end(), std::inserter(leftovers_, leftovers_.end()),

@@ -9,6 +9,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "node/checkpoint/checkpoint_watch.h"
 #include "node/containers/container_service.h"
 #include "node/facts.h"
 #include "node/mpi/mpi_service.h"
@@ -58,6 +59,7 @@ class RankService {
   void stop(const wire::StopRanks& request);
   void kill(const wire::KillRanks& request);
   void pass(const wire::SignalRanks& request);
+  void see(const wire::SeeCheckpoints& question) { checkpoints_.see(question); }
   /// The process of each rank that is asked for, none for one that has ended or was not started.
   [[nodiscard]] std::vector<RankProcess> processes(const wire::TakeStacks& request) const;
   /// The process of each rank that runs now.
@@ -144,6 +146,7 @@ class RankService {
   RankWatch& watch_;
   PreemptionWatch& preemption_;
   PreloadService& preload_;
+  CheckpointWatch checkpoints_;
   Enclosure& enclosure_;
   std::optional<OomWatch> oom_;
   bool prepared_ = false;  // prepare() was called for the next attempt

@@ -56,6 +56,24 @@ TEST(RunEnding, OfOneThatWasStopped) {
   EXPECT_EQ(ending_code(read_back(report)), "143 SIGTERM");
 }
 
+TEST(RunEnding, WithWhatIsSaidOfCheckpoints) {
+  const LaunchPlan plan = make_plan(2, 2);
+  const RunReport report;
+  SummaryInput input{&plan, report, "runs/x", {}};
+  EXPECT_EQ(parse_summary(summary_json(input))->checkpoint, "");
+  CheckpointAccount& account = input.checkpoints[report.attempt];
+  input.checkpoint_patterns = {"ckpt/*"};
+  const auto none = parse_summary(summary_json(input));
+  EXPECT_EQ(none->checkpoint,
+            "no checkpoint was written in this attempt; nothing matches ckpt/*");
+  EXPECT_FALSE(none->checkpoint_age);
+  account.written = 1;
+  account.latest = {"ckpt/1", 2000, milliseconds(1500)};
+  const auto one = parse_summary(summary_json(input));
+  EXPECT_EQ(one->checkpoint, "saved ckpt/1 (2.0 kB) 1.5 s before the end");
+  EXPECT_EQ(one->checkpoint_age, milliseconds(1500));
+}
+
 TEST(RunEnding, OfOneThatSlurmStopped) {
   const auto ending = parse_summary(
       R"({"exit_code": 143, "cause": "cancelled", "signal": "SIGTERM", "elapsed_s": 2.0,

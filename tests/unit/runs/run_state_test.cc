@@ -48,6 +48,16 @@ TEST(RunState, ALockThatIsHeldProvesLifeWhereverItIs) {
   EXPECT_EQ(state_of_run(witness), RunState::stopping);
 }
 
+TEST(RunState, ARebootIsNoKilledLauncher) {
+  RunView view;
+  view.witness = live_here();
+  EXPECT_EQ(state_text(view), "lost: its launcher was killed");
+  view.witness.boot_id = "boot-2";
+  EXPECT_EQ(state_text(view), "lost: its machine was rebooted");
+  view.witness.boot_id = "";  // unknown
+  EXPECT_EQ(state_text(view), "lost: its launcher was killed");
+}
+
 TEST(RunState, WithoutLocksTheProcessIsTheWitness) {
   for (const LockSeen lock : {LockSeen::unknown, LockSeen::free}) {
     RunWitness witness = live_here();

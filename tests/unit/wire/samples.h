@@ -24,7 +24,7 @@ using Message =
                  Signalled, RanksAwaited, StartMpirun, MpirunOutput, MpirunEnded, Deadline, Inspect,
                  Inspected, TakeStacks, StacksTaken, Pulse, OpenTerminal, TerminalInput,
                  ResizeTerminal, TerminalTaken, CloseTerminal, TerminalOutput, TerminalEnded,
-                 PySpyData, PySpyTaken, PreemptionNotice>;
+                 PySpyData, PySpyTaken, PreemptionNotice, SeeCheckpoints, CheckpointsSeen>;
 
 inline Frame encode(const Message& message) {
   return std::visit([](const auto& one) { return encode(one); }, message);
@@ -368,6 +368,15 @@ inline std::vector<Message> samples() {
       PySpyData{65536, 65541, std::string("\x7f\0\xff\n", 4)},
       PySpyTaken{65541, "no memory"},
       PreemptionNotice{Attempt(1), "Preempt", 30000},
+      SeeCheckpoints{Attempt(1), 2},
+      CheckpointsSeen{
+          Attempt(1),
+          2,
+          {WallTime(std::chrono::nanoseconds(1'750'000'000'000'000'003)),
+           {{"ckpt/\xff", std::uint64_t{1} << 40, 8, WallTime(std::chrono::seconds(7))}},
+           3,
+           {{"ckpt/old", 1, 1, WallTime()}},
+           "no answer in time"}},
   };
 }
 

@@ -1,0 +1,62 @@
+// What stands where a job writes its checkpoints, and what an attempt has added to it. Plain values.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/ids.h"
+#include "model/time.h"
+
+namespace dlaunch {
+
+/// A file or folder that a pattern of `checkpoint.path` names, with all regular files in it.
+struct CheckpointItem {
+  std::string path;         // relative to the workdir where the pattern is
+  std::uint64_t bytes = 0;  // of its files
+  std::uint32_t files = 0;  // at least one
+  WallTime written{};       // the latest change of a file, by the clock of its file system
+  bool operator==(const CheckpointItem&) const = default;
+};
+
+/// What one look at a node's disks has found, the newest first.
+struct CheckpointList {
+  std::vector<CheckpointItem> items;
+  bool is_whole = true;  // else it has met a limit, and the oldest are missing
+  bool operator==(const CheckpointList&) const = default;
+};
+
+/// What a node knows of an attempt's checkpoints.
+struct CheckpointsFound {
+  WallTime at{};                        // of the look; the node's clock
+  std::vector<CheckpointItem> written;  // in the attempt, the newest first; kMostCheckpoints
+  std::uint32_t unlisted = 0;           // more of them
+  std::vector<CheckpointItem> older;    // the newest one from before; at most one
+  std::string problem;                  // why something may be missing; empty: nothing is
+  bool operator==(const CheckpointsFound&) const = default;
+};
+inline constexpr std::size_t kMostCheckpoints = 256;
+
+/// The end of an attempt, as all of its nodes have seen it.
+struct CheckpointAccount {
+  struct Item {
+    std::string path;
+    std::uint64_t bytes = 0;
+    std::chrono::nanoseconds age{0};  // at the end of the attempt, 0 or more
+    bool operator==(const Item&) const = default;
+  };
+  std::optional<Item> latest;         // of those written in the attempt
+  std::uint32_t written = 0;          // how many, each once
+  std::uint64_t bytes = 0;            // of all of them
+  std::optional<Item> older;          // none was written: the newest from before
+  std::vector<std::string> problems;  // "node3 was lost": what may be missing
+  bool operator==(const CheckpointAccount&) const = default;
+};
+
+using CheckpointAccounts = std::map<Attempt, CheckpointAccount>;
+
+}  // namespace dlaunch

@@ -1,0 +1,64 @@
+// Looks where the ranks of an attempt write checkpoints: when they start, when the launcher asks,
+// and when the last one has ended.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <sys/types.h>
+
+#include "model/checkpoint.h"
+#include "node/side_process.h"
+#include "os/event_loop.h"
+#include "wire/message.h"
+
+namespace dlaunch {
+
+/// Lives on the agent's one thread. Each look is a process, of at most 2 s; they follow each other.
+class CheckpointWatch {
+ public:
+  using Send = std::function<void(const wire::FromAgent&)>;
+  CheckpointWatch(EventLoop& loop, Send send) : send_(std::move(send)), look_(loop) {}
+
+  /// Before the first rank of an attempt starts.
+  void begin(const wire::StartRanks& start);
+  void see(const wire::SeeCheckpoints& question);
+  /// The last rank of the attempt has ended.
+  void end();
+  /// Once CheckpointsSeen was sent for the end: at once where nothing is to be told, else within the
+  /// time of two looks.
+  void when_told(std::function<void()> done);
+  /// The process that looks; it is not the ranks' and ends by itself.
+  [[nodiscard]] std::optional<pid_t> pid() const { return look_.pid(); }
+  /// All that have looked in the attempt.
+  [[nodiscard]] const std::set<pid_t>& pids() const { return pids_; }
+
+ private:
+  struct Question {
+    std::uint32_t id = 0;
+    WallTime at;
+  };
+
+  void look(SideProcess::Work work, SideProcess::Done done);
+  void next();
+  void take_first(const Result<std::string>& answer);
+  void answer(const Question& question, const Result<std::string>& answer);
+
+  const Send send_;
+  SideProcess look_;
+  Attempt attempt_;
+  std::string workdir_;
+  std::vector<std::string> patterns_;  // none: nothing is watched
+  WallTime begun_;
+  CheckpointList before_;
+  std::string problem_;  // of the first look
+  std::deque<Question> questions_;
+  std::set<pid_t> pids_;
+  std::function<void()> done_;
+};
+
+}  // namespace dlaunch
