@@ -192,6 +192,9 @@ def programs_that_have_none(box):
     expect_equal(box.rank_output(0, runs="c"), b"b\nafter\n", "output")
     run = box.start("run", "-n", "2", "--preload", "decimal", "--set", "logs.dir=d", "--", "sh", "-c", "exec python3 b.py").end(0)
     expect("preload" not in run.text, run.text)
+    box.write("start.sh", "exec python3 b.py\n")
+    run = box.start("run", "-n", "2", "--preload", "decimal", "--set", "logs.dir=e", "--", "sh", "start.sh").end(0)
+    expect_in("note: preload: the ranks import for themselves, because the command does not name b.py", run.words, "a script that names it")
     run = box.start("run", "--preload", "decimal,2x", "--", "true").end(65)
     expect_in('preload[1]: "2x" is not the name of a Python module', run.words, "a wrong name")
 

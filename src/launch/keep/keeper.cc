@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
-#include <deque>
-#include <map>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -19,16 +17,16 @@
 #include "launch/connect/node_targets.h"
 #include "launch/connect/prompt_server.h"
 #include "launch/front/front_link.h"
+#include "launch/keep/keeper_clients.h"
 #include "launch/keep/keeper_socket.h"
+#include "launch/keep/kept_row.h"
 #include "launch/keep/kept_nodes.h"
 #include "launch/session/session.h"
 #include "model/signal_names.h"
-#include "os/acceptor.h"
 #include "os/build_id.h"
 #include "os/clock.h"
 #include "os/containment.h"
 #include "os/descriptors.h"
-#include "os/packet.h"
 #include "os/process_title.h"
 #include "os/signals.h"
 #include "supervise/wording.h"
@@ -48,10 +46,7 @@ constexpr std::chrono::seconds kPartingLimit{1};
 // agent; less than an agent waits between sessions (cli/agent_command.cc).
 constexpr std::chrono::seconds kRest{3};
 constexpr std::chrono::seconds kInspection{4};
-constexpr std::size_t kMostClients = 256;
 constexpr std::size_t kRowsInPacket = 16;
-constexpr int kPacketsPerTurn = 16;
-constexpr std::size_t kMostText = 400;  // of what is wrong with a node, in a packet
 
 std::uint64_t random_session() {
   std::uint64_t id = 0;
@@ -65,11 +60,6 @@ std::uint64_t random_session() {
 Connect without_persist(Connect connect) {
   connect.persist.reset();
   return connect;
-}
-
-std::string cut(std::string text) {
-  if (text.size() > kMostText) text.resize(kMostText);
-  return text;
 }
 
 int give_up(const Error& error) {
@@ -89,6 +79,7 @@ class Keeper {
         connector_(loop_, targets_,
                    {without_persist(options.spec.connect), random_session(), false,
                     options.spec.timeouts.connect, own_build_id(), random_session()}),
+        clients_(loop_, listener()),
         timer_(loop_),
         goodbye_(loop_) {
     for (const NodeTarget& target : targets_) {
@@ -123,15 +114,6 @@ class Keeper {
     Timer limit;               // for parting, and for the rest
     bool was_connected = false;
     std::optional<NodeCondition> condition;
-  };
-  struct Outgoing {
-    std::string packet;
-    std::vector<UniqueFd> descriptors;
-  };
-  struct Client {
-    Client(EventLoop& loop, UniqueFd fd) : socket(loop, std::move(fd)) {}
-    WatchedFd socket;
-    std::deque<Outgoing> out;
   };
   /// `up --list`, while nodes are asked for their condition.
   struct Listing {
@@ -320,7 +302,7 @@ class Keeper {
   void refuse_holder(std::size_t i, const std::string& why) {
     const KeptNode& node = nodes_.nodes()[i];
     if (node.state == KeptNode::State::parting && node.holder != 0)
-      say(node.holder, NotLent{held_[i]->number, true, cut(why)});
+      say(node.holder, NotLent{held_[i]->number, true, cut_for_packet(why)});
   }
 
   void on(ClientId client, const GiveBack& back) {
@@ -370,10 +352,11 @@ class Keeper {
   }
 
   void send_list(ClientId client) {
+    const MonotonicTime now = monotonic_now();
     KeptList list;
     list.pid = static_cast<std::uint64_t>(::getpid());
     if (const auto end = nodes_.idle_end())
-      list.left_ms = milliseconds(std::max(*end - monotonic_now(), MonotonicTime(0)));
+      list.left_ms = whole_milliseconds(std::max(*end - now, MonotonicTime(0)));
     for (std::size_t i = 0; i < held_.size(); ++i) {
       if (nodes_.nodes()[i].state == KeptNode::State::gone) continue;
       if (list.nodes.size() == kRowsInPacket) {
@@ -381,34 +364,10 @@ class Keeper {
         say(client, list);
         list.nodes.clear();
       }
-      list.nodes.push_back(row_of(i));
+      list.nodes.push_back(kept_row(nodes_.nodes()[i], held_[i]->condition, now));
     }
     list.last = true;
     say(client, list);
-  }
-
-  [[nodiscard]] KeptRow row_of(std::size_t i) const {
-    const KeptNode& node = nodes_.nodes()[i];
-    KeptRow row;
-    row.name = node.name;
-    row.state = kept_state_text(node.state);
-    row.run = node.run;
-    row.for_ms = milliseconds(monotonic_now() - node.since);
-    row.trouble = cut(node.trouble);
-    const auto& condition = held_[i]->condition;
-    if (node.state != KeptNode::State::idle || !condition || !condition->problem.empty())
-      return row;
-    row.was_asked = true;
-    row.load_hundredths = condition->load_hundredths;
-    for (const std::string& finding : condition->gpu_findings) {
-      if (row.findings.size() < 4) row.findings.push_back(cut(finding));
-    }
-    return row;
-  }
-
-  static std::uint64_t milliseconds(MonotonicTime time) {
-    return static_cast<std::uint64_t>(
-        std::chrono::duration_cast<std::chrono::milliseconds>(time).count());
   }
 
   // ---- the end
@@ -450,7 +409,7 @@ class Keeper {
   void end() {
     if (std::exchange(is_ending_, true)) return;
     socket_.reset();
-    acceptor_.reset();
+    clients_.let_in_no_more();
     go_away();
     look_whether_ended(monotonic_now() + kGoodbye);
   }
@@ -543,8 +502,7 @@ class Keeper {
     is_up_ = true;
     connector_.set_prompts({});
     prompts_.reset();
-    acceptor_ = std::make_unique<Acceptor>(loop_, socket_->take_listener(),
-                                           [this](UniqueFd fd) { let_in(std::move(fd)); });
+    clients_.let_in(socket_->take_listener());
     if (!options_.quiet) {
       std::fprintf(stderr,
                    "dlaunch: %s kept for your runs from this machine, until %s have passed "
@@ -567,42 +525,16 @@ class Keeper {
 
   // ---- other processes of the user
 
-  void let_in(UniqueFd fd) {
-    if (!peer_is_our_user(fd.get()) || clients_.size() >= kMostClients) return;
-    const ClientId id = ++last_client_;
-    clients_[id] = std::make_unique<Client>(loop_, std::move(fd));
-    send(id, keeper_greeting(own_build_id()), {});
-    watch_client(id);
-  }
-
-  void watch_client(ClientId id) {
-    const auto found = clients_.find(id);
-    if (found != clients_.end()) found->second->socket.on_readable([this, id] { read_client(id); });
-  }
-
-  void read_client(ClientId id) {
-    std::vector<UniqueFd> none;
-    bool ended = false;
-    // The agents' heartbeats get their turn between the packets of a client that does not stop.
-    for (int k = 0; k < kPacketsPerTurn && clients_.contains(id); ++k) {
-      const auto packet = receive_from_keeper(clients_.at(id)->socket.get(), none, ended);
-      if (!packet) break;
-      none.clear();  // no packet to a keeper has any
-      if (*packet == kGoAway) {
-        go_away();
-        continue;
-      }
-      const auto message = wire::decode_variant<ToKeeper>(*packet);
-      if (!message) ended = true;
-      if (ended) break;
-      std::visit([&](const auto& one) { on(id, one); }, *message);
-    }
-    if (ended) return client_gone(id);
-    watch_client(id);
+  KeeperClients::Listener listener() {
+    return {.on_message =
+                [this](ClientId id, const ToKeeper& message) {
+                  std::visit([&](const auto& one) { on(id, one); }, message);
+                },
+            .on_go_away = [this] { go_away(); },
+            .on_gone = [this](ClientId id) { client_gone(id); }};
   }
 
   void client_gone(ClientId id) {
-    clients_.erase(id);
     std::erase_if(listings_, [id](const auto& listing) { return listing->client == id; });
     for (const std::size_t i : nodes_.client_gone(id, monotonic_now())) {
       Held& held = *held_[i];
@@ -613,30 +545,7 @@ class Keeper {
   }
 
   void say(ClientId client, const FromKeeper& message, std::vector<UniqueFd> descriptors = {}) {
-    send(client, wire::encode_value(message), std::move(descriptors));
-  }
-
-  void send(ClientId id, std::string packet, std::vector<UniqueFd> descriptors) {
-    const auto found = clients_.find(id);
-    if (found == clients_.end()) return;
-    found->second->out.push_back({std::move(packet), std::move(descriptors)});
-    if (found->second->out.size() == 1) write(id);
-  }
-
-  void write(ClientId id) {
-    const auto found = clients_.find(id);
-    if (found == clients_.end()) return;
-    Client& client = *found->second;
-    while (!client.out.empty()) {
-      std::vector<int> numbers;
-      for (const UniqueFd& fd : client.out.front().descriptors) numbers.push_back(fd.get());
-      if (!send_packet(client.socket.get(), client.out.front().packet, numbers)) {
-        // That it has gone, its end of file tells.
-        if (errno == EAGAIN) client.socket.on_writable([this, id] { write(id); });
-        return;
-      }
-      client.out.pop_front();
-    }
+    clients_.say(client, message, std::move(descriptors));
   }
 
   const KeeperOptions& options_;
@@ -649,11 +558,9 @@ class Keeper {
   std::vector<std::unique_ptr<Held>> held_;        // as nodes_
   std::vector<std::unique_ptr<Session>> retired_;  // whose processes may not have ended
   std::vector<std::unique_ptr<ConnectionProcess>> dropped_;
-  std::unique_ptr<Acceptor> acceptor_;
   std::unique_ptr<PromptServer> prompts_;
   std::unique_ptr<WatchedFd> signals_;
-  std::map<ClientId, std::unique_ptr<Client>> clients_;
-  ClientId last_client_ = 0;
+  KeeperClients clients_;
   std::vector<std::unique_ptr<Listing>> listings_;
   Timer timer_;
   Timer goodbye_;

@@ -281,8 +281,12 @@ void PreloadService::on_rank(Caller& caller, std::size_t arguments) {
     }
     return go_on(caller);
   }
-  if (!is_named_in(*command, key->target)) return go_on(caller);
   met_python_ = true;
+  if (!is_named_in(*command, key->target)) {
+    tell_once("the ranks import for themselves, because the command does not name " +
+              plain_line(key->target) + ", which a script of it starts");
+    return go_on(caller);
+  }
   caller.key = std::move(*key);
   assign(caller);
 }
