@@ -138,6 +138,7 @@ TEST(SummaryJson, TellsFailedAttempts) {
                                               {"again_s", 5.5},
                                               {"steps_lost", 20},
                                               {"wait_s", 5.0},
+                                              {"checkpoint", nullptr},
                                               {"port", 20001},
                                               {"port_holder", "pid 7 (nc, user eve)"},
                                               {"lost_nodes", json::array()}}}));

@@ -26,12 +26,21 @@ using testing::HasSubstr;
 
 class QuestionSideTest : public RunSocketTest {
  protected:
-  QuestionSideTest() : rounds_(loop_, nodes_), side_(loop_, rounds_, [this] { return status_; }) {
+  QuestionSideTest() : rounds_(loop_, nodes_), side_(loop_, rounds_, answers()) {
     EXPECT_TRUE(side_.open(run_.path));
     rounds_.set_plan(&plan_);
     side_.set_plan(&plan_);
   }
   ~QuestionSideTest() override { side_.close(); }
+
+  QuestionSide::Answers answers() {
+    return {[this] { return status_; },
+            [this](const StopQuestion& question) -> Result<StopReply> {
+              stops_.push_back(question);
+              if (question.checkpoint) return fail(exit_code::kUsage, "no checkpoint.path");
+              return StopReply{30'000};
+            }};
+  }
 
   Result<RunConnection> connect() {
     auto socket = connect_to_run(run_, kQuestionSocket, SOCK_STREAM);
@@ -76,6 +85,7 @@ class QuestionSideTest : public RunSocketTest {
 
   StackRounds rounds_;
   StatusReply status_;
+  std::vector<StopQuestion> stops_;
   QuestionSide side_;
 };
 
@@ -170,6 +180,31 @@ TEST_F(QuestionSideTest, TheStateOfTheRunIsToldWhileStacksAreAwaited) {
   const auto stacks = answer(other);
   ASSERT_TRUE(stacks);
   EXPECT_EQ(std::get<StacksReply>(*stacks).ranks.size(), 1U);
+}
+
+TEST_F(QuestionSideTest, AStopIsPassedOnAndAnswered) {
+  QuestionLine line(*connect());
+  std::optional<Result<Reply>> reply;
+  line.ask(StopQuestion{own_build_id(), true, false});
+  run_until([&] { return (reply = line.receive()).has_value(); });
+  ASSERT_TRUE(*reply);
+  EXPECT_EQ(std::get<StopReply>(**reply).limit_ms, 30'000U);
+  line.ask(StopQuestion{own_build_id(), false, true});
+  run_until([&] { return (reply = line.receive()).has_value(); });
+  ASSERT_FALSE(*reply);
+  EXPECT_EQ(reply->error().exit_code, exit_code::kUsage);
+  EXPECT_THAT(reply->error().message, HasSubstr("no checkpoint.path"));
+  EXPECT_EQ(stops_, (std::vector{StopQuestion{own_build_id(), true, false},
+                                 StopQuestion{own_build_id(), false, true}}));
+}
+
+// It sends a signal instead; the two together would kill at once.
+TEST_F(QuestionSideTest, AStopOfOneThatHasHungUpIsNone) {
+  { QuestionLine(*connect()).ask(StopQuestion{own_build_id(), false, false}); }
+  QuestionLine after(*connect());
+  after.ask(StatusQuestion{own_build_id()});
+  run_until([&] { return after.receive().has_value(); });
+  EXPECT_TRUE(stops_.empty());
 }
 
 TEST_F(QuestionSideTest, AnotherVersionIsToldSo) {
