@@ -1,5 +1,6 @@
 #include "node/checkpoint/checkpoint_change.h"
 
+#include <algorithm>
 #include <map>
 #include <string_view>
 #include <utility>
@@ -26,11 +27,13 @@ CheckpointChange change_of(const CheckpointList& before, const CheckpointList& n
   return change;
 }
 
-CheckpointList before_ranks(CheckpointList found, WallTime begun, WallTime ended) {
+CheckpointList before_ranks(CheckpointList found, const CheckpointList& last, WallTime begun,
+                            WallTime ended) {
   // The kernel's time of a file may be that of its last tick.
   constexpr std::chrono::milliseconds kTick{10};
   std::erase_if(found.items, [&](const CheckpointItem& item) {
-    return item.written >= begun - kTick && item.written <= ended;
+    const bool is_recent = item.written >= begun - kTick && item.written <= ended;
+    return is_recent && std::find(last.items.begin(), last.items.end(), item) == last.items.end();
   });
   return found;
 }

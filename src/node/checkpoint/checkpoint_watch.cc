@@ -33,9 +33,9 @@ void CheckpointWatch::begin(const wire::StartRanks& start) {
   problem_.clear();
   questions_.clear();
   pids_.clear();
-  const auto work = [workdir = workdir_, patterns = patterns_, begun = begun_] {
+  const auto work = [workdir = workdir_, patterns = patterns_, begun = begun_, last = last_] {
     CheckpointList found = list_checkpoints(workdir, patterns);
-    return wire::encode_value(before_ranks(std::move(found), begun, wall_now()));
+    return wire::encode_value(before_ranks(std::move(found), last, begun, wall_now()));
   };
   look(work, [this](const Result<std::string>& said) { take_first(said); });
 }
@@ -92,6 +92,7 @@ void CheckpointWatch::answer(const Question& question, const Result<std::string>
     }
     if (change.older) found.older.push_back(*std::move(change.older));
     if (!now->is_whole) found.problem = "it has too many files to look at all";
+    if (question.id == 0) last_ = *now;
   } else {
     found.problem = "it could not look (" + why_not(answer) + ')';
   }

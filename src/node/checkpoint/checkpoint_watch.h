@@ -55,6 +55,7 @@ class CheckpointWatch {
   std::vector<std::string> patterns_;  // none: nothing is watched
   WallTime begun_;
   CheckpointList before_;
+  CheckpointList last_;  // at the end of the attempt before this one
   std::string problem_;  // of the first look
   std::deque<Question> questions_;
   std::set<pid_t> pids_;

@@ -296,6 +296,16 @@ struct EachMessage {
     EXPECT_EQ(taken.ranks.front().rank, Rank(0));
   }
   /// The program that is brought says how it was called.
+  void of(wire::SeeCheckpoints*) {
+    agent.greet();
+    wire::StartRanks start = agent.script(kForever);
+    start.checkpoints = {"no-such-*"};
+    (void)agent.start(std::move(start));
+    agent.say(wire::SeeCheckpoints{Attempt(0), 3});
+    const auto seen = agent.answer<wire::CheckpointsSeen>();
+    EXPECT_EQ(seen.id, 3U);
+    EXPECT_TRUE(seen.found.written.empty());
+  }
   void of(wire::PySpyData*) {
     agent.greet();
     (void)agent.start(agent.script("cp /bin/sleep python-sleep && exec ./python-sleep 1000"));
