@@ -471,7 +471,8 @@ constexpr Field kFields[] = {
      .write = to<&JobSpec::active_env>},
     {.key = "preload",
      .kind = Kind::text_list,
-     .help = "Python modules, such as torch, that each node imports once; its ranks are forked from there",
+     .help = "Python modules, such as torch, that each node imports once; its ranks are forked from "
+             "there",
      .problem = problem_of_module,
      .pattern = kModulePattern,
      .write = to<&JobSpec::preload>},
@@ -793,16 +794,15 @@ constexpr Field kFields[] = {
      .write = to<&JobSpec::preemption, &Preemption::file>},
     {.key = "checkpoint.path",
      .kind = Kind::text,
-     .help = "Where the ranks write checkpoints: a path with *, ? and [...]; dlaunch says at each "
-             "end what was written",
+     .help = "What the ranks write: a path with *, ? and [...]; dlaunch says at each end what is new",
      .write =
          [](JobSpec& job, const Value& value) {
            job.checkpoint.path = {std::get<std::string>(value)};
          }},
     {.key = "checkpoint.signal",
      .kind = Kind::signal,
-     .help = "Signal after which ranks write a checkpoint and go on, for `dlaunch stop "
-             "--checkpoint`; without it they get stop_signal",
+     .help = "After it ranks write a checkpoint and go on (dlaunch stop --checkpoint); default: "
+             "stop_signal",
      .write = to<&JobSpec::checkpoint, &Checkpoint::signal>},
     {.key = "watch.after",
      .kind = Kind::duration,
