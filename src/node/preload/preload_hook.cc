@@ -345,7 +345,7 @@ void put_member(std::string& bytes, std::string_view name, std::string_view text
   constexpr std::uint32_t kVersion = 10;
   constexpr std::uint32_t kFirstDay = 0x21;  // 1980-01-01
   put(bytes, kVersion, 2);
-  put(bytes, 0, 6);  // flags, stored, midnight
+  bytes.append(6, '\0');  // flags, stored, midnight
   put(bytes, kFirstDay, 2);
   put(bytes, checksum(text), 4);
   put(bytes, static_cast<std::uint32_t>(text.size()), 4);
@@ -369,7 +369,7 @@ std::string preload_archive() {
     put(directory, 0x02014b50, 4);
     put(directory, 10, 2);
     put_member(directory, name, text);
-    put(directory, 0, 10);  // no comment, disk 0, no attributes
+    directory.append(10, '\0');  // no comment, disk 0, no attributes
     put(directory, static_cast<std::uint32_t>(archive.size()), 4);
     directory += name;
     put(archive, 0x04034b50, 4);
