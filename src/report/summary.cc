@@ -99,7 +99,7 @@ class Summary {
     append_end(line);
   }
 
-  /// Of the last attempt; a restart has told it of the others. Empty: nothing is known.
+  /// What the last attempt has written; restarts have told of the others. Empty: nothing is known.
   [[nodiscard]] std::string saved_text() const {
     const auto found = in_.checkpoints.find(report_.attempt);
     if (found == in_.checkpoints.end() || words_.in_back_off()) return "";

@@ -17,7 +17,7 @@ namespace dlaunch {
 
 namespace {
 
-/// Of folders within a checkpoint.
+/// Depth of folders within a checkpoint.
 constexpr int kMostLevels = 16;
 
 std::vector<std::string> parts_of(const std::string& pattern) {
