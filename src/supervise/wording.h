@@ -48,7 +48,8 @@ using NodeNames = std::map<NodeId, std::string>;
 [[nodiscard]] std::string restart(const FailedAttempt&, const NodeNames& nodes);
 /// "waiting up to 5 min for node3 to answer again"; at least one.
 [[nodiscard]] std::string waiting_for(const std::vector<std::string>& nodes, Duration limit);
-/// For a node where attempts have failed; the rest as below.
+/// "the job failed twice on gpu03, which is left out (...); a spare takes its place, ...".
+/// `left`: nodes, of `wanted`.
 [[nodiscard]] std::string excluded(const std::string& node, std::size_t left, std::uint32_t wanted);
 /// "gpu03 is lost; the run goes on with 3 of 4 nodes", or "a spare takes its place"; at least one.
 /// `left`: nodes, of `wanted`.

@@ -9,8 +9,8 @@ namespace dlaunch {
 
 namespace {
 
-// Before Python 3.8 there is no memfd_create, and the rank starts as usual. site.py takes a module
-// that raises ImportError for itself as one that does not exist.
+// Python before 3.8 has no os.memfd_create; its ranks start as usual. The last line imports the
+// user's own sitecustomize. If there is none, site.py ignores the ImportError.
 constexpr std::string_view kSite = R"py(
 def clean(variables):
     here = variables.pop('DLAUNCH_PRELOAD').partition(':')[2]
