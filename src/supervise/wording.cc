@@ -28,6 +28,14 @@ std::string listed(const std::vector<std::string>& names) {
   return text + " and " + std::to_string(names.size() - shown) + " more";
 }
 
+/// What takes the place of nodes that leave the run.
+std::string instead(std::size_t leaving, std::size_t left, std::uint32_t wanted) {
+  if (left < wanted)
+    return "the run goes on with " + std::to_string(left) + " of " + counted(wanted, "node");
+  return std::string(leaving == 1 ? "a spare takes its place" : "spares take their places") +
+         ", with " + counted(left - wanted, "spare") + " left";
+}
+
 }  // namespace
 
 std::string duration(Duration d) {
@@ -126,18 +134,6 @@ std::string restart(const FailedAttempt& failed, const NodeNames& nodes) {
 std::string waiting_for(const std::vector<std::string>& nodes, Duration limit) {
   return "waiting up to " + duration(limit) + " for " + listed(nodes) + " to answer again";
 }
-
-namespace {
-
-/// What takes the place of nodes that leave the run.
-std::string instead(std::size_t leaving, std::size_t left, std::uint32_t wanted) {
-  if (left < wanted)
-    return "the run goes on with " + std::to_string(left) + " of " + counted(wanted, "node");
-  return std::string(leaving == 1 ? "a spare takes its place" : "spares take their places") +
-         ", with " + counted(left - wanted, "spare") + " left";
-}
-
-}  // namespace
 
 std::string goes_on_without(const std::vector<std::string>& nodes, std::size_t left,
                             std::uint32_t wanted) {

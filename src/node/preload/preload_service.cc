@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <optional>
 #include <utility>
@@ -14,6 +13,7 @@
 #include "os/packet.h"
 #include "os/proc_file.h"
 #include "os/write_all.h"
+#include "text/number.h"
 #include "text/plain_text.h"
 #include "text/strings.h"
 
@@ -51,16 +51,6 @@ ProcessTexts texts_of(pid_t pid) {
   for (const char* name : {"cgroup", "ipc", "mnt", "net", "pid", "user", "uts"})
     texts.namespaces += link_target(folder + "ns/" + name) + '\n';
   return texts;
-}
-
-/// The next word, as a number.
-template <typename Number>
-std::optional<Number> take_number(std::string_view& text) {
-  const std::string_view word = take_until(text, ' ');
-  Number number{};
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
-  const bool is_number = error == std::errc() && end == word.data() + word.size() && !word.empty();
-  return is_number ? std::optional(number) : std::nullopt;
 }
 
 }  // namespace
@@ -103,8 +93,7 @@ void PreloadService::tell_once(std::string text) {
 }
 
 void PreloadService::begin(const wire::StartRanks& start) {
-  modules_.clear();
-  for (const std::string& name : start.preload) modules_ += (modules_.empty() ? "" : ",") + name;
+  modules_ = joined(start.preload, ",");
   if (modules_.empty()) return;
   if (!acceptor_) open();
   for (const auto& one : templates_) {
@@ -214,7 +203,7 @@ void PreloadService::receive(Caller& caller) {
   if (!packet) return lost(caller);
   std::string_view text = *packet;
   const std::string_view word = take_until(text, ' ');
-  const auto number = take_number<std::uint32_t>(text);
+  const auto number = number_of<std::uint32_t>(take_until(text, ' '));
   if (word == "rank" && number && caller.which == nullptr) {
     if (expected_ > 0) --expected_;
     wait(caller);
@@ -257,8 +246,8 @@ void PreloadService::go_on(Caller& caller) {
 }
 
 bool PreloadService::is_own(std::string_view name) const {
-  return name == kPreloadVariable || name.starts_with("DLAUNCH_") || varying_.contains(name) ||
-         is_rank_variable(Framework::mpi, name) || is_rank_variable(Framework::jax, name);
+  return varying_.contains(name) || is_rank_variable(Framework::mpi, name) ||
+         is_rank_variable(Framework::jax, name);
 }
 
 void PreloadService::on_rank(Caller& caller, std::size_t arguments) {
@@ -272,8 +261,8 @@ void PreloadService::on_rank(Caller& caller, std::size_t arguments) {
   if (!key) return go_on(caller);
   key->text += modules_;
   if (command == nullptr) {
-    const auto parent = std::string(stat_field(texts.stat, 4));
-    command = ranks_.command_of(std::atoi(parent.c_str()));
+    constexpr int kParent = 4;
+    command = ranks_.command_of(number_of<pid_t>(stat_field(texts.stat, kParent)).value_or(0));
     if (command != nullptr && is_named_in(*command, key->target)) {
       met_python_ = true;
       tell_once("the ranks import for themselves, because the shell of the command waits for "
@@ -364,8 +353,8 @@ void PreloadService::on_template_says(Template& made, const std::string& packet)
     made.limit.cancel();
     hand_over(made);
   } else if (word == "set") {
-    const auto number = take_number<std::uint32_t>(text);
-    const auto pid = take_number<pid_t>(text);
+    const auto number = number_of<std::uint32_t>(take_until(text, ' '));
+    const auto pid = number_of<pid_t>(text);
     if (number && pid) on_set(*number, *pid);
   }
 }
@@ -419,7 +408,7 @@ void PreloadService::on_set(std::uint32_t number, pid_t successor) {
   drop(caller);
 }
 
-/// One that ended of itself, or was killed for its memory, is replaced at the next attempt.
+/// One that ended by itself, or was killed for its memory, is replaced at the next attempt.
 void PreloadService::template_ended(Template& made) {
   if (made.state == Template::State::importing)
     return give_up(made, "the template ended while it imported");
