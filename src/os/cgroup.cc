@@ -1,10 +1,8 @@
 #include "os/cgroup.h"
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdint>
-#include <cstdio>
 #include <ctime>
 #include <vector>
 
@@ -12,13 +10,13 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <sys/file.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include "os/clock.h"
 #include "os/proc_file.h"
+#include "os/random.h"
 
 namespace dlaunch {
 
@@ -54,12 +52,7 @@ bool remove_tree(const std::string& path, int depth = 0) {
 }
 
 std::string fresh_name() {
-  std::uint64_t number = 0;
-  if (::getrandom(&number, sizeof number, 0) != sizeof number) return "";
-  std::array<char, 40> name;
-  std::snprintf(name.data(), name.size(), "dlaunch-%d-%016llx", static_cast<int>(::getpid()),
-                static_cast<unsigned long long>(number));
-  return name.data();
+  return random_name("dlaunch-" + std::to_string(::getpid()) + '-');
 }
 
 UniqueFd open_folder(const std::string& path) {
@@ -142,9 +135,8 @@ std::optional<std::string> own_cgroup_folder() {
 }
 
 std::optional<RankCgroup> RankCgroup::make(const std::string& parent) {
-  const std::string name = fresh_name();
-  const std::string path = parent + '/' + name;
-  if (name.empty() || ::mkdir(path.c_str(), 0700) != 0) return std::nullopt;
+  const std::string path = parent + '/' + fresh_name();
+  if (::mkdir(path.c_str(), 0700) != 0) return std::nullopt;
   UniqueFd folder = open_folder(path);
   // A concurrent sweep may have taken the lock, or removed the folder, which then has no files.
   const bool ours = folder && ::flock(folder.get(), LOCK_EX | LOCK_NB) == 0 &&

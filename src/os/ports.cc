@@ -1,7 +1,6 @@
 #include "os/ports.h"
 
 #include <netinet/in.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 
 #include "os/port_holder.h"
 #include "os/proc_file.h"
+#include "os/random.h"
 
 namespace dlaunch {
 
@@ -117,10 +117,7 @@ bool is_in(const std::vector<PortRange>& ranges, std::uint32_t port) {
 
 /// Tries every port of the range once, from a random one on.
 Bound bind_one_of(PortRange range, const std::vector<PortRange>& reserved, std::uint16_t& found) {
-  std::uint32_t random = 0;
-  if (::getrandom(&random, sizeof(random), GRND_NONBLOCK) != sizeof(random)) {
-    random = static_cast<std::uint32_t>(::getpid());
-  }
+  const auto random = static_cast<std::uint32_t>(random_number());
   const std::uint32_t size = range.last - range.first + 1;
   for (std::uint32_t i = 0; i < size; ++i) {
     const std::uint32_t port = range.first + (random % size + i) % size;

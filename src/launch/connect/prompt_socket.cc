@@ -2,7 +2,6 @@
 
 #include <cerrno>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <memory>
@@ -10,13 +9,13 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "os/files.h"
+#include "os/random.h"
 
 
 namespace dlaunch {
@@ -68,23 +67,14 @@ void remove_dead(const std::string& folder) {
   }
 }
 
-std::string fresh_name() {
-  std::uint64_t number = 0;
-  if (::getrandom(&number, sizeof number, 0) != sizeof number) return "";
-  char name[32];
-  std::snprintf(name, sizeof name, "ask-%016llx", static_cast<unsigned long long>(number));
-  return name;
-}
-
 }  // namespace
 
 PromptSocket PromptSocket::open(const std::string& base) {
   PromptSocket socket;
   const std::string folder = base + "/dlaunch-" + std::to_string(::geteuid());
-  const std::string name = fresh_name();
-  if (!name.empty() && open_private_folder(folder, true)) {
+  if (open_private_folder(folder, true)) {
     remove_dead(folder);
-    socket.path_ = folder + '/' + name;
+    socket.path_ = random_name(folder + "/ask-");
     socket.listener_ = listen_at(socket.path_);
     if (socket.listener_) return socket;
   }

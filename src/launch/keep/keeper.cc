@@ -5,19 +5,15 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
-
-#include <sys/random.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "launch/connect/connection_process.h"
 #include "launch/connect/node_connector.h"
 #include "launch/connect/node_targets.h"
-#include "launch/connect/prompt_server.h"
-#include "launch/front/front_link.h"
 #include "launch/keep/keeper_clients.h"
+#include "launch/keep/keeper_front.h"
 #include "launch/keep/keeper_socket.h"
 #include "launch/keep/kept_row.h"
 #include "launch/keep/kept_nodes.h"
@@ -28,6 +24,7 @@
 #include "os/containment.h"
 #include "os/descriptors.h"
 #include "os/process_title.h"
+#include "os/random.h"
 #include "os/signals.h"
 #include "supervise/wording.h"
 #include "text/strings.h"
@@ -46,15 +43,6 @@ constexpr std::chrono::seconds kPartingLimit{1};
 // agent; less than an agent waits between sessions (cli/agent_command.cc).
 constexpr std::chrono::seconds kRest{3};
 constexpr std::chrono::seconds kInspection{4};
-constexpr std::size_t kRowsInPacket = 16;
-
-std::uint64_t random_session() {
-  std::uint64_t id = 0;
-  // Without one the kernel is not up yet.
-  while (::getrandom(&id, sizeof id, 0) != sizeof id) {
-  }
-  return id;
-}
 
 /// A kept connection needs no shared one beside it.
 Connect without_persist(Connect connect) {
@@ -73,13 +61,14 @@ class Keeper {
          KeeperSocket socket)
       : options_(options),
         targets_(std::move(targets)),
-        link_(loop_, std::move(link)),
         socket_(std::move(socket)),
         nodes_(options.idle_limit, monotonic_now()),
         connector_(loop_, targets_,
-                   {without_persist(options.spec.connect), random_session(), false,
-                    options.spec.timeouts.connect, own_build_id(), random_session()}),
+                   {without_persist(options.spec.connect), random_number(), false,
+                    options.spec.timeouts.connect, own_build_id(), random_number()}),
+        front_(loop_, std::move(link), connector_, [this](int code) { end_with(code); }),
         clients_(loop_, listener()),
+        listing_limit_(loop_),
         timer_(loop_),
         goodbye_(loop_) {
     for (const NodeTarget& target : targets_) {
@@ -89,9 +78,8 @@ class Keeper {
   }
 
   int run() {
-    watch_link();
     watch_signals();
-    if (options_.may_ask) open_prompts();
+    if (options_.may_ask) front_.open_prompts();
     for (std::size_t i = 0; i < held_.size(); ++i) connect(i);
     loop_.run();
     // The processes of the connections end when their agents have.
@@ -115,12 +103,6 @@ class Keeper {
     bool was_connected = false;
     std::optional<NodeCondition> condition;
   };
-  /// `up --list`, while nodes are asked for their condition.
-  struct Listing {
-    explicit Listing(EventLoop& loop) : limit(loop) {}
-    ClientId client = 0;
-    Timer limit;
-  };
 
   // ---- nodes
 
@@ -128,7 +110,7 @@ class Keeper {
     Held& held = *held_[i];
     const NodeId node(static_cast<std::uint32_t>(i));
     if (held.last_session != 0) connector_.set_lost_session(node, held.last_session);
-    held.last_session = random_session();
+    held.last_session = random_number();
     connector_.set_session(node, held.last_session);
     connector_.open(node, Purpose::fresh, [this, i](Result<Connection> connection) {
       if (!connection) return lost(i, connection.error().message);
@@ -140,7 +122,7 @@ class Keeper {
     Held& held = *held_[i];
     const NodeId node(static_cast<std::uint32_t>(i));
     if (is_kept) {
-      held.last_session = random_session();
+      held.last_session = random_number();
       connector_.set_session(node, held.last_session);
     }
     Session::Settings settings{targets_[i].host.name, held.last_session,
@@ -328,46 +310,40 @@ class Keeper {
   // ---- lists
 
   void on(ClientId client, const ListNodes&) {
-    auto listing = std::make_unique<Listing>(loop_);
-    listing->client = client;
     for (std::size_t i = 0; i < held_.size(); ++i) {
       held_[i]->condition.reset();
-      if (nodes_.nodes()[i].state != KeptNode::State::idle) continue;
+      if (!is_idle(i)) continue;
       end_rest(i);
       held_[i]->session->send(question(true));
     }
-    listing->limit.after(kInspection + std::chrono::seconds(1), [this] { answer_listings(true); });
-    listings_.push_back(std::move(listing));
+    if (listings_.empty())
+      listing_limit_.after(kInspection + std::chrono::seconds(1), [this] { answer_listings(true); });
+    listings_.insert(client);
     answer_listings();
   }
 
+  [[nodiscard]] bool is_idle(std::size_t i) const {
+    return nodes_.nodes()[i].state == KeptNode::State::idle;
+  }
+
   void answer_listings(bool at_once = false) {
-    const auto is_awaited = [this](std::size_t i) {
-      return nodes_.nodes()[i].state == KeptNode::State::idle && !held_[i]->condition;
-    };
     for (std::size_t i = 0; i < held_.size() && !at_once; ++i) {
-      if (is_awaited(i)) return;
+      if (is_idle(i) && !held_[i]->condition) return;
     }
-    for (const auto& listing : std::exchange(listings_, {})) send_list(listing->client);
+    listing_limit_.cancel();
+    for (const ClientId client : std::exchange(listings_, {})) send_list(client);
   }
 
   void send_list(ClientId client) {
     const MonotonicTime now = monotonic_now();
-    KeptList list;
-    list.pid = static_cast<std::uint64_t>(::getpid());
-    if (const auto end = nodes_.idle_end())
-      list.left_ms = whole_milliseconds(std::max(*end - now, MonotonicTime(0)));
+    std::vector<KeptRow> rows;
     for (std::size_t i = 0; i < held_.size(); ++i) {
-      if (nodes_.nodes()[i].state == KeptNode::State::gone) continue;
-      if (list.nodes.size() == kRowsInPacket) {
-        list.last = false;
-        say(client, list);
-        list.nodes.clear();
-      }
-      list.nodes.push_back(kept_row(nodes_.nodes()[i], held_[i]->condition, now));
+      if (nodes_.nodes()[i].state != KeptNode::State::gone)
+        rows.push_back(kept_row(nodes_.nodes()[i], held_[i]->condition, now));
     }
-    list.last = true;
-    say(client, list);
+    const auto end = nodes_.idle_end();
+    for (const KeptList& list : kept_lists(std::move(rows), end ? *end - now : MonotonicTime(0)))
+      say(client, list);
   }
 
   // ---- the end
@@ -423,67 +399,12 @@ class Keeper {
     goodbye_.after(std::chrono::milliseconds(10), [this, limit] { look_whether_ended(limit); });
   }
 
-  // ---- the start, with the front
-
-  void watch_link() {
-    link_.on_readable([this] { read_link(); });
-  }
-
-  void read_link() {
-    char message[kMostFrontMessage];
-    const ssize_t n = ::recv(link_.get(), message, sizeof message, MSG_DONTWAIT);
-    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
-      link_.close();
-      if (!handed_over_) end_with(exit_code::kInternal);
-      return;
-    }
-    watch_link();
-    if (n < 0) return;
-    std::string body(message + 1, static_cast<std::size_t>(n) - 1);
-    switch (static_cast<FrontMessage>(message[0])) {
-      case FrontMessage::signal:
-      case FrontMessage::interrupt:
-        return end_with(exit_code::kSignalBase + (body.empty() ? SIGINT : body.front()));
-      case FrontMessage::hand_over:
-        handed_over_ = true;
-        return;
-      case FrontMessage::answer:
-        return answer(std::move(body));
-      case FrontMessage::refuse:
-        return answer(std::nullopt);
-      case FrontMessage::ping:
-        send_front_message(link_.get(), FrontMessage::pong, nullptr, 0, false);
-        return;
-      default:
-        return;
-    }
-  }
-
-  void open_prompts() {
-    prompts_ = PromptServer::open(
-        loop_, {.ask =
-                    [this](const Prompt& prompt) {
-                      const std::string body = static_cast<char>(prompt.kind) + prompt.text;
-                      send_front_message(link_.get(), FrontMessage::ask, body.data(), body.size());
-                      connector_.user_asked();
-                    },
-                .withdraw = [this] { send_front_message(link_.get(), FrontMessage::withdraw); }});
-    if (prompts_) {
-      connector_.set_prompts(
-          [this](const std::string& process) { return prompts_->environment(process); });
-    }
-  }
-
-  void answer(std::optional<std::string> text) {
-    if (!prompts_ || !prompts_->asking()) return;
-    connector_.user_asked();
-    prompts_->answer(std::move(text));
-  }
+  // ---- the start
 
   void end_with(int code) {
     if (exit_code_ == exit_code::kOk) exit_code_ = code;
     is_up_ = true;  // no further failure is told
-    if (prompts_ && prompts_->asking()) send_front_message(link_.get(), FrontMessage::withdraw);
+    front_.withdraw();
     end();
   }
 
@@ -500,8 +421,6 @@ class Keeper {
     if (const auto found = socket_->appear(); !found)
       return end_with(give_up(found.error()));
     is_up_ = true;
-    connector_.set_prompts({});
-    prompts_.reset();
     clients_.let_in(socket_->take_listener());
     if (!options_.quiet) {
       std::fprintf(stderr,
@@ -511,7 +430,7 @@ class Keeper {
                    wording::duration(options_.idle_limit).c_str());
     }
     redirect_to_null({STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO});
-    send_front_message(link_.get(), FrontMessage::started);
+    front_.started();
     nodes_.begin(monotonic_now());
     after_change();
   }
@@ -535,7 +454,7 @@ class Keeper {
   }
 
   void client_gone(ClientId id) {
-    std::erase_if(listings_, [id](const auto& listing) { return listing->client == id; });
+    listings_.erase(id);
     for (const std::size_t i : nodes_.client_gone(id, monotonic_now())) {
       Held& held = *held_[i];
       if (held.connection) drop(*std::exchange(held.connection, std::nullopt));
@@ -551,22 +470,21 @@ class Keeper {
   const KeeperOptions& options_;
   const std::vector<NodeTarget> targets_;
   EventLoop loop_;
-  WatchedFd link_;
   std::optional<KeeperSocket> socket_;
   KeptNodes nodes_;
   NodeConnector connector_;
   std::vector<std::unique_ptr<Held>> held_;        // as nodes_
   std::vector<std::unique_ptr<Session>> retired_;  // whose processes may not have ended
   std::vector<std::unique_ptr<ConnectionProcess>> dropped_;
-  std::unique_ptr<PromptServer> prompts_;
   std::unique_ptr<WatchedFd> signals_;
+  KeeperFront front_;
   KeeperClients clients_;
-  std::vector<std::unique_ptr<Listing>> listings_;
+  std::set<ClientId> listings_;  // who awaits a list, while nodes are asked for their condition
+  Timer listing_limit_;
   Timer timer_;
   Timer goodbye_;
   bool is_up_ = false;
   bool is_ending_ = false;
-  bool handed_over_ = false;
   std::string failures_;  // of the start, a line each
   int exit_code_ = exit_code::kOk;
 };

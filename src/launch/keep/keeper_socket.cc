@@ -8,7 +8,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -18,6 +17,7 @@
 #include "os/clock.h"
 #include "os/files.h"
 #include "os/packet.h"
+#include "os/random.h"
 
 namespace dlaunch {
 
@@ -63,12 +63,7 @@ std::optional<std::string> read_keeper_greeting(std::string_view packet) {
 Result<KeeperSocket> KeeperSocket::open() {
   auto folder = open_private_folder(folder_path(), true);
   if (!folder) return tl::unexpected(folder.error());
-  std::uint64_t number = 0;
-  if (::getrandom(&number, sizeof number, 0) != sizeof number)
-    return fail_errno(exit_code::kInternal, "getrandom", errno);
-  char name[32];
-  std::snprintf(name, sizeof name, "keeper-%016llx", static_cast<unsigned long long>(number));
-  const std::string hidden = std::string(kBeforeIt) + name;
+  const std::string hidden = random_name(std::string(kBeforeIt) + "keeper-");
   const mode_t before = ::umask(0177);
   auto listener = listen_for_packets(path_in(*folder, hidden));
   ::umask(before);

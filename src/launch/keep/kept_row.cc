@@ -1,7 +1,10 @@
 #include "launch/keep/kept_row.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
+
+#include <unistd.h>
 
 namespace dlaunch {
 
@@ -9,6 +12,7 @@ namespace {
 
 constexpr std::size_t kMostText = 400;
 constexpr std::size_t kMostFindings = 4;
+constexpr std::size_t kRowsInPacket = 16;
 
 }  // namespace
 
@@ -37,6 +41,19 @@ KeptRow kept_row(const KeptNode& node, const std::optional<NodeCondition>& condi
     if (row.findings.size() < kMostFindings) row.findings.push_back(cut_for_packet(finding));
   }
   return row;
+}
+
+std::vector<KeptList> kept_lists(std::vector<KeptRow> rows, MonotonicTime left) {
+  std::vector<KeptList> lists(
+      std::max<std::size_t>(1, (rows.size() + kRowsInPacket - 1) / kRowsInPacket));
+  for (KeptList& list : lists) {
+    list.pid = static_cast<std::uint64_t>(::getpid());
+    list.left_ms = whole_milliseconds(std::max(left, MonotonicTime(0)));
+    list.last = &list == &lists.back();
+  }
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    lists[i / kRowsInPacket].nodes.push_back(std::move(rows[i]));
+  return lists;
 }
 
 }  // namespace dlaunch

@@ -1,8 +1,9 @@
-// What a keeper tells about one of its nodes. Pure.
+// What a keeper tells about one of its nodes.
 #pragma once
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "launch/keep/keep_protocol.h"
 #include "launch/keep/kept_nodes.h"
@@ -18,5 +19,8 @@ namespace dlaunch {
 /// `condition`: what the node has answered; it is told of an idle node.
 [[nodiscard]] KeptRow kept_row(const KeptNode& node, const std::optional<NodeCondition>& condition,
                                MonotonicTime now);
+
+/// The rows in packets, to which this process and the time until the idle limit are added.
+[[nodiscard]] std::vector<KeptList> kept_lists(std::vector<KeptRow> rows, MonotonicTime left);
 
 }  // namespace dlaunch

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cerrno>
 
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "launch/connect/node_targets.h"
@@ -13,6 +12,7 @@
 #include "os/cgroup.h"
 #include "os/clock.h"
 #include "os/containment.h"
+#include "os/random.h"
 #include "plan/container.h"
 #include "plan/inherited_env.h"
 #include "plan/make_plan.h"
@@ -38,9 +38,7 @@ std::string output_name(const std::string& run, NodeId node, std::uint32_t tries
 
 Result<LocalStart> fork_local_agents(const JobSpec& spec, const AttachedFront& front) {
   LocalStart start;
-  if (::getrandom(&start.session, sizeof start.session, 0) != sizeof start.session) {
-    return fail_errno(exit_code::kInternal, "getrandom", errno);
-  }
+  start.session = random_number();
   auto targets = node_targets(spec, this_machine(!spec.hosts.hosts.empty()));
   if (!targets) return tl::unexpected(targets.error());
   start.targets = std::move(*targets);
@@ -215,7 +213,7 @@ void ClusterSessions::connect(NodeId node, Attempt attempt, Duration within) {
     if (!is_run_) member.session->start(facts_request(node, attempt));
     return;
   }
-  if (!first && !begin_again(node)) return fail_later(node, "no random session number is available");
+  if (!first) begin_again(node);
   if (!end_what_is_left(node))
     return fail_later(node, "processes of its lost agent are still there");
   kept_.expects(node) ? open_kept(node, attempt, within) : open(node, attempt, within);
@@ -244,7 +242,7 @@ bool ClusterSessions::fall_back(NodeId node, const NodeNews& news) {
   loop_.post([this, living = alive_, node] {
     if (!*living || !members_.contains(node)) return;
     Member& member = members_.at(node);
-    if (!begin_again(node)) return fail_later(node, "no random session number is available");
+    begin_again(node);
     member.is_kept = false;
     open(node, member.attempt, Duration(0));
   });
@@ -281,17 +279,15 @@ void ClusterSessions::fail_later(NodeId node, std::string what) {
 /// taken for that of the next one. The last session's processes may still exist, whatever its lease
 /// says: a node that was frozen or suspended continues where it was, clocks included, and an agent
 /// that is blocked ends nothing. So the next agent looks for them.
-bool ClusterSessions::begin_again(NodeId node) {
+void ClusterSessions::begin_again(NodeId node) {
   std::erase_if(retired_, [](const auto& session) { return session->processes().empty(); });
   Member& member = members_.at(node);
   if (member.session) {
     connector_.set_lost_session(node, member.id);
     retired_.push_back(std::move(member.session));
   }
-  std::uint64_t& id = member.id;
-  if (::getrandom(&id, sizeof id, 0) != sizeof id) return false;
-  connector_.set_session(node, id);
-  return true;
+  member.id = random_number();
+  connector_.set_session(node, member.id);
 }
 
 /// On this machine a guardian and an agent that were killed at the same instant may have left

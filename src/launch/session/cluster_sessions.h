@@ -94,7 +94,7 @@ class ClusterSessions : public Nodes {
   void give_back_kept();
   void connected(NodeId node, Attempt attempt, Result<Connection> connection);
   void fail_later(NodeId node, std::string what);
-  [[nodiscard]] bool begin_again(NodeId node);
+  void begin_again(NodeId node);
   [[nodiscard]] bool end_what_is_left(NodeId node);
 
   EventLoop& loop_;

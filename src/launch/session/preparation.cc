@@ -10,7 +10,7 @@
 #include "launch/sync/workdir_settings.h"
 #include "os/clock.h"
 #include "os/own_machine.h"
-#include "os/random_secret.h"
+#include "os/random.h"
 #include "supervise/wording.h"
 
 namespace dlaunch {

@@ -4,7 +4,7 @@
 #include <chrono>
 #include <utility>
 
-#include "os/random_secret.h"
+#include "os/random.h"
 #include "plan/candidates.h"
 
 namespace dlaunch {

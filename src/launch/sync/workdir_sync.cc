@@ -12,7 +12,7 @@
 
 #include "jobfile/hostlist.h"
 #include "os/clock.h"
-#include "os/random_secret.h"
+#include "os/random.h"
 #include "sync/rules.h"
 #include "text/duration_text.h"
 #include "text/plain_text.h"

@@ -3,22 +3,15 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <iterator>
-#include <map>
 
 #include <fcntl.h>
-#include <unistd.h>
 
-#include "fabric/gpu_health_report.h"
 #include "model/rank_variables.h"
 #include "node/ranks/running_rank.h"
 #include "node/ranks/start_files.h"
 #include "os/clock.h"
 #include "os/cpu_mask.h"
-#include "os/job_tree.h"
-#include "os/proc_file.h"
 #include "os/signals.h"
-#include "os/stuck.h"
 
 namespace dlaunch {
 
@@ -27,13 +20,6 @@ namespace {
 // Ranks started in one turn of the loop: enough to be fast, few enough to react to Ctrl-C.
 constexpr std::size_t kStartsPerTurn = 16;
 
-constexpr std::chrono::milliseconds kKillRound{5};
-// Longest pause between rounds that find the same processes again.
-constexpr std::chrono::milliseconds kLongestKillRound{1280};
-constexpr std::chrono::seconds kEngineGrace{2};
-
-// Reserved, because stopping and killing read /proc.
-constexpr unsigned long kSpareDescriptors = 16;
 // Open briefly while a rank is started: its ends of three pipes and of a socket, and our end of its
 // input.
 constexpr std::size_t kDescriptorsToStart = 5;
@@ -47,11 +33,6 @@ constexpr std::size_t kDescriptorsToPreload = 2;
 void take_variables(const Environment& given, bool has_pmi, Environment& own) {
   for (const auto& [name, value] : given) own[name] = value;
   if (has_pmi) own["PMI_FD"] = std::to_string(kPmiDescriptor);
-}
-
-/// The process, or the last command of a shell.
-bool died_of_sigkill(const ExitStatus& status) {
-  return status.code() == exit_code::kSignalBase + SIGKILL;
 }
 
 }  // namespace
@@ -346,192 +327,6 @@ void RankService::start_no_more() {
   mpirun_is_to_end_ = mpirun_is_to_end_ || !awaited_.empty();
   awaited_.clear();
   all_known_ = closed_ = true;
-}
-
-void RankService::wait_for_children() {
-  child_signals_->on_readable([this] {
-    reap();
-    wait_for_children();
-  });
-}
-
-void RankService::reap() {
-  while (read_signal(child_signals_->get()) != 0) {
-  }
-  // One time for all children of this pass: the order of their ends is unknown.
-  const WallTime now = wall_now();
-  looked_for_taken_ = false;
-  // First: ranks may end because mpirun has.
-  if (mpirun_.reap(now)) loop_.post([this] { end_attempt_if_over(); });
-  bool none_left = false;
-  while (const auto reaped = reap_one(none_left)) {
-    // It may have ended since the check above.
-    if (mpirun_.was_reaped(reaped->pid, reaped->status, now)) {
-      loop_.post([this] { end_attempt_if_over(); });
-    } else if (!containers_.was_reaped(reaped->pid) && !terminals_.was_reaped(*reaped) &&
-               !preemption_.was_reaped(*reaped)) {
-      on_ended(*reaped, now);
-    }
-  }
-  if (!ending_ || containers_.needs_clearing()) return;
-  if (none_left || only_templates_left()) checkpoints_.when_told([this] { attempt_is_empty(); });
-}
-
-bool RankService::only_templates_left() const {
-  const std::set<pid_t> templates = preload_.templates();
-  if (templates.empty()) return false;
-  const std::vector<pid_t> children = children_of(::getpid());
-  return std::all_of(children.begin(), children.end(),
-                     [&](pid_t child) { return templates.contains(child); });
-}
-
-void RankService::on_ended(const Reaped& reaped, WallTime now) {
-  const auto found = running_.find(reaped.pid);
-  if (found == running_.end()) return;  // an adopted orphan
-  RunningRank& rank = *found->second;
-  if (rank.contained) return runtime_ended(rank, reaped.status, now);
-  if (rank.exited) return;
-  mpirun_.catch_up();
-  tell_end(rank, reaped.status, now);
-  count_if_over(rank);
-}
-
-void RankService::tell_end(RunningRank& rank, ExitStatus status, WallTime now) {
-  rank.exited = true;
-  if (rank.wants_stdin) stdin_.close();
-  if (!rank.signalled) mpi_.judge(rank.rank, status);
-  if (!rank.signalled) mpirun_.judge(rank.rank, status);
-  if (!status.ok() && !rank.signalled) {
-    tell_if_port_is_taken();
-    tell_faults_of_gpus();
-  }
-  if (!rank.signalled && died_of_sigkill(status)) {
-    status.out_of_memory = oom_->evidence(rank.outer_pid);
-    status.oom_ruled_out = status.out_of_memory.empty() && oom_->can_tell();
-  }
-  mpirun_.rank_ended(rank.rank, status);
-  const bool not_by_itself = rank.signalled || rank.left;
-  channel_.send(wire::RankExited{attempt_, rank.rank, std::move(status), now, not_by_itself});
-}
-
-void RankService::count_if_over(RunningRank& rank) {
-  if (!rank.over() || rank.counted_over) return;
-  rank.counted_over = true;
-  rank_is_over();
-}
-
-void RankService::tell_if_port_is_taken() {
-  if (looked_for_taken_) return;
-  looked_for_taken_ = true;
-  auto taken = released_.find_taken(monotonic_now());
-  if (taken) channel_.send(wire::PortTaken{attempt_, taken->rank, std::move(taken->port)});
-}
-
-/// A failed program may not know that its GPU is broken.
-void RankService::tell_faults_of_gpus() {
-  for (const XidEvent& fault : fabric::parse_xids(oom_->driver_faults())) {
-    const std::string_view meaning = fabric::xid_meaning(fault.number);
-    channel_.send(wire::Notice{"the GPU driver reports Xid " + std::to_string(fault.number) +
-                               " on " + fault.bus_id +
-                               (meaning.empty() ? "" : ": " + std::string(meaning))});
-  }
-}
-
-void RankService::rank_is_over() {
-  --alive_;
-  if (alive_ == 0 && mpirun_is_to_end_) mpirun_.terminate();
-  end_attempt_if_over();
-}
-
-void RankService::end_attempt_if_over() {
-  if (!active_ || ending_ || !all_known_ || !pending_.empty() || alive_ > 0) return;
-  if (!awaited_.empty() || mpirun_.running()) return;
-  ending_ = true;
-  preload_.end_attempt();
-  lookers_ = stacks_.abandon();
-  lookers_.merge(watch_.end());
-  beside_.merge(terminals_.end_all("the attempt has ended"));
-  beside_.merge(preemption_.end());
-  checkpoints_.end();
-  raise_open_file_limit();
-  // Later, because the caller may be iterating over the ranks.
-  loop_.post([this] {
-    if (!containers_.needs_clearing()) return finish_attempt();
-    kill_timer_.cancel();
-    containers_.clear([this] { finish_attempt(); });
-  });
-}
-
-void RankService::finish_attempt() {
-  reap();
-  mpi_.finish([this] {
-    reap();
-    if (!active_) return;
-    // A container engine's monitors end by themselves when they notice the containers' end.
-    if (!was_contained_) return kill_round();
-    kill_timer_.after(kEngineGrace, [this] {
-      if (active_) kill_round();
-    });
-  });
-}
-
-void RankService::kill_round() {
-  if (containers_.is_clearing()) return;  // it kills too, and continues afterwards
-  mpi_.expect_end();
-  std::set<pid_t> spared = lookers_;
-  if (const auto server = mpi_.process()) spared.insert(*server);
-  spared.merge(preload_.templates());
-  if (const auto looking = checkpoints_.pid()) spared.insert(*looking);
-  beside_.insert(checkpoints_.pids().begin(), checkpoints_.pids().end());
-  const std::vector<pid_t> killed = enclosure_.kill_once(spared);
-  if (ending_) {
-    std::copy_if(killed.begin(), killed.end(), std::inserter(leftovers_, leftovers_.end()),
-                 [&](pid_t pid) {
-                   // A fork that waits to become a rank is in the group of its template.
-                   return !beside_.contains(pid) && !spared.contains(::getpgid(pid));
-                 });
-  }
-  const bool new_ones = std::any_of(killed.begin(), killed.end(),
-                                    [this](pid_t pid) { return !killed_before_.contains(pid); });
-  killed_before_ = {killed.begin(), killed.end()};
-  kill_pause_ = new_ones ? kKillRound : std::min(2 * kill_pause_, kLongestKillRound);
-  if (kill_pause_ == kLongestKillRound) tell_stuck(killed);
-  // Their ends arrive as SIGCHLD; further rounds catch what was forked during this one.
-  kill_timer_.after(kill_pause_, [this] {
-    if (active_) kill_round();
-  });
-}
-
-/// Reports processes that do not end after SIGKILL, once, while the launcher waits for them.
-void RankService::tell_stuck(const std::vector<pid_t>& killed) {
-  if (told_stuck_) return;
-  const std::vector<StuckProcess> stuck = find_stuck(killed);
-  if (stuck.empty()) return;
-  told_stuck_ = true;
-  std::string ranks;
-  for (const StuckProcess& process : stuck) {
-    const auto found = running_.find(process.pid);
-    if (found == running_.end()) continue;
-    ranks += (ranks.empty() ? "rank " : ", rank ") + std::to_string(found->second->rank.value);
-  }
-  channel_.send(wire::Notice{"SIGKILL does not end " + (ranks.empty() ? "" : ranks + ": ") +
-                             describe(stuck)});
-}
-
-void RankService::attempt_is_empty() {
-  active_ = ending_ = false;
-  raise_open_file_limit(kSpareDescriptors);
-  closed_ = true;
-  kill_timer_.cancel();
-  pump_.drain();
-  stdin_.close();
-  mpirun_.end();
-  containers_.end();
-  was_contained_ = false;
-  untried_.clear();
-  facts_.unlock_cores();
-  facts_.release_all_ports();
-  channel_.send(wire::AttemptEnded{attempt_, static_cast<std::uint32_t>(leftovers_.size())});
 }
 
 }  // namespace dlaunch

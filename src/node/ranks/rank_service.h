@@ -81,6 +81,10 @@ class RankService {
     UniqueFd pmi;  // its PMI-1 socket, or invalid
   };
 
+  static constexpr std::chrono::milliseconds kKillRound{5};
+  /// Reserved, because stopping and killing read /proc.
+  static constexpr unsigned long kSpareDescriptors = 16;
+
   void await(const std::shared_ptr<RankBatch>& batch);
   [[nodiscard]] std::string start_joined(const Joining& joining, UniqueFd pmi);
   void mpirun_left(Rank rank);
@@ -177,7 +181,7 @@ class RankService {
   std::set<pid_t> lookers_;        // of stacks_ and watch_, told to end with the attempt
   std::set<pid_t> beside_;         // of terminals_ and preemption_, likewise
   std::set<pid_t> killed_before_;  // in the last round
-  std::chrono::milliseconds kill_pause_{5};
+  std::chrono::milliseconds kill_pause_ = kKillRound;
   bool told_stuck_ = false;
   ReleasedPorts released_;
   bool looked_for_taken_ = false;  // released ports were checked in this pass of reap()

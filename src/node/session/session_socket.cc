@@ -14,7 +14,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -25,6 +24,7 @@
 #include "os/clock.h"
 #include "os/files.h"
 #include "os/proc_file.h"
+#include "os/random.h"
 
 namespace dlaunch {
 
@@ -255,11 +255,7 @@ std::vector<std::string> session_folders() {
 
 UniqueFd open_abstract_socket(SessionId id) {
   UniqueFd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  std::uint64_t random = 0;
-  (void)::getrandom(&random, sizeof random, GRND_NONBLOCK);
-  char text[32];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(random));
-  const AbstractAddress at = abstract_address(abstract_prefix(id) + text);
+  const AbstractAddress at = abstract_address(random_name(abstract_prefix(id)));
   if (!listener ||
       ::bind(listener.get(), reinterpret_cast<const sockaddr*>(&at.address), at.size) != 0 ||
       ::listen(listener.get(), kAbstractBacklog) != 0)

@@ -5,12 +5,12 @@
 #include <utility>
 
 #include <fcntl.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "os/content_hash.h"
 #include "os/own_machine.h"
+#include "os/random.h"
 #include "os/unique_fd.h"
 #include "os/write_all.h"
 #include "sync/rules.h"
@@ -45,13 +45,6 @@ std::string node_text(const std::string& root) {
   struct stat info {};
   if (::stat(root.c_str(), &info) != 0) info = {};
   return own_hostname() + ' ' + std::to_string(info.st_dev) + ' ' + std::to_string(info.st_ino);
-}
-
-std::string random_text() {
-  ContentHash bits;
-  if (::getrandom(&bits, sizeof bits, 0) != static_cast<ssize_t>(sizeof bits))
-    bits.low = static_cast<std::uint64_t>(::getpid());
-  return hex(bits);
 }
 
 std::optional<std::string> read_own_file(const std::string& path) {
@@ -132,7 +125,7 @@ void SyncRecord::save(const SyncEntries& entries) const {
   const std::string dlaunch = folder_.substr(0, folder_.rfind('/'));
   for (const std::string& folder : {dlaunch.substr(0, dlaunch.rfind('/')), dlaunch, folder_})
     ::mkdir(folder.c_str(), 0700);
-  const std::string part = path_ + '.' + random_text();
+  const std::string part = random_name(path_ + '.');
   const UniqueFd fd(
       ::open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!fd) return;

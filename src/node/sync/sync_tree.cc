@@ -6,11 +6,11 @@
 #include <utility>
 
 #include <fcntl.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "os/random.h"
 #include "os/write_all.h"
 
 namespace dlaunch {
@@ -35,15 +35,7 @@ timespec time_of(std::int64_t nanoseconds) {
   return {static_cast<time_t>(seconds), static_cast<long>(rest)};
 }
 
-std::string part_name() {
-  std::uint64_t number = 0;
-  if (::getrandom(&number, sizeof number, 0) != sizeof number)
-    number = static_cast<std::uint64_t>(::getpid());
-  char text[40];
-  std::snprintf(text, sizeof text, ".dlaunch-part-%016llx",
-                static_cast<unsigned long long>(number));
-  return text;
-}
+std::string part_name() { return random_name(".dlaunch-part-"); }
 
 /// mkdir -p. Returns the error of the last component, or 0.
 int make_folders(const std::string& path) {
