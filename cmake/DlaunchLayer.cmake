@@ -11,6 +11,12 @@ function(dlaunch_layer name)
   dlaunch_unity(dlaunch_${name})
 endfunction()
 
+# dlaunch_exceptions(a.cc b.cc): sources with libraries that throw. All others are built without exceptions, which makes the binary smaller:
+# there, one that nobody expects (std::bad_alloc) ends the process (cli/main.cc).
+function(dlaunch_exceptions)
+  set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS -fexceptions)
+endfunction()
+
 # dlaunch_hot(a.cc b.cc): sources whose speed is measured; a release builds the rest for its size.
 function(dlaunch_hot)
   set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-O2>)
