@@ -47,6 +47,14 @@ constexpr std::chrono::seconds kListLimit{8};
 constexpr std::chrono::seconds kAnswer{3};
 constexpr std::size_t kKeysInPacket = 64;
 
+/// A keeper that is not stopped answers within milliseconds.
+Error no_answer(const KeeperLine& line) {
+  const std::string pid = std::to_string(line.pid());
+  return {exit_code::kTimeLimit, "the keeper of nodes with pid " + pid +
+                                     " does not answer: it was stopped, or hangs. kill -KILL " + pid +
+                                     " ends it; then its nodes notice that it has gone"};
+}
+
 /// The keepers of this build; those of another one are told to go, where `replaces`.
 std::vector<KeeperLine> own_keepers(bool replaces) {
   std::vector<KeeperLine> own;
@@ -54,7 +62,7 @@ std::vector<KeeperLine> own_keepers(bool replaces) {
     KeeperLine line(std::move(socket));
     const std::string build = line.build();
     if (build.empty()) {
-      std::fprintf(stderr, "dlaunch: note: a keeper of nodes does not answer: it is stopped\n");
+      std::fprintf(stderr, "dlaunch: note: %s\n", no_answer(line).message.c_str());
     } else if (build == own_build_id()) {
       own.push_back(std::move(line));
     } else if (replaces) {
@@ -199,16 +207,25 @@ struct DownCommand {
     }
     std::uint32_t nodes = 0;
     std::uint32_t in_use = 0;
+    int code = exit_code::kOk;
     for (UniqueFd& socket : connect_to_keepers()) {
       KeeperLine line(std::move(socket));
-      if (line.build() != own_build_id()) {
+      const std::string build = line.build();
+      if (build.empty()) {
+        code = print_error(no_answer(line));
+        continue;
+      }
+      if (build != own_build_id()) {
         if (!hosts) line.go_away();
         continue;
       }
       line.say(wish);
       const auto answer = line.wait(kAnswer);
       if (has_gone(answer)) continue;
-      if (!answer) return print_error(answer.error());
+      if (!answer) {
+        code = print_error(answer.error());
+        continue;
+      }
       const auto* given = std::get_if<GivenUp>(&answer->message);
       if (given == nullptr) continue;
       nodes += given->nodes;
@@ -217,6 +234,7 @@ struct DownCommand {
       if (given->is_empty) (void)line.wait(kAnswer);
     }
     if (nodes == 0) {
+      if (code != exit_code::kOk) return code;
       std::fprintf(stderr, "dlaunch: %s\n",
                    hosts ? "none of these hosts is kept" : "no nodes are kept");
     } else {
@@ -227,7 +245,7 @@ struct DownCommand {
               ? ""
               : (", " + std::to_string(in_use) + " of them when their runs are done").c_str());
     }
-    return exit_code::kOk;
+    return code;
   }
 };
 

@@ -257,6 +257,35 @@ def down_in_a_run_waits_for_its_end(box):
 
 
 @case
+def down_with_a_keeper_that_does_not_answer(box):
+    make_cluster(box, 2)
+    up(box, *QUICK, hosts=["node1"])
+    stopped, = keepers(box)
+    up(box, hosts=["node2"])
+    os.kill(stopped, signal.SIGSTOP)
+    run = box.start("down").end(124, left=1000)
+    expect_in(f"the keeper of nodes with pid {stopped} does not answer", run.text, "the error")
+    expect_in("1 node is given up", run.text, "the other one")
+    wait_until(lambda: keepers(box) == [stopped], "the other keeper is gone", PATIENCE, 0.01)
+    os.kill(stopped, signal.SIGKILL)
+    wait_gone([stopped], "the keeper")
+    box.expect_nodes_empty("the agents end with it")
+
+
+@case
+def sockets_of_keepers_that_died_early_are_removed(box):
+    """One that is killed while it connects leaves its socket under the name that hides it."""
+    make_cluster(box, 1)
+    names = {age: os.path.join(FOLDER, f".newkeeper-{age}") for age in ("old", "young")}
+    for age, path in names.items():
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as dead:
+            dead.bind(path)
+    os.utime(names["old"], (0, 0))
+    box.start("up", "--list").end(0, left=1000)
+    expect_equal(sorted(os.listdir(FOLDER)), [".newkeeper-young"], "what is left")
+
+
+@case
 def a_namespace_needs_agents_of_its_own(box):
     with kept(box, 1):
         run = box.launch(box.rank, "print", "x\n", options=["--set", "isolation=pid-namespace"]).end(left=1000)

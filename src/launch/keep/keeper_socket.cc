@@ -24,7 +24,8 @@ namespace dlaunch {
 namespace {
 
 constexpr std::string_view kPrefix = "keeper-";
-constexpr std::string_view kBeforeIt = ".new";
+constexpr std::string_view kHidden = ".newkeeper-";
+constexpr std::time_t kYoung = 60;
 constexpr std::string_view kGreeting = "dlaunch keeper ";
 constexpr std::chrono::seconds kGreetingLimit{1};
 constexpr std::size_t kDescriptors = 2;
@@ -36,6 +37,13 @@ std::string folder_path() {
 /// By a descriptor of the folder that was checked: another one cannot take its place.
 std::string path_in(const UniqueFd& folder, const std::string& name) {
   return "/proc/self/fd/" + std::to_string(folder.get()) + '/' + name;
+}
+
+/// A younger one may not listen yet.
+bool is_old(const UniqueFd& folder, const std::string& name) {
+  struct stat about {};
+  return ::fstatat(folder.get(), name.c_str(), &about, AT_SYMLINK_NOFOLLOW) == 0 &&
+         ::time(nullptr) - about.st_mtime >= kYoung;
 }
 
 UniqueFd connect_at(const std::string& path) {
@@ -63,7 +71,7 @@ std::optional<std::string> read_keeper_greeting(std::string_view packet) {
 Result<KeeperSocket> KeeperSocket::open() {
   auto folder = open_private_folder(folder_path(), true);
   if (!folder) return tl::unexpected(folder.error());
-  const std::string hidden = random_name(std::string(kBeforeIt) + "keeper-");
+  const std::string hidden = random_name(kHidden);
   const mode_t before = ::umask(0177);
   auto listener = listen_for_packets(path_in(*folder, hidden));
   ::umask(before);
@@ -72,7 +80,7 @@ Result<KeeperSocket> KeeperSocket::open() {
 }
 
 Result<void> KeeperSocket::appear() {
-  const std::string name = name_.substr(kBeforeIt.size());
+  const std::string name = name_.substr(kHidden.size() - kPrefix.size());
   if (::renameat(folder_.get(), name_.c_str(), folder_.get(), name.c_str()) != 0)
     return fail_errno(exit_code::kInternal, folder_path(), errno);
   name_ = name;
@@ -93,11 +101,13 @@ std::vector<UniqueFd> connect_to_keepers() {
   if (!entries) return found;
   while (const dirent* entry = ::readdir(entries.get())) {
     const std::string name = entry->d_name;
-    if (!name.starts_with(kPrefix)) continue;
+    const bool is_hidden = name.starts_with(kHidden);
+    if (!name.starts_with(kPrefix) && !is_hidden) continue;
+    if (is_hidden && !is_old(*folder, name)) continue;
     UniqueFd socket = connect_at(path_in(*folder, name));
     // It listens since it has its name, so it is that of a dead one.
     if (!socket && errno == ECONNREFUSED) ::unlinkat(folder->get(), name.c_str(), 0);
-    if (socket && peer_is_our_user(socket.get())) found.push_back(std::move(socket));
+    if (socket && !is_hidden && peer_is_our_user(socket.get())) found.push_back(std::move(socket));
   }
   return found;
 }
@@ -125,6 +135,10 @@ std::optional<std::string> await_packet(int socket, std::vector<UniqueFd>& descr
 }
 
 }  // namespace
+
+pid_t KeeperLine::pid() const {
+  return peer_process(socket_.get());
+}
 
 std::string KeeperLine::build() {
   std::vector<UniqueFd> none;

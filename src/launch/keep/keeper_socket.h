@@ -53,6 +53,8 @@ class KeeperLine {
  public:
   explicit KeeperLine(UniqueFd socket) : socket_(std::move(socket)) {}
 
+  /// The keeper's process.
+  [[nodiscard]] pid_t pid() const;
   /// Its build; empty: it does not answer within a second.
   [[nodiscard]] std::string build();
   void go_away();

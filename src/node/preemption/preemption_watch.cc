@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::size_t kMostSaid = std::size_t{64} << 10;
 constexpr int kReadsPerTurn = 16;
-/// From the first change in the folder until the file is complete.
+/// From a change of the file until it is complete.
 constexpr std::chrono::milliseconds kSettled{50};
 
 std::chrono::milliseconds limit_of(std::chrono::milliseconds every) {
@@ -44,6 +44,22 @@ std::string read_notice(const std::string& path) {
     text.append(bytes, static_cast<std::size_t>(n));
   }
   return text;
+}
+
+/// Whether a change in the folder is one of `name`, or may be. Within bounds, as read() is.
+bool are_about(int changes, std::string_view name) {
+  alignas(inotify_event) char events[4096];
+  bool found = false;
+  for (int i = 0; i < kReadsPerTurn; ++i) {
+    const ssize_t n = ::read(changes, events, sizeof events);
+    for (const char* at = events; at < events + n;) {
+      const auto& event = *reinterpret_cast<const inotify_event*>(at);
+      found = found || (event.mask & IN_Q_OVERFLOW) != 0 || (event.len > 0 && name == event.name);
+      at += sizeof event + event.len;
+    }
+    if (n <= 0) break;
+  }
+  return found;
 }
 
 }  // namespace
@@ -194,11 +210,14 @@ void PreemptionWatch::watch_folder() {
   constexpr std::uint32_t kMade = IN_CREATE | IN_MOVED_TO | IN_CLOSE_WRITE;
   if (!changes || ::inotify_add_watch(changes.get(), folder.c_str(), kMade) < 0) return;
   folder_ = std::make_unique<WatchedFd>(loop_, std::move(changes));
+  await_change();
+}
+
+void PreemptionWatch::await_change() {
   folder_->on_readable([this] {
-    settle_.after(kSettled, [this] {
-      watch_folder();
-      look_for_file();
-    });
+    if (are_about(folder_->get(), std::string_view(file_).substr(file_.rfind('/') + 1)))
+      settle_.after(kSettled, [this] { look_for_file(); });
+    await_change();
   });
 }
 

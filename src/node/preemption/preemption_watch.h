@@ -46,6 +46,7 @@ class PreemptionWatch {
   void judge(const ExitStatus& status);
   void look_for_file();
   void watch_folder();
+  void await_change();
   void tell_problem(const std::string& problem);
   void notice(std::string_view text);
 
