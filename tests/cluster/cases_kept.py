@@ -228,6 +228,20 @@ def ctrl_c_while_it_connects(box):
 
 
 @case
+def plan_and_check_use_kept_nodes(box):
+    with kept(box, 2):
+        before = logins(box)
+        words = ["--set", "hosts=[node1, node2]", "--set", f"connect.ssh={box.cluster.ssh}"]
+        for number in range(2):
+            plan = box.start("plan", *words, "--json", "--", "true").end(0, left=1000)
+            expect_equal([node["name"] for node in json.loads(plan.out)["nodes"]], ["node1", "node2"], "the plan")
+        box.start("check", *words, "--no-fabric").end(0, left=1000)
+        box.launch(box.rank).end(0, left=1000)
+        expect_equal(logins(box), before, "no further login")
+    box.expect_nodes_empty("down leaves nothing")
+
+
+@case
 def a_second_up_takes_only_what_is_new(box):
     make_cluster(box, 2)
     up(box, hosts=["node1"])

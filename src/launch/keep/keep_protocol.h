@@ -31,7 +31,7 @@ inline constexpr std::string_view kGoAway = "go away";
 
 /// A run wants these nodes, as target_key() names them. -> Lent or NotLent for each
 struct WantNodes {
-  std::string run;
+  std::string run;          // its id; empty: plan or check
   bool lends = true;        // false: it only asks which of them are kept
   std::uint32_t first = 0;  // number of the first one, which the answers name
   std::vector<std::string> keys;

@@ -16,12 +16,16 @@ constexpr MonotonicTime kLongestPause = std::chrono::seconds(30);
 constexpr unsigned kMostDoublings = 6;
 constexpr std::size_t kMostRefused = 4;  // that a run names
 
+std::string user_of(const KeptNode& node) {
+  return node.run.empty() ? "another command" : "run " + node.run;
+}
+
 std::string why_not(const KeptNode& node) {
   if (node.goes) return "is being given up";
   switch (node.state) {
     case State::parting:
     case State::lent:
-      return "is used by run " + node.run;
+      return "is used by " + user_of(node);
     case State::connecting:
     case State::waiting:
       return "is being connected again" + (node.trouble.empty() ? "" : " (" + node.trouble + ')');
@@ -155,7 +159,7 @@ std::vector<std::size_t> KeptNodes::client_gone(ClientId client, MonotonicTime n
     used_ = now;
     node.holder = 0;
     if (node.state != State::lent) continue;  // its agent is about to be free
-    lost(i, "run " + node.run + " has ended without giving it back", now);
+    lost(i, user_of(node) + " has ended without giving it back", now);
     cut.push_back(i);
   }
   return cut;

@@ -39,6 +39,7 @@ class Rehearsing {
                      {.done = [this](Prepared outcome) { outcome_ = std::move(outcome); }}) {}
 
   Rehearsal run(const PlanContext& context) {
+    nodes_.set_run("");
     preparation_.begin(context);
     while (!outcome_) loop_.run_one();
     Rehearsal rehearsal{std::move(*outcome_), nodes_.cluster(), {}};
