@@ -159,6 +159,15 @@ std::string telling_line(std::string_view errors) {
   return lines.empty() ? "" : lines.front();
 }
 
+std::string why_late(const ConnectEnd& end, bool is_copying) {
+  if (is_copying && !end.started) return "dlaunch itself was still being copied there";
+  if (std::string line = telling_line(end.errors); !line.empty()) return line;
+  if (end.started) return "dlaunch was started there and does not answer";
+  if (!end.last_line.empty())
+    return "its login shell has printed \"" + end.last_line + "\" and does not continue";
+  return "the host does not answer, or its login shell does not continue";
+}
+
 ConnectFailure ssh_failure(const ConnectEnd& end) {
   using Kind = ConnectFailure::Kind;
   if (std::string killed = killed_text(end); !killed.empty())

@@ -47,6 +47,9 @@ struct LastWords {
 /// Why an agent ended, from its message on stderr: "its agent ended: ..."; empty: there was none.
 [[nodiscard]] std::string agent_end_text(const ConnectEnd& end);
 
+/// Why a connector that still runs may be late. `is_copying`: the node was told to receive dlaunch.
+[[nodiscard]] std::string why_late(const ConnectEnd& end, bool is_copying);
+
 /// For ssh and commands like it: 255 is an error of their own, any other code is the remote
 /// command's.
 [[nodiscard]] ConnectFailure ssh_failure(const ConnectEnd& end);

@@ -9,6 +9,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "launch/connect/binary_upload.h"
 #include "launch/connect/channel_opening.h"
 #include "launch/connect/remote_script.h"
 #include "launch/connect/shared_masters.h"
@@ -22,7 +23,6 @@ namespace dlaunch {
 namespace {
 
 constexpr std::size_t kReadSize = 4096;
-constexpr std::size_t kWriteSize = 256 * 1024;
 // For an agent to answer over a shared connection, which is already logged in.
 constexpr std::chrono::seconds kMasterLimit{3};
 
@@ -75,10 +75,7 @@ struct NodeConnector::Opening {
   std::unique_ptr<Timer> master_limit;
   std::shared_ptr<ChildProcess> process;
   UniqueFd input;                     // its stdin
-  std::unique_ptr<WatchedFd> upload;  // the same, while sending the binary
-  std::string stage_line;             // is sent first
-  std::size_t uploaded = 0;
-  bool awaits_more = false;  // the node has not taken the last part yet
+  std::unique_ptr<BinaryUpload> upload;  // over the same
   std::unique_ptr<WatchedFd> output;
   std::optional<ChannelOpening> opening;
 };
@@ -281,27 +278,6 @@ void NodeConnector::start(Opening& opening) {
   watch_output(opening);
 }
 
-void NodeConnector::watch_upload(Opening& opening) {
-  opening.upload->on_writable([this, &opening] { write_upload(opening); });
-}
-
-void NodeConnector::write_upload(Opening& opening) {
-  const std::string_view bytes = *binary_.bytes();
-  const std::string_view line = opening.stage_line;
-  const std::size_t welcome = (opening.opening->parts_taken() + 1) * kUploadPart;
-  const std::string_view part = bytes.substr(0, welcome);
-  const std::string_view left = opening.uploaded < line.size()
-                                    ? line.substr(opening.uploaded)
-                                    : part.substr(opening.uploaded - line.size());
-  const ssize_t n = ::write(opening.upload->get(), left.data(), std::min(left.size(), kWriteSize));
-  if (n > 0) opening.uploaded += static_cast<std::size_t>(n);
-  const bool wait = n >= 0 || errno == EAGAIN || errno == EINTR;
-  // A node that refuses it says why.
-  if (!wait || opening.uploaded == line.size() + bytes.size()) return opening.upload.reset();
-  opening.awaits_more = opening.uploaded == line.size() + part.size();
-  if (!opening.awaits_more) watch_upload(opening);
-}
-
 void NodeConnector::watch_output(Opening& opening) {
   opening.output->on_readable([this, &opening] { read_output(opening); });
 }
@@ -317,7 +293,7 @@ void NodeConnector::read_output(Opening& opening) {
       n < 0 ? ChannelOpening::Found::nothing
             : opening.opening->feed(std::string_view(bytes, static_cast<std::size_t>(n)));
   if (found_now != ChannelOpening::Found::nothing) return found(opening);
-  if (opening.upload && opening.awaits_more) write_upload(opening);
+  if (opening.upload) opening.upload->taken(opening.opening->parts_taken());
   watch_output(opening);
 }
 
@@ -351,8 +327,8 @@ ConnectEnd NodeConnector::end_of(Opening& opening, int status) const {
   return {status,
           connector->program(settings_.connect),
           opening.process->errors(),
-          opening.opening->last_banner_line(),
-          opening.opening->started(),
+          opening.opening ? opening.opening->last_banner_line() : "",
+          opening.opening && opening.opening->started(),
           connector->by_hand == nullptr ? "" : connector->by_hand(settings_.connect, host),
           opening.old_program};
 }
@@ -383,19 +359,17 @@ void NodeConnector::needs_binary(Opening& opening) {
                                      "its processor is " + there + ", this dlaunch is for " +
                                          architecture() + "; all nodes need the same one"));
   }
-  if (const auto bytes = binary_.bytes(); !bytes)
-    return answer(opening.node, tl::unexpected(bytes.error()));
+  const auto bytes = binary_.bytes();
+  if (!bytes) return answer(opening.node, tl::unexpected(bytes.error()));
   opening.folder = std::max(opening.folder, 0);
   opening.staging = true;
-  opening.stage_line = stage_line(agent_of(opening), static_cast<std::size_t>(opening.folder));
-  opening.uploaded = 0;
-  opening.awaits_more = false;
   opening.opening.emplace(session_of(opening.node));
   UniqueFd to_send = duplicate(opening.input.get());
   if (!to_send)
     return answer(opening.node, fail(exit_code::kNodeLost, "too many open files (ulimit -n)"));
-  opening.upload = std::make_unique<WatchedFd>(loop_, std::move(to_send));
-  watch_upload(opening);
+  opening.upload = std::make_unique<BinaryUpload>(
+      loop_, std::move(to_send),
+      stage_line(agent_of(opening), static_cast<std::size_t>(opening.folder)), *bytes);
   watch_output(opening);
 }
 
@@ -496,21 +470,11 @@ void NodeConnector::give(NodeId node, const Answer* which) {
 
 void NodeConnector::expire(NodeId node) {
   Opening& opening = *openings_.at(node.value);
-  std::string what = "no connection within " + wording::duration(opening.timeout);
-  if (!opening.process) {
-    if (!opening.trouble.empty()) what += ": " + opening.trouble;
-  } else if (opening.staging && !opening.opening->started()) {
-    what += ": dlaunch itself was still being copied there";
-  } else if (const std::string line = telling_line(opening.process->errors()); !line.empty()) {
-    what += ": " + line;
-  } else if (opening.opening->started()) {
-    what += ": dlaunch was started there and does not answer";
-  } else if (const std::string said = opening.opening->last_banner_line(); !said.empty()) {
-    what += ": its login shell has printed \"" + said + "\" and does not continue";
-  } else {
-    what += ": the host does not answer, or its login shell does not continue";
-  }
-  answer(node, fail(exit_code::kNodeLost, what));
+  const std::string why =
+      opening.process ? why_late(end_of(opening, 0), opening.staging) : opening.trouble;
+  answer(node,
+         fail(exit_code::kNodeLost, "no connection within " + wording::duration(opening.timeout) +
+                                        (why.empty() ? "" : ": " + why)));
 }
 
 }  // namespace dlaunch

@@ -81,9 +81,7 @@ class NodeConnector {
   void ask_for_settings(Opening& opening);
   void start(Opening& opening);
   void watch_output(Opening& opening);
-  void watch_upload(Opening& opening);
   void read_output(Opening& opening);
-  void write_upload(Opening& opening);
   void found(Opening& opening);
   void hand_over(Opening& opening);
   void needs_binary(Opening& opening);

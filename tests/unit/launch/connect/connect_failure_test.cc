@@ -125,6 +125,19 @@ TEST(ConnectFailure, HowItEndedIsSaid) {
             "/x/dlaunch: Exec format error");
 }
 
+TEST(ConnectFailure, WhyANodeIsLate) {
+  ConnectEnd end;
+  EXPECT_EQ(why_late(end, false), "the host does not answer, or its login shell does not continue");
+  end.last_line = "Press enter";
+  EXPECT_EQ(why_late(end, false),
+            "its login shell has printed \"Press enter\" and does not continue");
+  EXPECT_EQ(why_late(end, true), "dlaunch itself was still being copied there");
+  end.started = true;
+  EXPECT_EQ(why_late(end, true), "dlaunch was started there and does not answer");
+  end.errors = "ssh: waiting for gpu12\n";
+  EXPECT_EQ(why_late(end, false), "ssh: waiting for gpu12");
+}
+
 TEST(ConnectFailure, AKilledSsh) {
   EXPECT_EQ(ssh_failure({SIGKILL, "ssh", "", ""}).text, "ssh: was killed by SIGKILL");
 }
