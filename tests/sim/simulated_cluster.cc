@@ -32,8 +32,10 @@ class Cluster {
     while (!supervisor_.done() && take_step()) {
     }
     truth_.push_back(ranks_);
+    placed_.push_back(node_of_);
     trace_.attempt = attempt_;
     trace_.truth = truth_;
+    trace_.placed = placed_;
     trace_.ranks = ranks_;
     trace_.nodes = nodes_;
     // Messages in transit when it ended must change nothing.
@@ -271,7 +273,10 @@ class Cluster {
       const bool alive = ranks_[r].started && !ranks_[r].ended && !ranks_[r].lost;
       if (alive && !nodes_[n].dead) trace_.overlap = true;
     }
-    if (attempt.value > 0) truth_.push_back(ranks_);
+    if (attempt.value > 0) {
+      truth_.push_back(ranks_);
+      placed_.push_back(node_of_);
+    }
     attempt_ = attempt;
     mpirun_ = Mpirun();
     ranks_.assign(scenario_.ranks.size(), {});
@@ -473,6 +478,7 @@ class Cluster {
   Attempt next_;  // begins when something is asked for it
   std::vector<RankTruth> ranks_;
   std::vector<std::vector<RankTruth>> truth_;
+  std::vector<std::vector<NodeId>> placed_;
   std::vector<NodeTruth> nodes_;
 };
 

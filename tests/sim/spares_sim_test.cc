@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "attempts.h"
+#include "checks.h"
 #include "invariants.h"
 #include "seeds.h"
 #include "simulated_cluster.h"
@@ -269,11 +270,15 @@ constexpr std::array kInvariants = {
 
 TEST(SparesSim, InvariantsHoldInEveryRun) {
   const Seeds some = seeds(kSeeds);
+  Coverage coverage;
   std::size_t removed = 0;
   std::size_t shrunk = 0;
   std::size_t restarts = 0;
   for (std::uint64_t seed = some.first; seed <= some.last && !HasFailure(); ++seed) {
     const Trace run = simulate(draw_spares_scenario(seed));
+    (void)check(run, coverage, " with spares");
+    (void)check(simulate(cancelled_twice(run.scenario, run.steps.back().now)), coverage,
+                " with spares, cancelled twice");
     for (const SpareInvariant& invariant : kInvariants) {
       const Finding finding = invariant.check(run);
       EXPECT_FALSE(finding) << "seed " << seed << ", " << run.scenario.nodes.size() << " nodes, "
@@ -292,6 +297,7 @@ TEST(SparesSim, InvariantsHoldInEveryRun) {
   RecordProperty("removed", std::to_string(removed));
   RecordProperty("shrunk", std::to_string(shrunk));
   RecordProperty("restarts", std::to_string(restarts));
+  coverage.record();
   if (some.is_one) return;
   EXPECT_GT(removed, 20u);
   EXPECT_GT(shrunk, 5u);
