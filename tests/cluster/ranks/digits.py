@@ -17,22 +17,20 @@ import sys
 import threading
 import time
 
-imported = threading.Event()
+has_begun = threading.Event()
 
 
-def tell_imports():
-    """On a busy machine they may take longer than `timeouts.hang`."""
-    while not imported.wait(1):
-        print("importing", flush=True)
+def tell_waiting():
+    """On a busy machine imports, some of them in the first step, may take longer than `timeouts.hang`."""
+    while not has_begun.wait(1):
+        print("beginning", flush=True)
 
 
-threading.Thread(target=tell_imports, daemon=True).start()
+threading.Thread(target=tell_waiting, daemon=True).start()
 import numpy  # noqa: E402
 import torch  # noqa: E402
 import torch.distributed as dist  # noqa: E402
 from torch import nn  # noqa: E402
-
-imported.set()
 
 SHORTEST_STEP = 0.05  # seconds, until it is to finish
 BATCH = 32  # samples of a rank in a step
@@ -42,7 +40,7 @@ WARM = 32  # steps after which a process tells that it trains: there is a new ch
 
 
 def load_digits():
-    """As sklearn.datasets.load_digits(), in a fixed random order, and without the second that sklearn's import takes."""
+    """As sklearn.datasets.load_digits(), in a fixed random order, but without the second that sklearn's import takes."""
     package, = importlib.util.find_spec("sklearn").submodule_search_locations
     rows = numpy.loadtxt(os.path.join(package, "datasets", "data", "digits.csv.gz"), delimiter=",", dtype=numpy.float32)
     rows = rows[numpy.random.RandomState(0).permutation(len(rows))]
@@ -125,6 +123,7 @@ def main():
             os.unlink(training.path("deadlock"))
             dist.barrier(others)  # while the others are in the all-reduce of a step
         stop, finish = training.train_step([bool(told_to_stop), os.path.exists(training.path("finish"))])
+        has_begun.set()
         if training.rank == 0:
             print(f"step={training.step}", flush=True)
         if stop or training.step % CHECKPOINT_EVERY == 0:
