@@ -18,7 +18,7 @@ import environments
 SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "ranks", "digits.py")
 NODES = 4
 PATIENCE = 240  # seconds; PyTorch takes a minute to begin where many others compile
-HANG = 8.0
+HANG = 8.0 + os.getloadavg()[0]  # seconds; on a busy machine the beginning of a rank is silent for longer
 NOTICE = "/var/tmp/notice"  # each node has its own
 LOOK = 0.1  # seconds between two looks at the steps, each of which takes half of it
 # What a fault does to the node at this position; the incident that the summary must tell of it, and how to undo it once the next attempt runs.
