@@ -150,8 +150,10 @@ static void leave_moment(const char *folder, const char *name) {
 
 static int be_life(const char *folder) {
   char path[4096], name[64];
-  const char *life = getenv("TORCHELASTIC_RESTART_COUNT"), *count = getenv("WORLD_SIZE");
-  snprintf(name, sizeof name, "%s-%s", life && atoi(life) > 0 ? "again" : "up", rank_name());
+  const char *count = getenv("WORLD_SIZE");
+  /* TORCHELASTIC_RESTART_COUNT stays 0 on nodes of torchrun where no rank has failed. */
+  snprintf(path, sizeof path, "%s/died", folder);
+  snprintf(name, sizeof name, "%s-%s", access(path, F_OK) == 0 ? "again" : "up", rank_name());
   leave_moment(folder, name);
   if (*name == 'a') return 0;
   if (strcmp(rank_name(), "0")) {

@@ -8,7 +8,7 @@ import os
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [HERE, os.path.join(os.path.dirname(HERE), "process")]
+sys.path[:0] = [HERE, *(os.path.join(os.path.dirname(HERE), name) for name in ("process", "frameworks"))]
 import lab  # noqa: E402
 from runner import CaseSuite, main  # noqa: E402
 

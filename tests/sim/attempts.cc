@@ -13,6 +13,22 @@ bool is_of_next(const Action& action) {
          std::holds_alternative<action::ConnectNode>(action);
 }
 
+void note_gone(const StepRecord& step, std::vector<bool>& gone) {
+  for (const Action& action : step.actions) {
+    if (const auto* removed = std::get_if<action::RemoveNode>(&action)) gone.at(removed->node.value) = true;
+  }
+}
+
+/// What makes a part that of this attempt: what its ranks were to do, did, and where.
+void become(Attempt attempt, const Trace& run, Trace& part) {
+  part.attempt = attempt;
+  part.scenario.ranks = run.scenario.ranks_of(attempt);
+  part.ranks = run.truth.at(attempt.value);
+  if (!run.scenario.has_spares()) return;
+  const std::vector<NodeId>& placed = run.placed.at(attempt.value);
+  for (std::size_t r = 0; r < placed.size(); ++r) part.scenario.ranks[r].node = placed[r];
+}
+
 }  // namespace
 
 bool is_wait(const action::Tell& told) {
@@ -26,14 +42,14 @@ bool begins_attempt(const StepRecord& step) {
 std::vector<Trace> attempts_of(const Trace& run) {
   std::vector<Trace> parts;
   bool waiting = true;  // for the step that begins an attempt
+  std::vector<bool> gone(run.scenario.nodes.size());
   for (const StepRecord& step : run.steps) {
     const bool begins = parts.empty() || (waiting && begins_attempt(step));
     if (waiting && begins) {
       Trace part;
       part.scenario = run.scenario;
-      part.attempt = Attempt{static_cast<std::uint32_t>(parts.size())};
-      part.scenario.ranks = run.scenario.ranks_of(part.attempt);
-      part.ranks = run.truth.at(part.attempt.value);
+      become(Attempt{static_cast<std::uint32_t>(parts.size())}, run, part);
+      part.gone = gone;
       part.nodes = run.nodes;
       part.ran_out_of_events = run.ran_out_of_events;
       part.ranks_began = run.ranks_began;
@@ -41,6 +57,7 @@ std::vector<Trace> attempts_of(const Trace& run) {
       parts.push_back(std::move(part));
       waiting = false;
     }
+    note_gone(step, gone);
     if (waiting) continue;
     parts.back().steps.push_back(step);
     if (find_action<action::Restart>(step) != nullptr) {
@@ -51,9 +68,8 @@ std::vector<Trace> attempts_of(const Trace& run) {
     if (waiting && begins_attempt(step)) {
       waiting = false;
       Trace next = parts.back();
-      next.attempt = Attempt{static_cast<std::uint32_t>(parts.size())};
-      next.scenario.ranks = run.scenario.ranks_of(next.attempt);
-      next.ranks = run.truth.at(next.attempt.value);
+      become(Attempt{static_cast<std::uint32_t>(parts.size())}, run, next);
+      next.gone = gone;
       next.steps.assign(1, step);
       next.is_last = true;
       auto& actions = next.steps.front().actions;

@@ -4,6 +4,8 @@
 #include <deque>
 #include <utility>
 
+#include "attempts.h"
+
 namespace dlaunch::sim {
 namespace {
 
@@ -11,6 +13,7 @@ class Reader {
  public:
   explicit Reader(const Trace& trace) : trace_(trace), config_(trace.scenario.config) {
     d_.nodes.resize(trace.scenario.nodes.size());
+    gone_ = trace.gone;
     d_.ranks.resize(trace.scenario.ranks.size());
     running_on_.resize(d_.nodes.size());
     for (const RankFate& rank : trace.scenario.ranks) {
@@ -21,7 +24,8 @@ class Reader {
     has_begun_.resize(d_.ranks.size());
     decides_ = trace.scenario.decides;
     decides_.resize(d_.ranks.size(), trace.scenario.decides.empty());
-    waits_ = trace.attempt.value > 0 && trace.scenario.waits_for_nodes();
+    waits_ = trace.scenario.has_spares() ||
+             (trace.attempt.value > 0 && trace.scenario.waits_for_nodes());
     deciding_left_ = std::count(decides_.begin(), decides_.end(), true);
   }
 
@@ -69,7 +73,10 @@ class Reader {
     n.released_down = n.released_down || !n.up;
     n.up = false;
   }
-  void note(const action::RemoveNode&) {}
+  void note(const action::RemoveNode& a) {
+    node(a.node).up = false;
+    gone_[a.node.value] = true;
+  }
   void note(const action::Tell&) {}
   void note(const action::Finish& a) {
     d_.finishes.push_back(i_);
@@ -107,9 +114,14 @@ class Reader {
     }
   }
   void see(const event::PlanMade& e) {
-    if (e.attempt != trace_.attempt || !d_.all_ready) return;
+    if (e.attempt != trace_.attempt || !(d_.all_ready || is_used_with_spares())) return;
     d_.planned = i_;
     if (e.starter) begun_due_ = trace_.steps[i_].now + 2 * config_.connect_limit;
+  }
+  /// Which nodes a plan needs is judged by invariants of runs with spares.
+  [[nodiscard]] bool is_used_with_spares() const {
+    return trace_.scenario.has_spares() &&
+           find_action<action::StartRanks>(trace_.steps[i_]) != nullptr;
   }
   void see(const event::PortTaken&) {}
   void see(const event::StarterEnded& e) {
@@ -175,6 +187,7 @@ class Reader {
   }
   void see(const event::Preempted& e) {
     if (e.attempt != trace_.attempt || !running_phase()) return;
+    if (gone_[e.node.value]) return;
     if (d_.decision) d_.notices.push_back(i_);
     if (running_ > 0) decide(Decision::Kind::preempted);
   }
@@ -264,6 +277,7 @@ class Reader {
   const SupervisorConfig& config_;
   Digest d_;
   StepIndex i_ = 0;
+  std::vector<bool> gone_;  // from the set of nodes
   std::vector<bool> ready_;
   std::size_t ready_count_ = 0;
   std::size_t lost_while_connecting_ = 0;  // without an answer

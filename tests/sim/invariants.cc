@@ -60,11 +60,16 @@ Finding asks_each_once(const Trace& t, const Digest& d) {
   const bool first = t.attempt.value == 0;
   for (std::size_t n = 0; n < d.nodes.size(); ++n) {
     const NodeDigest& x = d.nodes[n];
+    if (t.gone[n]) {
+      if (!x.connected.empty() || !x.gathered.empty()) return node(n) + " has left the set";
+      continue;
+    }
     if (first && (x.connected != kAtTheStart || !x.gathered.empty())) return node(n);
     if (first) continue;
     if (!x.gathered.empty() && x.gathered != kAtTheStart) return node(n) + " is asked late";
     if (!x.connected.empty() && !t.scenario.waits_for_nodes()) return node(n) + " connected again";
-    if (d.planned && x.gathered.empty() && x.connected.empty()) return node(n) + " is not asked";
+    if (d.planned && x.gathered.empty() && x.connected.empty() && !t.scenario.has_spares())
+      return node(n) + " is not asked";
   }
   return {};
 }
@@ -90,14 +95,15 @@ Finding connects_only_what_is_lost(const Trace& t, const Digest&) {
   return {};
 }
 
-Finding starts_with_the_plan(const Trace&, const Digest& d) {
+Finding starts_with_the_plan(const Trace& t, const Digest& d) {
   for (std::size_t n = 0; n < d.nodes.size(); ++n) {
     const NodeDigest& x = d.nodes[n];
     const bool wanted = d.planned && x.ranks > 0;
     if (x.started != (wanted ? std::vector<StepIndex>{*d.planned} : std::vector<StepIndex>{}))
       return node(n);
   }
-  if (d.planned && (!d.all_ready || *d.all_ready > *d.planned)) return "planned too early";
+  if (d.planned && !t.scenario.has_spares() && (!d.all_ready || *d.all_ready > *d.planned))
+    return "planned too early";
   return {};
 }
 
@@ -201,7 +207,11 @@ Finding succeeds_only_if_all_did(const Trace& t, const Digest& d) {
   }
   all = all && !(d.decision && d.decision->kind == Kind::mpirun);
   for (const NodeDigest& x : d.nodes) all = all && (early || x.ranks == 0 || x.emptied);
-  if (!t.is_last) return all ? Finding{"and another attempt follows"} : Finding{};
+  if (!t.is_last) {
+    // All may end well after a hang or a notice was told, before the signal reaches them.
+    const bool stopped = d.decision && (d.decision->kind == Kind::hang || d.decision->kind == Kind::preempted);
+    return all && !stopped ? Finding{"and another attempt follows"} : Finding{};
+  }
   const bool success = d.report->outcome.cause == Cause::success;
   if (success != (d.report->outcome.exit_code == 0)) return "cause and code differ";
   if (success && !all) return "not all ranks ended well";
@@ -214,7 +224,8 @@ Finding succeeds_only_if_all_did(const Trace& t, const Digest& d) {
 Finding all_are_named(const Trace& t, const Digest& d) {
   if (d.planned) return {};
   const auto& named = d.report->outcome.lost_nodes;
-  if (t.attempt.value > 0 && t.scenario.waits_for_nodes()) return {};  // those that are overdue
+  // Those that are overdue, or that others do not suffice without.
+  if (t.scenario.has_spares() || (t.attempt.value > 0 && t.scenario.waits_for_nodes())) return {};
   for (std::uint32_t n = 0; n < d.nodes.size(); ++n) {
     const bool is_named = std::any_of(named.begin(), named.end(),
                                       [n](const LostNode& one) { return one.node.value == n; });
@@ -231,9 +242,10 @@ Finding reports_the_decision(const Trace& t, const Digest& d) {
   if (!d.decision) return t.is_last ? Finding{} : Finding{"another attempt follows, without one"};
   if (!t.is_last) {
     const bool lost = d.decision->kind == Kind::node_lost && t.scenario.waits_for_nodes();
+    const bool taken = d.decision->kind == Kind::preempted && t.scenario.has_spares();
     const bool failed = d.decision->kind == Kind::rank || d.decision->kind == Kind::mpirun ||
                         d.decision->kind == Kind::hang;
-    return lost || failed ? Finding{} : Finding{"it was no failure"};
+    return lost || taken || failed ? Finding{} : Finding{"it was no failure"};
   }
   const RunReport& report = *d.report;
   switch (d.decision->kind) {

@@ -68,7 +68,12 @@ Finding restarts_only_what_may(const Trace& t, const std::vector<Part>&) {
       if (failed.outcome.lost_nodes.empty()) return which + ": which node?";
       continue;
     }
-    if (failed.outcome.cause == Cause::preempted) return which + ": on which node?";
+    if (failed.outcome.cause == Cause::preempted) {
+      if (!t.scenario.has_spares()) return which + ": on which node?";
+      if (std::find(policy.on.begin(), policy.on.end(), RestartCause::preemption) == policy.on.end())
+        return which + ": no preemption in restart.on";
+      continue;
+    }
     if (failed.outcome.cause == Cause::hang) {
       if (std::find(policy.on.begin(), policy.on.end(), RestartCause::hang) == policy.on.end())
         return which + ": no hang in restart.on";
@@ -109,7 +114,8 @@ Finding ends_a_wait_at_once(const Trace& t, const std::vector<Part>& parts) {
         waiting && step.event &&
         (std::holds_alternative<event::CancelSignal>(*step.event) ||
          std::holds_alternative<event::FrontGone>(*step.event) ||
-         (std::holds_alternative<event::NodeLost>(*step.event) && !t.scenario.waits_for_nodes()));
+         (std::holds_alternative<event::NodeLost>(*step.event) && !t.scenario.waits_for_nodes() &&
+          !t.scenario.has_spares()));
     if (ends && !step.done) return "it goes on";
     if (ends) break;
     if (find_action<action::Restart>(step) != nullptr) waiting = true;

@@ -307,7 +307,7 @@ Scenario draw_spares_scenario(std::uint64_t seed) {
   constexpr std::uint32_t kMaxRanks = 64;
   Scenario s = draw_scenario(seed, kMaxRanks);
   Dice dice(seed ^ 0x5bd1e995);
-  const auto nodes = static_cast<std::uint32_t>(dice.between(2, 8));
+  const auto nodes = static_cast<std::uint32_t>(dice.between(2, dice.chance(0.8) ? 8 : 64));
   const auto worst_clock = s.clocks_are_exact() ? MonotonicTime(0) : MonotonicTime(1ms);
   Mood mood;
   mood.node_dies = dice.chance(0.5) ? 1.5 / nodes : 0.7;

@@ -17,15 +17,16 @@ inline std::optional<std::uint64_t> number_from_environment(const char* name) {
 struct Seeds {
   std::uint64_t first = 1;
   std::uint64_t last = 0;
-  bool is_one = false;  // DLAUNCH_SIM_SEED
+  bool is_one = false;    // DLAUNCH_SIM_SEED
+  bool is_usual = false;  // nothing is set in the environment
 };
 
 /// 1 to `usual`. DLAUNCH_SIM_SEED: just this one; DLAUNCH_SIM_SEEDS: up to that one, from
 /// DLAUNCH_SIM_FIRST on, so that several processes can share them.
 inline Seeds seeds(std::uint64_t usual) {
-  if (const auto only = number_from_environment("DLAUNCH_SIM_SEED")) return {*only, *only, true};
-  return {number_from_environment("DLAUNCH_SIM_FIRST").value_or(1),
-          number_from_environment("DLAUNCH_SIM_SEEDS").value_or(usual), false};
+  if (const auto only = number_from_environment("DLAUNCH_SIM_SEED")) return {*only, *only, true, false};
+  const auto last = number_from_environment("DLAUNCH_SIM_SEEDS");
+  return {number_from_environment("DLAUNCH_SIM_FIRST").value_or(1), last.value_or(usual), false, !last};
 }
 
 }  // namespace dlaunch::sim

@@ -32,8 +32,10 @@ class Cluster {
     while (!supervisor_.done() && take_step()) {
     }
     truth_.push_back(ranks_);
+    placed_.push_back(node_of_);
     trace_.attempt = attempt_;
     trace_.truth = truth_;
+    trace_.placed = placed_;
     trace_.ranks = ranks_;
     trace_.nodes = nodes_;
     // Messages in transit when it ended must change nothing.
@@ -52,7 +54,7 @@ class Cluster {
     bool removed = false;  // from the set
     std::uint32_t life = 0;                   // counts the agents of the node
     std::optional<MonotonicTime> returns_at;  // once it has died
-    bool fencing = false;                     // cut off, and its ranks run
+    MonotonicTime fenced{};                   // its ranks are cut off, and run until then
     MonotonicTime last_to_launcher{};
     MonotonicTime last_to_agent{};
   };
@@ -204,7 +206,7 @@ class Cluster {
   }
   void perform(const action::StartRanks& a) {
     if (!trace_.ranks_began) trace_.ranks_began = now_;
-    for (const Agent& agent : agents_) trace_.overlap = trace_.overlap || agent.fencing;
+    for (const Agent& agent : agents_) trace_.overlap = trace_.overlap || now_ < agent.fenced;
     command(a.node.value, [this, n = a.node.value] { start_ranks(n); });
   }
   void perform(const action::StopRanks& a) {
@@ -221,7 +223,7 @@ class Cluster {
   void perform(const action::RemoveNode& a) {
     Agent& agent = agents_[a.node.value];
     agent.removed = true;
-    if (agent.fencing || agent.running > 0) trace_.removed_running.push_back(a.node);
+    if (now_ < agent.fenced || agent.running > 0) trace_.removed_running.push_back(a.node);
   }
   void perform(const action::Tell& a) {
     if (is_wait(a)) begin_next();
@@ -255,7 +257,7 @@ class Cluster {
     Agent fresh;
     fresh.ranks = agents_[n].ranks;
     fresh.removed = agents_[n].removed;  // meanwhile
-    fresh.fencing = agents_[n].fencing;  // the old agent is beside it
+    fresh.fenced = agents_[n].fenced;    // the old agent is beside it
     fresh.life = agents_[n].life + 1;
     fresh.last_to_launcher = agents_[n].last_to_launcher;
     fresh.last_to_agent = agents_[n].last_to_agent;
@@ -271,7 +273,10 @@ class Cluster {
       const bool alive = ranks_[r].started && !ranks_[r].ended && !ranks_[r].lost;
       if (alive && !nodes_[n].dead) trace_.overlap = true;
     }
-    if (attempt.value > 0) truth_.push_back(ranks_);
+    if (attempt.value > 0) {
+      truth_.push_back(ranks_);
+      placed_.push_back(node_of_);
+    }
     attempt_ = attempt;
     mpirun_ = Mpirun();
     ranks_.assign(scenario_.ranks.size(), {});
@@ -447,11 +452,10 @@ class Cluster {
     for (const std::uint32_t r : agent.ranks) {
       RankTruth& rank = ranks_[r];
       rank.lost = rank.started && !rank.ended;
-      agent.fencing = agent.fencing || (death.cut && rank.lost);
+      if (death.cut && rank.lost) agent.fenced = now_ + kFence;
     }
     agent.running = 0;
     if (n == 0 && std::exchange(mpirun_.runs, false)) leave_ranks();
-    if (agent.fencing) schedule(now_ + kFence, [this, n] { agents_[n].fencing = false; });
     const MonotonicTime seen = std::max(agent.last_to_launcher, now_ + death.seen_after);
     event::NodeLost lost{NodeId{n}, "died"};
     if (death.cut && !scenario_.forgets_fences)
@@ -473,6 +477,7 @@ class Cluster {
   Attempt next_;  // begins when something is asked for it
   std::vector<RankTruth> ranks_;
   std::vector<std::vector<RankTruth>> truth_;
+  std::vector<std::vector<NodeId>> placed_;
   std::vector<NodeTruth> nodes_;
 };
 

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "attempts.h"
+#include "checks.h"
 #include "invariants.h"
 #include "seeds.h"
 #include "simulated_cluster.h"
@@ -17,6 +18,7 @@ namespace dlaunch::sim {
 namespace {
 
 constexpr std::uint64_t kSeeds = 10'000;
+constexpr std::uint64_t kUsualShare = 4;  // one of so many is also judged by the invariants of all runs
 
 /// The set of nodes as the supervisor's events and actions tell it, up to a step.
 class NodeSet {
@@ -269,11 +271,17 @@ constexpr std::array kInvariants = {
 
 TEST(SparesSim, InvariantsHoldInEveryRun) {
   const Seeds some = seeds(kSeeds);
+  Coverage coverage;
   std::size_t removed = 0;
   std::size_t shrunk = 0;
   std::size_t restarts = 0;
   for (std::uint64_t seed = some.first; seed <= some.last && !HasFailure(); ++seed) {
     const Trace run = simulate(draw_spares_scenario(seed));
+    if (!some.is_usual || seed % kUsualShare == 0) {
+      (void)check(run, coverage, " with spares");
+      (void)check(simulate(cancelled_twice(run.scenario, run.steps.back().now)), coverage,
+                  " with spares, cancelled twice");
+    }
     for (const SpareInvariant& invariant : kInvariants) {
       const Finding finding = invariant.check(run);
       EXPECT_FALSE(finding) << "seed " << seed << ", " << run.scenario.nodes.size() << " nodes, "
@@ -292,6 +300,7 @@ TEST(SparesSim, InvariantsHoldInEveryRun) {
   RecordProperty("removed", std::to_string(removed));
   RecordProperty("shrunk", std::to_string(shrunk));
   RecordProperty("restarts", std::to_string(restarts));
+  coverage.record();
   if (some.is_one) return;
   EXPECT_GT(removed, 20u);
   EXPECT_GT(shrunk, 5u);
