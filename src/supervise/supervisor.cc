@@ -105,7 +105,8 @@ bool Supervisor::is_stuck() const {
 }
 
 void Supervisor::enter_connect() {
-  if (!earlier_.empty()) return connect_again();
+  if (!earlier_.empty() || asked_all_) return connect_again();
+  asked_all_ = true;
   for (const auto& [node, channel] : nodes_) connect(node);
   if (nodes_opening_ == 0) all_opened();
 }
@@ -201,7 +202,7 @@ void Supervisor::handle(const event::NodeLost& e) {
   const bool was_opening = before == Channel::opening;
   if (!returns_.is_trying(e.node)) note_lost(e);
   node->second = Channel::lost;
-  if (waits_for_lost_nodes()) return wait_for_lost(e.node, before, e.what);
+  if (waits_for_lost_nodes() || goes_on_without_lost()) return wait_for_lost(e.node, before, e.what);
   if (phase_ == Phase::run && attempt_.progress.is_open(e.node)) {
     ledger_.stalled(e.silence, now_);
     attempt_.unnoticed = e.silence;

@@ -26,7 +26,7 @@
 //    lost node.
 //  - While enough others are there (nodes_needed), a lost node is not waited for: it leaves the set
 //    as a withdrawn one does, so never before its ranks are fenced, and it forbids no restart. So
-//    does one that cannot be connected at the start.
+//    does one that cannot be connected at the start, or is lost before its ranks have started.
 //  - Where a process of the attempt starts the ranks (PlanMade::starter), they must all begin
 //    within twice `connect_limit`. Its own failure ends the attempt, but if a rank failed by
 //    itself, that is the cause (starter.h). It is told to end when no rank is left after a halt;
@@ -172,6 +172,8 @@ class Supervisor {
   /// Every node has answered or failed.
   void all_opened();
   [[nodiscard]] bool waits_for_lost_nodes() const;
+  [[nodiscard]] bool needs_lost_nodes() const;
+  [[nodiscard]] bool goes_on_without_lost() const;
   void wait_for_lost(NodeId node, Channel before, const std::string& what);
   void try_lost_nodes();
   void note_lost(const event::NodeLost& e);
@@ -216,6 +218,7 @@ class Supervisor {
   std::set<NodeId> withdrawn_;       // those of them that are to leave
   std::map<NodeId, std::uint32_t> failures_on_;  // attempts that a rank there has ended
   wording::NodeNames names_;         // of all that ever were in the set
+  bool asked_all_ = false;           // the nodes of the start
   std::uint32_t nodes_opening_ = 0;  // or waited for
   RestartBudget restarts_;
   NodeReturns returns_;

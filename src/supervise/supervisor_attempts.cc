@@ -49,15 +49,10 @@ void Supervisor::attempt_over() {
 
 RestartDecision Supervisor::decide_restart(const FailedAttempt& failed) {
   if (attempt_.cancelled) return {};
-  // What leaves the set is not needed again.
-  const auto lost = std::count_if(nodes_.begin(), nodes_.end(), [this](const auto& node) {
-    return node.second == Channel::lost && !withdrawn_.contains(node.first);
-  });
-  const bool node_lost = lost > 0 && !suffices(nodes_left_without(static_cast<std::size_t>(lost)));
   if (lacks_nodes())
     return {RestartDecision::Kind::none, Duration(0), 0,
             restarts_.max() > 0 ? wording::too_few_remain() : ""};
-  RestartDecision decision = restarts_.after(failed, {node_lost, attempt_.node_stuck});
+  RestartDecision decision = restarts_.after(failed, {needs_lost_nodes(), attempt_.node_stuck});
   const bool follows = decision.kind != RestartDecision::Kind::none;
   if (follows && run_due_ && after(decision.wait) >= *run_due_) {
     return {RestartDecision::Kind::none, Duration(0), 0,
@@ -133,6 +128,19 @@ bool Supervisor::waits_for_lost_nodes() const {
   return phase_ == Phase::wait || phase_ == Phase::connect || phase_ == Phase::plan;
 }
 
+/// What leaves the set is not needed again.
+bool Supervisor::needs_lost_nodes() const {
+  const auto lost = std::count_if(nodes_.begin(), nodes_.end(), [this](const auto& node) {
+    return node.second == Channel::lost && !withdrawn_.contains(node.first);
+  });
+  return lost > 0 && !suffices(nodes_left_without(static_cast<std::size_t>(lost)));
+}
+
+/// While nothing runs, and no node is being asked.
+bool Supervisor::goes_on_without_lost() const {
+  return (phase_ == Phase::wait || phase_ == Phase::plan) && !needs_lost_nodes();
+}
+
 void Supervisor::wait_for_lost(NodeId node, Channel before, const std::string& what) {
   if (phase_ == Phase::wait) return;  // begins with the next attempt
   if (returns_.is_trying(node)) return returns_.try_failed(node, what, now_);
@@ -148,7 +156,7 @@ void Supervisor::wait_for_lost(NodeId node, Channel before, const std::string& w
 /// Connected nodes report their facts again, lost ones are connected again, added ones for the
 /// first time. If a node was lost while the plan was made, the others have reported already.
 void Supervisor::connect_again() {
-  const Attempt next(earlier_.back().attempt.value + 1);
+  const Attempt next(earlier_.empty() ? 0 : earlier_.back().attempt.value + 1);
   const bool begins = attempt_.number != next;
   if (begins) {
     attempt_ = AttemptState();
@@ -172,7 +180,7 @@ void Supervisor::connect_again() {
       ask(action::GatherFacts{attempt_.number, node});
     }
   }
-  ledger_.turn(lost.empty() ? Spent::restarting : Spent::lost_nodes, now_);
+  ledger_.turn(lost.empty() ? first_or_restart(Spent::connect) : Spent::lost_nodes, now_);
   if (!lost.empty()) ask(action::Tell{wording::waiting_for(lost, config_.return_limit)});
   if (nodes_opening_ == 0) all_opened();
 }

@@ -271,6 +271,39 @@ TEST(SupervisorNodes, ALostNodeThatIsNotNeededForbidsNoRestart) {
               testing::EndsWith("remove 2; gather 0 for 1; gather 1 for 1"));
 }
 
+TEST(SupervisorNodes, ANodeThatIsLostDuringTheFirstPlanIsLeftOut) {
+  Script run(of_three(2));
+  (void)run.start();
+  for (const std::uint32_t node : {0U, 1U, 2U}) (void)run.ready(node);
+  EXPECT_EQ(run.lost(1), "tell \"node2 is lost; a spare takes its place, with 0 spares left\"; "
+                         "remove 1; plan 0");
+  EXPECT_EQ(run.plan({0, 2}), "start 0; start 2");
+}
+
+TEST(SupervisorNodes, OneThatIsNeededEndsTheRunDuringTheFirstPlan) {
+  Script run(of_three(2));
+  (void)run.start();
+  for (const std::uint32_t node : {0U, 1U, 2U}) (void)run.ready(node);
+  (void)run.lost(1);
+  EXPECT_EQ(run.lost(2), "release 0; finish node-lost 69 \"gone\"");
+}
+
+TEST(SupervisorNodes, WithoutARestartOnNodeLossASpareMayStillBeLostBetweenAttempts) {
+  SupervisorConfig c = named(4, {RestartCause::failure});
+  c.nodes_wanted = c.nodes_needed = 2;
+  Script run(c, {0, 1});
+  (void)run.at(seconds(10)).exited(0, code(1));
+  (void)run.exited(1, signal(SIGTERM), milliseconds(10'001));
+  (void)run.empty(0);
+  (void)run.empty(1);
+  EXPECT_EQ(run.lost(2), "") << "before the restart";
+  EXPECT_THAT(run.at(seconds(15)).tick(), testing::HasSubstr("remove 2; "));
+  run.attempt(1);
+  for (const std::uint32_t node : {0U, 1U, 3U}) (void)run.ready(node);
+  EXPECT_THAT(run.lost(0), testing::EndsWith("remove 0; plan 1")) << "during the plan";
+  finish_on(run, {1, 3});
+}
+
 void fail_on_node_0(Script& run) {
   (void)run.exited(0, code(1));
   (void)run.exited(1, signal(SIGTERM), milliseconds(1'000'000));
