@@ -192,14 +192,11 @@ Status filter(const HostInput& input, ResolvedHosts& resolved) {
   return {};
 }
 
-/// Checks "nodes: 4" against the hosts; otherwise takes at most all hosts.
+/// Checks nodes and spares against the hosts; otherwise takes at most all hosts.
 Status take_nodes(const JobSpec& job, ResolvedHosts& resolved) {
-  if (!job.nodes) return {};
-  const auto least = static_cast<std::size_t>(std::max(job.nodes->min, 1));
   const std::size_t given = resolved.hosts.size();
-  if (least > given) {
-    return wrong(too_few_hosts(job, given, resolved.origin));
-  }
+  if (given < hosts_needed(job)) return wrong(too_few_hosts(job, given, resolved.origin));
+  if (!job.nodes) return {};
   const auto most = static_cast<std::size_t>(std::max(job.nodes->max, 1)) +
                     static_cast<std::size_t>(std::max(job.spares, 0));
   if (most < given) resolved.hosts.resize(most);

@@ -113,8 +113,9 @@ void HostValidator::check_list() {
   for (std::size_t i = 0; i < job_.hosts.hosts.size() && !diagnostics_.is_full(); ++i) {
     if (!check_item(i, seen)) return;
   }
-  if (job_.nodes && static_cast<std::size_t>(job_.nodes->min) > *given) {
-    contradict("nodes", "hosts", too_few_hosts(job_, *given, ""));
+  if (*given < hosts_needed(job_)) {
+    const bool lacks_nodes = job_.nodes && static_cast<std::size_t>(job_.nodes->min) > *given;
+    contradict(lacks_nodes ? "nodes" : "spares", "hosts", too_few_hosts(job_, *given, ""));
   }
   check_slots(*given);
 }

@@ -59,15 +59,34 @@ bool is_watched(const JobSpec& spec) {
   return spec.watch.after || spec.timeouts.hang;
 }
 
+bool has_membership(const JobSpec& spec) {
+  return spec.nodes && (spec.spares > 0 || spec.nodes->min < spec.nodes->max);
+}
+
+std::size_t hosts_needed(const JobSpec& spec) {
+  const int nodes = std::max(spec.nodes ? spec.nodes->min : 1, 1);
+  return static_cast<std::size_t>(nodes) + static_cast<std::size_t>(std::max(spec.spares, 0));
+}
+
 std::string too_few_hosts(const JobSpec& spec, std::size_t given, const std::string& origin) {
-  const int least = spec.nodes ? spec.nodes->min : 1;
-  const std::string wanted = std::to_string(least);
+  const int least = std::max(spec.nodes ? spec.nodes->min : 1, 1);
+  const bool lacks_spares = given >= static_cast<std::size_t>(least);
+  const std::string wanted =
+      lacks_spares ? std::to_string(hosts_needed(spec)) : std::to_string(least);
   const bool is_elastic = spec.nodes && spec.nodes->min != spec.nodes->max;
   const std::string has = std::to_string(given);
-  return as_typed(spec, "nodes", is_elastic ? "{min: " + wanted + ", ...}" : wanted) +
-         " but only " + (given == 1 ? "1 host is given" : has + " hosts are given") +
-         (origin.empty() ? "" : " (" + origin + ")") + "; name " + wanted +
-         " with --hosts, or run on " + has + " with --nnodes " + has;
+  const std::string nodes = std::to_string(least);
+  std::string asked;
+  if (spec.nodes) asked = as_typed(spec, "nodes", is_elastic ? "{min: " + nodes + ", ...}" : nodes);
+  if (lacks_spares)
+    asked += (asked.empty() ? "" : " and ") + as_typed(spec, "spares", std::to_string(spec.spares));
+  const std::string fewer =
+      lacks_spares
+          ? "or try --set spares=" + std::to_string(given - static_cast<std::size_t>(least))
+          : "or run on " + has + " with --nnodes " + has;
+  return asked + " but only " + (given == 1 ? "1 host is given" : has + " hosts are given") +
+         (origin.empty() ? "" : " (" + origin + ")") + "; name " + wanted + " with --hosts, " +
+         fewer;
 }
 
 std::string too_few_slots(const std::string& asked, std::size_t hosts, std::size_t slots,

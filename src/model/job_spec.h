@@ -318,8 +318,14 @@ struct JobSpec {
 [[nodiscard]] std::string as_typed(const JobSpec&, const std::string& key,
                                    const std::string& value);
 
-/// The error for a job that needs more nodes (`nodes.min`) than the `given` hosts, with what to
-/// type. `origin`: the source of the hosts, such as "hostfile hosts.txt"; may be empty.
+/// Its nodes may change from attempt to attempt: it has spares, or a range of nodes.
+[[nodiscard]] bool has_membership(const JobSpec&);
+
+/// For `nodes.min` and the spares.
+[[nodiscard]] std::size_t hosts_needed(const JobSpec&);
+
+/// The error for a job that needs more hosts than the `given` ones, with what to type. `origin`:
+/// the source of the hosts, such as "hostfile hosts.txt"; may be empty.
 [[nodiscard]] std::string too_few_hosts(const JobSpec&, std::size_t given,
                                         const std::string& origin);
 

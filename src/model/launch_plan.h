@@ -139,6 +139,7 @@ struct LaunchPlan {
   std::optional<SyncExtent> sync{};  // the workdir that is copied to other nodes, once known
   std::vector<CommandPlan> commands;
   std::vector<NodePlan> nodes;         // index = NodeRank; nodes with ranks
+  std::vector<std::string> spares{};   // names of the nodes that stand by
   std::vector<HostSlots> hosts;        // launch: once: the contents of its hostfiles; else empty
   std::optional<MpirunPlan> mpirun{};  // the starter of the ranks; nullopt: the agents
   std::vector<RankPlan> ranks;         // index = Rank

@@ -16,6 +16,13 @@ struct NodeStatus {
   bool operator==(const NodeStatus&) const = default;
 };
 
+/// A node of the run that the attempt does not use.
+struct SpareStatus {
+  std::string host;
+  bool is_ready = false;  // connected; else it is lost, or was left out
+  bool operator==(const SpareStatus&) const = default;
+};
+
 struct RankStatus {
   std::uint32_t node = 0;  // index of StatusReply::nodes
   bool started = false;
@@ -42,6 +49,7 @@ struct StatusReply {
   std::vector<std::string> metrics;  // names; MetricPulse::metric counts them
   std::vector<NodeStatus> nodes;
   std::vector<RankStatus> ranks;  // all of the attempt, ascending; none before the first one
+  std::vector<SpareStatus> spares;
   bool operator==(const StatusReply&) const = default;
 };
 

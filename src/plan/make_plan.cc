@@ -383,6 +383,8 @@ Result<LaunchPlan> make_plan(const JobSpec& spec, const Cluster& all, const Plan
   if (const Status s = check_crowding(spec, cluster, plan); !s) return tl::unexpected(s.error());
   if (const Status s = check_named_ranks(spec, plan.ranks.size()); !s)
     return tl::unexpected(s.error());
+  for (std::size_t i = placement->nodes_available; i < all.nodes.size(); ++i)
+    plan.spares.push_back(all.nodes[i].name);
   if (nodes_of_job(plan) < placement->nodes_available) {
     plan.notes.push_back(std::to_string(placement->nodes_available - nodes_of_job(plan)) + " of " +
                          std::to_string(placement->nodes_available) + " nodes get no rank");

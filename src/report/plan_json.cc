@@ -227,6 +227,10 @@ std::string plan_json(const LaunchPlan& plan, const Cluster* cluster) {
   write_head(json, plan);
   write_commands(json, plan);
   write_nodes(json, plan, cluster);
+  if (!plan.spares.empty()) {
+    json.line(1);
+    write_texts(json, "spares", plan.spares);
+  }
   if (!plan.hosts.empty()) write_hosts(json, plan);
   if (plan.mpirun) write_mpirun(json, *plan.mpirun);
   json.line(1);

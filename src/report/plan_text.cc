@@ -280,6 +280,8 @@ std::string plan_text(const LaunchPlan& plan, const Cluster& cluster) {
   add_head(out, plan);
   out += "\n";
   add_rank_table(out, plan, cluster);
+  if (!plan.spares.empty())
+    add_line(out, "spares", kLabel, shortened(joined(plan.spares, ", "), kWidth - kLabel), "");
   out += "\n";
   add_hosts(out, plan);
   add_mpirun(out, plan);

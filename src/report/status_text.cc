@@ -272,6 +272,14 @@ std::string node_line(const NodeStatus& node) {
   return line + ", " + size_text(pulse.memory_available) + " of memory free";
 }
 
+/// "spares: gpu05, gpu06 (not connected)"
+std::string spares_line(const std::vector<SpareStatus>& spares) {
+  return (spares.size() == 1 ? "spare: " : "spares: ") +
+         joined(spares, ", ", [](const SpareStatus& one) {
+           return plain_line(one.host) + (one.is_ready ? "" : " (not connected)");
+         });
+}
+
 /// What is unusual about nodes, one line each.
 std::vector<std::string> remarks_on(const StatusReply& reply) {
   constexpr std::uint32_t kStalled = 50;  // permille of the time
@@ -342,6 +350,15 @@ void write_rank(JsonText& json, const StatusReply& reply, const RankStatus& rank
 
 }  // namespace
 
+void write_spares(JsonText& json, const std::vector<SpareStatus>& spares) {
+  json.begin_array();
+  for (const SpareStatus& one : spares) {
+    json.begin_object().key("host").string(one.host).key("state");
+    json.string(one.is_ready ? "ready" : "not connected").end_object();
+  }
+  json.end_array();
+}
+
 std::string state_words(const RankStatus& rank, bool is_watched) {
   constexpr std::uint32_t kBusy = 2;  // percent: less is housekeeping
   if (!rank.end.empty()) return rank.end;
@@ -373,6 +390,7 @@ ScreenPage status_page(const StatusReply& reply, std::size_t columns) {
   if (reply.is_watched && reply.nodes.size() <= kMostNodeLines) {
     for (const NodeStatus& node : reply.nodes) add(node_line(node));
   }
+  if (!reply.spares.empty()) add(spares_line(reply.spares));
   for (const std::string& remark : remarks_on(reply)) add(remark);
   add("");
   const std::vector<Column> table =
@@ -404,7 +422,9 @@ std::string status_json(const StatusReply& reply) {
   for (const NodeStatus& node : reply.nodes) write_node(json, node);
   json.line(0).end_array().key("ranks").begin_array();
   for (const RankStatus& rank : reply.ranks) write_rank(json, reply, rank);
-  json.line(0).end_array().end_object();
+  json.line(0).end_array().key("spares");
+  write_spares(json, reply.spares);
+  json.end_object();
   return out;
 }
 

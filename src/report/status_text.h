@@ -7,6 +7,7 @@
 
 #include "model/status.h"
 #include "report/live_screen.h"
+#include "text/json_text.h"
 
 namespace dlaunch {
 
@@ -22,6 +23,9 @@ inline constexpr std::size_t kNodeRows = 65;
 
 /// One object; docs/reference/commands.md has the members.
 [[nodiscard]] std::string status_json(const StatusReply& reply);
+
+/// An array, as in status_json() and summary.json.
+void write_spares(JsonText& json, const std::vector<SpareStatus>& spares);
 
 /// "running", "waiting", "stopped": what the kernel and its use of processors say of a rank, or how
 /// it has ended.

@@ -9,6 +9,7 @@
 #include "model/checkpoint.h"
 #include "model/launch_plan.h"
 #include "model/report.h"
+#include "model/status.h"
 #include "report/evidence.h"
 #include "report/metrics.h"
 #include "report/stall_seen.h"
@@ -36,6 +37,7 @@ struct SummaryInput {
   std::vector<Metric> metrics = {};  // of report.attempt; on the screen unless the run has failed
   std::vector<std::string> notes = {};  // on a successful run, a sentence each
   std::vector<StallSeen> stalls = {};   // of all attempts
+  std::vector<SpareStatus> spares = {};  // of the last attempt
   CheckpointAccounts checkpoints = {};  // of all attempts; none without checkpoint.path
   std::vector<std::string> checkpoint_patterns = {};
   std::optional<Rank> stdin_rank = {};  // the rank that read the user's stdin

@@ -5,6 +5,7 @@
 #include "model/time.h"
 #include "report/checkpoints.h"
 #include "report/known_causes.h"
+#include "report/status_text.h"
 #include "report/summary.h"
 #include "text/json_text.h"
 
@@ -36,6 +37,8 @@ class SummaryDocument {
     write_metrics(json_, in_.metrics, 2);
     member("stalls");
     write_stalls(json_, in_.stalls, 2);
+    member("spares");
+    write_spares(json_, in_.spares);
     write_ranks();
     json_.line(0).end_object();
   }

@@ -9,7 +9,6 @@ namespace dlaunch {
 namespace {
 
 constexpr Duration kFirstPause = std::chrono::milliseconds(500);
-constexpr Duration kLongestPause = std::chrono::seconds(8);
 // Time for a login; a try with less time proves nothing about the node.
 constexpr Duration kShortestTry = std::chrono::seconds(2);
 
@@ -52,7 +51,7 @@ void NodeReturns::try_failed(NodeId node, std::string last_words, MonotonicTime 
   Entry& entry = found->second;
   entry.state = State::pausing;
   entry.about.last_words = std::move(last_words);
-  entry.pause = std::clamp(2 * entry.pause, kFirstPause, kLongestPause);
+  entry.pause = std::clamp(2 * entry.pause, kFirstPause, longest_pause_);
   entry.try_at = std::min(now + entry.pause, last_chance(entry));
   if (entry.try_at <= now) entry.due = now;
 }
@@ -75,6 +74,14 @@ bool NodeReturns::waits_for(NodeId node) const {
 bool NodeReturns::is_trying(NodeId node) const {
   const Entry* entry = find(node);
   return entry != nullptr && entry->state == State::trying;
+}
+
+std::vector<NodeId> NodeReturns::being_tried() const {
+  std::vector<NodeId> nodes;
+  for (const auto& [node, entry] : nodes_) {
+    if (entry.state == State::trying) nodes.push_back(node);
+  }
+  return nodes;
 }
 
 std::vector<NodeReturns::Try> NodeReturns::take_tries(MonotonicTime now) {
@@ -102,6 +109,7 @@ std::optional<MonotonicTime> NodeReturns::earliest() const {
     if (!waits_for(node)) continue;
     const MonotonicTime next =
         entry.state == State::pausing ? std::min(entry.try_at, *entry.due) : *entry.due;
+    if (next == MonotonicTime::max()) continue;  // a try without a limit of its own
     if (!earliest || next < *earliest) earliest = next;
   }
   return earliest;

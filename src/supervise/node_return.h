@@ -1,7 +1,8 @@
-// The lost nodes that the next attempt needs: when to try each again, and how long to wait for it
+// Lost nodes: when to try each again, and how long to wait for it
 // (docs/how-to/restart-after-a-failure.md). Pure: all times are given.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -19,8 +20,9 @@ namespace dlaunch {
 /// wait. forget_all() ends that.
 class NodeReturns {
  public:
-  /// `limit`: for each node. `try_limit`: for one try.
-  NodeReturns(Duration limit, Duration try_limit) : limit_(limit), try_limit_(try_limit) {}
+  /// `limit`: for each node; Duration::max(): none. `try_limit`: for one try.
+  NodeReturns(Duration limit, Duration try_limit, Duration longest_pause = std::chrono::seconds(8))
+      : limit_(limit), try_limit_(try_limit), longest_pause_(longest_pause) {}
 
   struct Try {
     NodeId node;
@@ -36,8 +38,8 @@ class NodeReturns {
   /// For a node that is noted. Its limit begins with the first time that it may be tried.
   void wait_for(NodeId node, MonotonicTime now);
   /// The try has failed. Another one follows after a pause, or the node is overdue if the limit
-  /// leaves no time for it. Pauses double from 0.5 s to 8 s; the last try begins 2 s before
-  /// the limit at the latest.
+  /// leaves no time for it. Pauses double from 0.5 s to `longest_pause`; the last try begins 2 s
+  /// before the limit at the latest.
   void try_failed(NodeId node, std::string last_words, MonotonicTime now);
   /// The try has succeeded.
   void came_back(NodeId node);
@@ -46,6 +48,8 @@ class NodeReturns {
   [[nodiscard]] bool waits_for(NodeId node) const;
   [[nodiscard]] bool is_trying(NodeId node) const;
 
+  /// Nodes with a try under way.
+  [[nodiscard]] std::vector<NodeId> being_tried() const;
   /// The tries that are due; each counts as under way from now on.
   [[nodiscard]] std::vector<Try> take_tries(MonotonicTime now);
   /// Nodes whose limit has passed, in ascending order.
@@ -71,6 +75,7 @@ class NodeReturns {
 
   Duration limit_;
   Duration try_limit_;
+  Duration longest_pause_;
   std::map<NodeId, Entry> nodes_;
 };
 

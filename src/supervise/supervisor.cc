@@ -10,12 +10,19 @@ namespace dlaunch {
 
 using NodeState = AttemptProgress::NodeState;
 
+namespace {
+
+constexpr Duration kLongestAbsentPause = std::chrono::minutes(5);
+
+}  // namespace
+
 Supervisor::Supervisor(const SupervisorConfig& config, std::span<const Transition> table)
     : config_(config),
       table_(table),
       names_(config.nodes),
       restarts_(config.restart, config.port_retries),
-      returns_(config.return_limit, config.connect_limit) {
+      returns_(config.return_limit, config.connect_limit),
+      absent_(Duration::max(), config.connect_limit, kLongestAbsentPause) {
   for (const auto& [node, name] : names_) nodes_[node] = Channel::none;
 }
 
@@ -38,6 +45,13 @@ std::vector<Action> Supervisor::on(const Event& event, MonotonicTime now) {
 
 std::optional<MonotonicTime> Supervisor::deadline() const {
   if (done()) return std::nullopt;
+  const auto own = own_deadline();
+  const auto absent = tries_absent_nodes() ? absent_.earliest() : std::nullopt;
+  return own && absent ? std::min(*own, *absent) : own ? own : absent;
+}
+
+/// Without the tries of nodes that nothing waits for.
+std::optional<MonotonicTime> Supervisor::own_deadline() const {
   std::optional<MonotonicTime> earliest = phase_due_;
   for (const auto& due :
        {run_due(), attempt_.starter ? attempt_.starter->begun_due() : std::nullopt,
@@ -93,7 +107,7 @@ bool Supervisor::is_stuck() const {
     case Phase::connect:
     case Phase::stop:
     case Phase::wait:
-      return !deadline();
+      return !own_deadline();
     case Phase::run:
       return attempt_.progress.open_nodes() == 0;
     case Phase::plan:
@@ -105,7 +119,8 @@ bool Supervisor::is_stuck() const {
 }
 
 void Supervisor::enter_connect() {
-  if (!earlier_.empty()) return connect_again();
+  if (!earlier_.empty() || asked_all_) return connect_again();
+  asked_all_ = true;
   for (const auto& [node, channel] : nodes_) connect(node);
   if (nodes_opening_ == 0) all_opened();
 }
@@ -131,7 +146,8 @@ void Supervisor::enter_run() {
   for (auto& [node, channel] : nodes_) {
     if (attempt_.progress.has_ranks(node)) {
       ask(action::StartRanks{attempt_.number, node});
-    } else if (channel == Channel::ready && !restarts_.may_restart()) {
+    } else if ((channel == Channel::ready || channel == Channel::returned) &&
+               !restarts_.may_restart()) {
       channel = Channel::released;  // else a later plan may use it
       ask(action::ReleaseNode{node});
     }
@@ -161,10 +177,12 @@ void Supervisor::enter_wait() {
 
 void Supervisor::enter_done() {
   for (auto& [node, channel] : nodes_) {
-    if (channel != Channel::opening && channel != Channel::ready) continue;
+    if (channel == Channel::none || channel == Channel::lost || channel == Channel::released)
+      continue;
     channel = Channel::released;
     ask(action::ReleaseNode{node});
   }
+  for (const NodeId node : absent_.being_tried()) ask(action::ReleaseNode{node});
   RunReport report;
   report.outcome = final_outcome();
   report.attempt = attempt_.number;
@@ -182,6 +200,7 @@ void Supervisor::enter_done() {
 
 void Supervisor::handle(const event::NodeReady& e) {
   const auto node = nodes_.find(e.node);
+  if (node == nodes_.end() && e.attempt <= attempt_.number) return join_again(e.node);
   if (node == nodes_.end() || node->second != Channel::opening) return;
   if (e.attempt != attempt_.number) return;
   node->second = Channel::ready;
@@ -195,13 +214,14 @@ void Supervisor::handle(const event::NodeReady& e) {
 
 void Supervisor::handle(const event::NodeLost& e) {
   const auto node = nodes_.find(e.node);
-  if (node == nodes_.end()) return;
+  if (node == nodes_.end()) return absent_.try_failed(e.node, e.what, now_);
   const Channel before = node->second;
-  if (before != Channel::opening && before != Channel::ready) return;
+  if (before == Channel::none || before == Channel::lost || before == Channel::released) return;
   const bool was_opening = before == Channel::opening;
   if (!returns_.is_trying(e.node)) note_lost(e);
   node->second = Channel::lost;
-  if (waits_for_lost_nodes()) return wait_for_lost(e.node, before, e.what);
+  if (waits_for_lost_nodes() || goes_on_without_lost())
+    return wait_for_lost(e.node, before, e.what);
   if (phase_ == Phase::run && attempt_.progress.is_open(e.node)) {
     ledger_.stalled(e.silence, now_);
     attempt_.unnoticed = e.silence;

@@ -26,7 +26,9 @@
 //    lost node.
 //  - While enough others are there (nodes_needed), a lost node is not waited for: it leaves the set
 //    as a withdrawn one does, so never before its ranks are fenced, and it forbids no restart. So
-//    does one that cannot be connected at the start.
+//    does one that cannot be connected at the start, or is lost before its ranks have started.
+//    What was left out is tried again while the run goes on, ever less often: it returns to the set
+//    when it answers, and the next plan may use it. Nothing waits for it.
 //  - Where a process of the attempt starts the ranks (PlanMade::starter), they must all begin
 //    within twice `connect_limit`. Its own failure ends the attempt, but if a rank failed by
 //    itself, that is the cause (starter.h). It is told to end when no rank is left after a halt;
@@ -37,7 +39,8 @@
 //  - The first decision stands (AttemptState::outcome). A cancel after it, or a second cancel, only
 //    hurries: kill at once. A cancel when all ranks have succeeded does not change the outcome.
 //  - A Deadline makes the grace time end by then, that of a stop under way and of later ones.
-//  - A Preempted node is withdrawn. Its notice ends the attempt like a limit, with the time there is
+//  - A Preempted node is withdrawn. Its notice ends the attempt like a limit, with the time there
+//  is
 //    as the grace time (grace_after_notice), and is a cause of its own for a restart, if
 //    nodes_needed others remain; without that setting, as many as the attempt used.
 //  - A step that the lifecycle does not have, or a phase that nothing can end any more, is an error
@@ -119,7 +122,8 @@ class Supervisor {
   [[nodiscard]] Phase phase() const { return phase_; }
 
  private:
-  enum class Channel : std::uint8_t { none, opening, ready, lost, released };  // none: not asked
+  /// none: not asked yet. returned: connected, but to be asked for the facts of an attempt.
+  enum class Channel : std::uint8_t { none, opening, ready, lost, released, returned };
 
   void handle(const event::NodeReady&);
   void handle(const event::NodeLost&);
@@ -172,8 +176,13 @@ class Supervisor {
   /// Every node has answered or failed.
   void all_opened();
   [[nodiscard]] bool waits_for_lost_nodes() const;
+  [[nodiscard]] bool needs_lost_nodes() const;
+  [[nodiscard]] bool goes_on_without_lost() const;
   void wait_for_lost(NodeId node, Channel before, const std::string& what);
   void try_lost_nodes();
+  void gather(NodeId);
+  [[nodiscard]] bool tries_absent_nodes() const;
+  void join_again(NodeId);
   void note_lost(const event::NodeLost& e);
   void close_node(NodeId, AttemptProgress::NodeState);
   /// No node holds ranks of the attempt any more.
@@ -194,6 +203,7 @@ class Supervisor {
   void enforce_run_limit();
   void stop_stragglers();
   [[nodiscard]] std::optional<MonotonicTime> run_due() const;
+  [[nodiscard]] std::optional<MonotonicTime> own_deadline() const;
   [[nodiscard]] bool has_ranks() const { return phase_ == Phase::run || phase_ == Phase::stop; }
 
   /// This moment belongs to the first attempt, or to a restart.
@@ -216,9 +226,11 @@ class Supervisor {
   std::set<NodeId> withdrawn_;       // those of them that are to leave
   std::map<NodeId, std::uint32_t> failures_on_;  // attempts that a rank there has ended
   wording::NodeNames names_;         // of all that ever were in the set
+  bool asked_all_ = false;           // the nodes of the start
   std::uint32_t nodes_opening_ = 0;  // or waited for
   RestartBudget restarts_;
   NodeReturns returns_;
+  NodeReturns absent_;  // left out as lost; they return to the set when they answer
   Ledger ledger_;
   std::vector<FailedAttempt> earlier_;
   MonotonicTime failed_at_{};  // the last of them

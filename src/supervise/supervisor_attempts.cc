@@ -10,6 +10,13 @@
 
 namespace dlaunch {
 
+namespace {
+
+// What has just been lost is seldom back, and nothing waits for it.
+constexpr Duration kAbsentAtLeast = std::chrono::seconds(2);
+
+}  // namespace
+
 Outcome Supervisor::final_outcome() const {
   if (!attempt_.outcome) return {};
   Outcome outcome = *attempt_.outcome;
@@ -49,15 +56,10 @@ void Supervisor::attempt_over() {
 
 RestartDecision Supervisor::decide_restart(const FailedAttempt& failed) {
   if (attempt_.cancelled) return {};
-  // What leaves the set is not needed again.
-  const auto lost = std::count_if(nodes_.begin(), nodes_.end(), [this](const auto& node) {
-    return node.second == Channel::lost && !withdrawn_.contains(node.first);
-  });
-  const bool node_lost = lost > 0 && !suffices(nodes_left_without(static_cast<std::size_t>(lost)));
   if (lacks_nodes())
     return {RestartDecision::Kind::none, Duration(0), 0,
             restarts_.max() > 0 ? wording::too_few_remain() : ""};
-  RestartDecision decision = restarts_.after(failed, {node_lost, attempt_.node_stuck});
+  RestartDecision decision = restarts_.after(failed, {needs_lost_nodes(), attempt_.node_stuck});
   const bool follows = decision.kind != RestartDecision::Kind::none;
   if (follows && run_due_ && after(decision.wait) >= *run_due_) {
     return {RestartDecision::Kind::none, Duration(0), 0,
@@ -133,6 +135,19 @@ bool Supervisor::waits_for_lost_nodes() const {
   return phase_ == Phase::wait || phase_ == Phase::connect || phase_ == Phase::plan;
 }
 
+/// What leaves the set is not needed again.
+bool Supervisor::needs_lost_nodes() const {
+  const auto lost = std::count_if(nodes_.begin(), nodes_.end(), [this](const auto& node) {
+    return node.second == Channel::lost && !withdrawn_.contains(node.first);
+  });
+  return lost > 0 && !suffices(nodes_left_without(static_cast<std::size_t>(lost)));
+}
+
+/// While nothing runs, and no node is being asked.
+bool Supervisor::goes_on_without_lost() const {
+  return (phase_ == Phase::wait || phase_ == Phase::plan) && !needs_lost_nodes();
+}
+
 void Supervisor::wait_for_lost(NodeId node, Channel before, const std::string& what) {
   if (phase_ == Phase::wait) return;  // begins with the next attempt
   if (returns_.is_trying(node)) return returns_.try_failed(node, what, now_);
@@ -148,7 +163,7 @@ void Supervisor::wait_for_lost(NodeId node, Channel before, const std::string& w
 /// Connected nodes report their facts again, lost ones are connected again, added ones for the
 /// first time. If a node was lost while the plan was made, the others have reported already.
 void Supervisor::connect_again() {
-  const Attempt next(earlier_.back().attempt.value + 1);
+  const Attempt next(earlier_.empty() ? 0 : earlier_.back().attempt.value + 1);
   const bool begins = attempt_.number != next;
   if (begins) {
     attempt_ = AttemptState();
@@ -166,15 +181,20 @@ void Supervisor::connect_again() {
       returns_.wait_for(node, now_);
       ++nodes_opening_;
       if (!withdrawn_.contains(node)) lost.push_back(node_name(node));
-    } else if (begins) {
-      channel = Channel::opening;
-      ++nodes_opening_;
-      ask(action::GatherFacts{attempt_.number, node});
+    } else if (begins || channel == Channel::returned) {
+      gather(node);
     }
   }
-  ledger_.turn(lost.empty() ? Spent::restarting : Spent::lost_nodes, now_);
+  ledger_.turn(lost.empty() ? first_or_restart(Spent::connect) : Spent::lost_nodes, now_);
   if (!lost.empty()) ask(action::Tell{wording::waiting_for(lost, config_.return_limit)});
   if (nodes_opening_ == 0) all_opened();
+}
+
+void Supervisor::gather(NodeId node) {
+  phase_due_ = after(config_.connect_limit);
+  nodes_.at(node) = Channel::opening;
+  ++nodes_opening_;
+  ask(action::GatherFacts{attempt_.number, node});
 }
 
 /// Withdraws what is lost, or was not connected, if the others suffice.
@@ -189,7 +209,10 @@ void Supervisor::leave_out_lost() {
   const std::size_t left = nodes_left_without(failed.size());
   if (failed.empty() || !suffices(left)) return;
   std::vector<std::string> names;
-  for (const NodeId node : failed) names.push_back(node_name(node));
+  for (const NodeId node : failed) {
+    names.push_back(node_name(node));
+    absent_.note_lost({node, ""}, now_);
+  }
   withdrawn_.insert(failed.begin(), failed.end());
   ask(action::Tell{wording::goes_on_without(names, left, config_.nodes_wanted)});
 }
@@ -211,10 +234,37 @@ void Supervisor::remove_withdrawn() {
     nodes_.erase(node);
     next = withdrawn_.erase(next);
     ask(action::RemoveNode{node});
+    absent_.wait_for(node, after(kAbsentAtLeast));
   }
 }
 
+/// Not between attempts, when the last one's output is brought in and no new one waits for nodes.
+bool Supervisor::tries_absent_nodes() const {
+  return (phase_ == Phase::connect || phase_ == Phase::run) && restarts_.max() > 0;
+}
+
+/// A node that was left out, and removed when nothing could run on it any more, has answered.
+void Supervisor::join_again(NodeId node) {
+  if (!absent_.is_trying(node)) return;
+  absent_.came_back(node);
+  nodes_[node] = Channel::returned;
+  const auto lost =
+      static_cast<std::size_t>(std::count_if(nodes_.begin(), nodes_.end(), [this](const auto& one) {
+        return one.second == Channel::lost || returns_.waits_for(one.first);
+      }));
+  ask(action::Tell{
+      wording::node_joins(node_name(node), nodes_left_without(lost), config_.nodes_wanted)});
+  if (phase_ != Phase::connect) return;
+  gather(node);
+  leave_out_lost();  // those that are waited for may not be needed any more
+}
+
 void Supervisor::try_lost_nodes() {
+  if (tries_absent_nodes()) {
+    for (const NodeReturns::Try& one : absent_.take_tries(now_))
+      ask(action::ConnectNode{one.node, attempt_.number, one.within});
+  }
+  if (phase_ != Phase::connect) return;
   std::vector<LostNode> never_came;
   for (NodeReturns::Waited& waited : returns_.overdue(now_)) {
     LostNode node = std::move(waited.lost);
@@ -272,7 +322,7 @@ void Supervisor::enforce_limits() {
     remove_withdrawn();
     if (phase_ == Phase::connect && nodes_opening_ == 0) all_opened();
   }
-  if (phase_ == Phase::connect) try_lost_nodes();
+  try_lost_nodes();
 }
 
 void Supervisor::enforce_phase_limit() {

@@ -150,6 +150,12 @@ std::string node_is_back(const std::string& node) {
   return node + " answers again";
 }
 
+std::string node_joins(const std::string& node, std::size_t left, std::uint32_t wanted) {
+  if (left > wanted) return node_is_back(node) + " and is a spare";
+  return node_is_back(node) + "; the next attempt has " + std::to_string(left) + " of " +
+         counted(wanted, "node");
+}
+
 std::string new_port(const FailedAttempt& failed) {
   const TakenPort port = failed.outcome.port.value_or(TakenPort{});
   return "port " + std::to_string(port.port) + " was taken by " +

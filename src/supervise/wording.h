@@ -56,6 +56,9 @@ using NodeNames = std::map<NodeId, std::string>;
 [[nodiscard]] std::string goes_on_without(const std::vector<std::string>& nodes, std::size_t left,
                                           std::uint32_t wanted);
 [[nodiscard]] std::string node_is_back(const std::string& node);
+/// "gpu03 answers again and is a spare", or "... the next attempt has 4 of 4 nodes".
+[[nodiscard]] std::string node_joins(const std::string& node, std::size_t left,
+                                     std::uint32_t wanted);
 /// "port 20001 was taken by pid 8812 (...) before rank 0 could listen; trying another port"
 [[nodiscard]] std::string new_port(const FailedAttempt&);
 /// Why a preemption is not followed by another attempt.

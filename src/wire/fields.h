@@ -469,6 +469,9 @@ inline constexpr auto kFields<NodeStatus> =
     std::tuple{field("host", &NodeStatus::host), field("silent_ms", &NodeStatus::silent_ms),
                field("pulse", &NodeStatus::pulse)};
 template <>
+inline constexpr auto kFields<SpareStatus> =
+    std::tuple{field("host", &SpareStatus::host), field("is_ready", &SpareStatus::is_ready)};
+template <>
 inline constexpr auto kFields<RankStatus> =
     std::tuple{field("node", &RankStatus::node), field("started", &RankStatus::started),
                field("end", &RankStatus::end), field("cpu_percent", &RankStatus::cpu_percent),
@@ -487,7 +490,8 @@ inline constexpr auto kFields<StatusReply> =
                field("is_watched", &StatusReply::is_watched),
                field("metrics", &StatusReply::metrics),
                field("nodes", &StatusReply::nodes),
-               field("ranks", &StatusReply::ranks)};
+               field("ranks", &StatusReply::ranks),
+               field("spares", &StatusReply::spares)};
 template <>
 inline constexpr auto kFields<StopQuestion> = std::tuple{
     field("build_id", &StopQuestion::build_id), field("now", &StopQuestion::now),

@@ -1,9 +1,14 @@
 """Spares and shrinking: a lost node is left out of the next attempt while enough others are there."""
 
+import json
+import os
+import signal
+
 from case import case
 from cases_faults import kill_on
-from cases_lost_nodes import RESTARTS, expect_restarted, launch, wait_for_words
+from cases_lost_nodes import RESTARTS, bring_back, expect_restarted, launch, wait_for_words
 from expectations import expect_equal, expect_in
+from run_helpers import look
 
 
 def nodes_of_plan(box):
@@ -52,3 +57,82 @@ def a_node_where_the_job_fails_twice_is_left_out(box):
     run.end(0, patience=60)
     expect_in("the job failed twice on node1, which is left out (restart.exclude_bad_nodes); a spare takes its place", run.words, "why")
     expect_equal(nodes_of_plan(box), ["node3", "node2"], "who runs")
+
+
+def spares_in_status(box):
+    return {spare["host"]: spare["state"] for spare in json.loads(look(box, "status", "--json").out)["spares"]}
+
+
+@case
+def a_node_that_was_replaced_becomes_a_spare(box):
+    box.make_cluster(3)
+    run = launch(box, 2, "--set", "spares=1", hosts=["node1", "node2", "node3"], restarts=2)
+    expect_equal(spares_in_status(box), {"node3": "ready"}, "spares at the start")
+    box.cluster[1].power_off()
+    wait_for_words(run, "a spare takes its place, with 0 spares left")
+    box.expect_all("up", 2)
+    expect_equal(spares_in_status(box), {"node1": "not connected"}, "spares while it is away")
+    expect_in("spare: node1 (not connected)", look(box, "status").text, "the line of status")
+    bring_back(box.cluster[1])
+    wait_for_words(run, "node1 answers again and is a spare", 20)
+    expect_equal(spares_in_status(box), {"node1": "ready"}, "spares when it is back")
+    kill_on(box, box.cluster[2], "agent")
+    expect_restarted(box, run, 2, [["node1"], ["node2"]], attempt=2)
+    expect_equal(nodes_of_plan(box), ["node3", "node1"], "who ran last")
+    expect_equal([spare["host"] for spare in box.json("summary.json")["spares"]], ["node2"], "spares in the summary")
+
+
+@case
+def a_job_that_shrank_grows_at_the_next_restart(box):
+    box.make_cluster(2)
+    run = launch(box, 2, "--nnodes", "1:2", restarts=2)
+    box.cluster[2].power_off()
+    wait_for_words(run, "node2 is lost; the run goes on with 1 of 2 nodes")
+    box.expect_all("up", 1)
+    bring_back(box.cluster[2])
+    wait_for_words(run, "node2 answers again; the next attempt has 2 of 2 nodes", 20)
+    expect_equal(len(box.people(box.cluster[1])[2]), 1, "the attempt that runs goes on")
+    os.kill(box.people(box.cluster[1])[2][0], signal.SIGKILL)
+    run.end(0, patience=60)
+    expect_equal(nodes_of_plan(box), ["node1", "node2"], "who ran last")
+    expect_equal([one["cause"] for one in box.json("summary.json")["earlier"]], ["node-lost", "rank"], "earlier attempts")
+
+
+@case
+def a_spare_in_the_first_position_is_the_first_in_tf_config(box):
+    box.make_cluster(3)
+    script = 'if [ $DLAUNCH_ATTEMPT = 0 ]; then echo up $DLAUNCH_RANK > $EVENTS; exec sleep 600; fi; printf "%s\\n" "$TF_CONFIG"'
+    run = box.launch("/bin/sh", "-c", script, hosts=["node1", "node2", "node3"],
+                     options=[*RESTARTS, "--set", "spares=1", "--set", "nodes=2", "--set", "framework=tensorflow", "--set", "restart.max=1"])
+    box.expect_all("up", 2)
+    box.cluster[1].power_off()
+    run.end(0, patience=60)
+    rows = [json.loads(box.read(box.run_folder(), "attempt-1", f"rank-{rank}.out")) for rank in (0, 1)]
+    expect_equal([row["task"]["index"] for row in rows], [0, 1], "who is who")
+    hosts = [worker.rsplit(":", 1)[0] for worker in rows[0]["cluster"]["worker"]]
+    expect_equal(hosts, [box.cluster[3].address, box.cluster[2].address], "the workers")
+
+
+@case
+def a_spare_in_the_first_position_is_the_first_in_the_hostfile(box):
+    box.make_cluster(3)
+    script = 'if [ $TORCHELASTIC_RESTART_COUNT = 0 ]; then echo up 0 > $EVENTS; exec sleep 600; fi; hostname; cat $DLAUNCH_HOSTFILE'
+    run = box.launch("/bin/sh", "-c", script, hosts=["node1", "node2", "node3"], ranks=2,
+                     options=[*RESTARTS, "--set", "spares=1", "--set", "nodes=2", "--set", "launch=once", "--set", "restart.max=1"])
+    box.expect_all("up", 1)
+    box.cluster[1].power_off()
+    run.end(0, patience=60)
+    lines = box.read(box.run_folder(), "attempt-1", "rank-0.out").decode().splitlines()
+    expect_equal(lines, ["node3", "node3 slots=2", "node2 slots=2"], "the driver's output")
+
+
+@case
+def spares_are_in_the_plan_and_fewer_hosts_are_an_error(box):
+    box.make_cluster(3)
+    job = ["--set", "nodes=2", "--set", "spares=1", "--nproc-per-node", "1", "--set", f"connect.ssh={box.cluster.ssh}", "--", "true"]
+    hosts = ["--set", "hosts=[node1, node2, node3]"]
+    expect_in("spares         node3", box.run("plan", *hosts, *job).text, "the text")
+    expect_equal(json.loads(box.run("plan", *hosts, "--json", *job).out)["spares"], ["node3"], "plan --json")
+    refused = box.run("run", "--set", "hosts=[node1, node2]", *job, code=65)
+    expect_in("only 2 hosts are given", refused.words, "why")
+    expect_in("try --set spares=0", refused.words, "what to do")

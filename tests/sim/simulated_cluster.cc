@@ -168,7 +168,8 @@ class Cluster {
   void perform(const action::ConnectNode& a) {
     const std::uint32_t n = a.node.value;
     const NodeFate& fate = scenario_.nodes[n];
-    if (a.attempt.value > 0) return connect_again(a);
+    trace_.joined_running = trace_.joined_running || (agents_[n].removed && agents_[n].fencing);
+    if (a.attempt.value > 0 || a.within) return connect_again(a);
     if (fate.connect == NodeFate::Connect::silent) return;
     schedule(now_ + fate.connect_takes, [this, n, ok = fate.connect == NodeFate::Connect::answers] {
       ok ? send(n, event::NodeReady{NodeId{n}, Attempt{0}})
@@ -177,6 +178,7 @@ class Cluster {
   }
   void perform(const action::GatherFacts& a) {
     begin_next();
+    agents_[a.node.value].removed = false;
     command(a.node.value, [this, a] { send(a.node.value, event::NodeReady{a.node, a.attempt}); });
   }
   void perform(const action::Restart& a) { next_ = a.next; }

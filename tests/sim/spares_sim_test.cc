@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <string>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -50,16 +51,19 @@ class NodeSet {
   }
   [[nodiscard]] const Finding& wrong() const { return wrong_; }
 
+  std::size_t joined_again = 0;  // removed nodes that were used again
   bool connects = true;        // nodes are connected for the next attempt
   Attempt attempt;             // that was connected last
   std::vector<NodeId> starts;  // in this step
 
  private:
-  enum class State { lost, asked, ready };
+  enum class State { lost, asked, ready, returned };
   struct Node {
     State state = State::lost;
-    bool tried = false;  // lost, and being connected again
+    bool tried = false;  // lost or removed, and being connected again
+    Attempt tried_for;
     bool leaves = false;
+    bool joins = false;  // it has left before, and has not run ranks since
     bool removed = false;
     MonotonicTime fenced{};
   };
@@ -77,7 +81,14 @@ class NodeSet {
 
   void note(const event::NodeReady& e, MonotonicTime) {
     Node& n = node(e.node);
-    if (!connects || e.attempt != attempt || (n.state == State::lost && !n.tried)) return;
+    if (n.removed && n.tried && e.attempt == n.tried_for) {
+      n.removed = n.leaves = n.tried = false;
+      n.state = State::returned;
+      n.joins = true;
+    }
+    if (!connects || n.state == State::returned || e.attempt != attempt ||
+        (n.state == State::lost && !n.tried))
+      return;
     n.state = State::ready;
     n.tried = false;
   }
@@ -93,7 +104,11 @@ class NodeSet {
   void note(const Event&, MonotonicTime) {}
 
   void note(const action::ConnectNode& a) {
-    is_used(a.node, " is connected");
+    if (Node& n = node(a.node); n.removed) {
+      n.tried = true;
+      n.tried_for = a.attempt;
+      return;
+    }
     attempt = a.attempt;
     connects = true;
     if (a.attempt.value == 0) node(a.node).state = State::asked;
@@ -112,10 +127,13 @@ class NodeSet {
     if (n.state != State::ready || n.leaves)
       wrong_ = "node " + std::to_string(a.node.value) + " is lost or withdrawn, and starts ranks";
     starts.push_back(a.node);
+    joined_again += std::exchange(node(a.node).joins, false);
     runs_ = true;
   }
   void note(const action::KillRanks& a) { is_used(a.node, " is told to kill"); }
-  void note(const action::ReleaseNode& a) { is_used(a.node, " is released"); }
+  void note(const action::ReleaseNode& a) {
+    if (!node(a.node).tried) is_used(a.node, " is released");
+  }
   void note(const action::RemoveNode& a) {
     is_used(a.node, " is removed");
     node(a.node).removed = true;
@@ -156,6 +174,10 @@ Finding fences_before_removal(const Trace& t) {
   if (t.overlap) return "ranks of two attempts ran at once";
   if (t.removed_running.empty()) return {};
   return "node " + std::to_string(t.removed_running.front().value);
+}
+
+Finding fences_before_return(const Trace& t) {
+  return t.joined_running ? Finding{"a node"} : Finding{};
 }
 
 Finding attempts_have_their_size(const Trace& t) {
@@ -247,6 +269,14 @@ constexpr std::array kInvariants = {
                      t = simulate(scenario);
                      return true;
                    }},
+    SpareInvariant{"no rank runs on a node that left the set when it is connected again",
+                   fences_before_return,
+                   [](Trace& t) {
+                     Scenario scenario = t.scenario;
+                     scenario.forgets_fences = true;
+                     t = simulate(scenario);
+                     return true;
+                   }},
     SpareInvariant{"an attempt has as many nodes as it needs, and no more than are wanted",
                    attempts_have_their_size,
                    [](Trace& t) {
@@ -274,6 +304,7 @@ TEST(SparesSim, InvariantsHoldInEveryRun) {
   Coverage coverage;
   std::size_t removed = 0;
   std::size_t shrunk = 0;
+  std::size_t joined_again = 0;
   std::size_t restarts = 0;
   for (std::uint64_t seed = some.first; seed <= some.last && !HasFailure(); ++seed) {
     const Trace run = simulate(draw_spares_scenario(seed));
@@ -296,14 +327,17 @@ TEST(SparesSim, InvariantsHoldInEveryRun) {
       restarts += find_action<action::Restart>(step) != nullptr;
       shrunk += !set.starts.empty() && set.starts.size() < run.scenario.config.nodes_wanted;
     }
+    joined_again += set.joined_again;
   }
   RecordProperty("removed", std::to_string(removed));
   RecordProperty("shrunk", std::to_string(shrunk));
+  RecordProperty("joined_again", std::to_string(joined_again));
   RecordProperty("restarts", std::to_string(restarts));
   coverage.record();
   if (some.is_one) return;
   EXPECT_GT(removed, 20u);
   EXPECT_GT(shrunk, 5u);
+  EXPECT_GT(joined_again, 5u);
   EXPECT_GT(restarts, 20u);
 }
 

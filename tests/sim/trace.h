@@ -54,6 +54,7 @@ struct Trace {
       false;  // an attempt began while a rank of an earlier one was alive on a living node
   std::vector<NodeTruth> nodes;
   std::vector<NodeId> removed_running;  // left the set while ranks ran there
+  bool joined_running = false;          // a node was connected again while ranks ran on it
   bool ran_out_of_events = false;  // nothing to happen, no deadline, and not finished
 };
 

@@ -162,3 +162,17 @@ def a_node_that_slurm_gives_up_is_a_lost_node_of_a_job_that_goes_on(box):
     summary = summary_of(box)
     expect_equal((summary["lost_node"], summary["exit_code"]), ("node2", 69), "the report")
     expect_equal(box.rank_output(0), b"SIGTERM\n", "signals of rank 0")
+
+
+@case(budget=120)
+def a_node_that_slurm_gives_up_is_replaced_by_a_spare(box):
+    """More nodes are allocated than used; the next attempt has no node that Slurm took away."""
+    box.make_slurm(3)
+    script = f"[ $DLAUNCH_ATTEMPT = 1 ] && exit; touch {box.folder}/up-$RANK; exec sleep 600"
+    job = box.submit("run", *SHORT_LEASE, "--set", "nodes=2", "--set", "spares=1", "--set", "restart.max=1", "--", "/bin/sh", "-c", script,
+                     options=["-N3", "--no-kill"])
+    start_of(box, 2)
+    set_down(box, "node2")
+    box.end_of_job(job, 0, "COMPLETED", patience=60)
+    expect_in("node2 is lost; a spare takes its place, with 0 spares left", box.batch_text(), "what is said")
+    expect_equal([node["name"] for node in box.json("plan.json")["nodes"]], ["node1", "node3"], "who ran last")

@@ -34,7 +34,7 @@ SupervisorConfig supervisor_config(const JobSpec& spec, const std::vector<NodeTa
     if (!node.is_local())
       config.end_limit = std::max(config.end_limit, spec.timeouts.lost_after + kSilenceIsSeen);
   }
-  if (spec.nodes && (spec.spares > 0 || spec.nodes->min < spec.nodes->max)) {
+  if (has_membership(spec)) {
     // Ranks whose number is fixed do not fit on fewer nodes.
     const bool is_fixed = spec.processes || !spec.roles.empty();
     config.nodes_wanted = static_cast<std::uint32_t>(spec.nodes->max);

@@ -111,14 +111,21 @@ RunEngine::RunEngine(const RunOptions& options, LocalStart local, UniqueFd front
               [this](Event event) { push(std::move(event)); }),
       slow_(options, nodes_, screen_),
       checkpoints_(options, nodes_, store_, screen_),
-      checkpoint_stop_(loop_, options, nodes_, screen_,
-                       [this] { signals_.stop(); }),
+      checkpoint_stop_(loop_, options, nodes_, screen_, [this] { signals_.stop(); }),
       terminals_(loop_, nodes_),
       preparation_(loop_, options.spec, {.adapt = options.prepare}, nodes_,
                    {.done = [this](Prepared outcome) { prepared(std::move(outcome)); },
                     .copying = [this](bool under_way) { push(event::Copying{under_way}); },
                     .synced = [this](const SyncReport& report) { tell_sync(report); },
-                    .show = [this](std::string text) { screen_.show_status(std::move(text)); }}) {
+                    .show = [this](std::string text) { screen_.show_status(std::move(text)); }}),
+      return_check_(
+          loop_, options.spec, nodes_,
+          {.passed =
+               [this](NodeId node, Attempt attempt) {
+                 push(event::NodeReady{node, attempt});
+               },
+           .failed = [this](NodeId node, std::string what,
+                            bool is_new) { refuse_returned(node, std::move(what), is_new); }}) {
   debug_log::set_verbosity(options.verbosity);
   if (options.verbosity > 0) {
     debug_log::set_output(
@@ -169,7 +176,9 @@ void RunEngine::tell(const Event& event) {
   if (options_.verbosity > 0) explain(event);
   if (const auto* ready = std::get_if<event::NodeReady>(&event))
     preparation_.facts_known(ready->node, ready->attempt);
-  if (const auto* lost = std::get_if<event::NodeLost>(&event)) {
+  const auto* lost = std::get_if<event::NodeLost>(&event);
+  if (lost != nullptr) return_check_.node_lost(lost->node);
+  if (lost != nullptr && nodes_.cluster().find(lost->node) != nullptr) {
     preparation_.node_lost(lost->node, lost->what);
     rounds_.node_lost(lost->node);
     terminals_.node_lost(lost->node);
@@ -208,7 +217,18 @@ void RunEngine::explain(const Event& event) const {
   }
 }
 
+/// The next attempt is to go on without it, as this one does.
+void RunEngine::refuse_returned(NodeId node, std::string what, bool is_new) {
+  const std::string& name = nodes_.targets()[node.value].host.name;
+  if (is_new) screen_.note(name + " answers again, but cannot be used: " + what);
+  nodes_.release(node);
+  push(event::NodeLost{node, std::move(what)});
+}
+
 void RunEngine::on(NodeId node, wire::Facts& facts) {
+  const Node* const returned = nodes_.returned(node);
+  if (returned != nullptr && plan_)
+    return return_check_.begin(*returned, facts.attempt, plan_context(plan_->attempt));
   push(event_of(node, facts));
 }
 
@@ -284,14 +304,14 @@ Status RunEngine::perform(const Action& action) {
   return {};
 }
 
-/// In the middle of a run no password is requested.
+/// In the middle of a run no password is requested. While ranks run, their output goes on.
 void RunEngine::begin(const action::ConnectNode& connect) {
   const Duration within = connect.within.value_or(Duration(0));
-  if (connect.attempt.value > 0) {
+  if (connect.attempt.value > 0 && !started_) {
     return output_.when_out(
         [this, connect, within] { nodes_.connect(connect.node, connect.attempt, within); });
   }
-  front_.connecting(connect.node);
+  if (!connect.within) front_.connecting(connect.node);
   nodes_.connect(connect.node, connect.attempt, within);
 }
 
@@ -303,13 +323,17 @@ void RunEngine::begin(const action::MakePlan& make) {
   front_.connected();
   if (const Status made = store_.begin_attempt(make.attempt); !made)
     return push(event::PlanFailed{made.error()});
+  preparation_.begin(plan_context(make.attempt));
+}
+
+PlanContext RunEngine::plan_context(Attempt attempt) const {
   PlanContext context;
   context.run_id = store_.folder().id();
-  context.attempt = make.attempt;
+  context.attempt = attempt;
   context.launcher_env = options_.environment;
   context.current_folder = options_.current_folder;
   context.run_folder = store_.folder().path();
-  preparation_.begin(std::move(context));
+  return context;
 }
 
 /// A node that is lost is an event of its own, which the supervisor has been told already.
@@ -425,6 +449,7 @@ StatusReply RunEngine::status() const {
   StatusReply reply = watch_.status(now());
   reply.run = store_.folder().id();
   reply.name = options_.spec.name;
+  if (plan_) reply.spares = nodes_.spares(*plan_);
   reply.run_ms = static_cast<std::uint64_t>(
       std::chrono::duration_cast<std::chrono::milliseconds>(now() - began_).count());
   return reply;
@@ -439,12 +464,14 @@ Result<StopReply> RunEngine::stop(const StopQuestion& question) {
 // ---- the end
 
 SummaryParts RunEngine::summary_parts() {
-  return {options_, store_, screen_, output_, nodes_.targets(), plan(), stalls_.seen(),
-          checkpoints_.accounts(), signals_.reason()};
+  return {options_,          store_, screen_,        output_,
+          nodes_.targets(),  plan(), stalls_.seen(), checkpoints_.accounts(),
+          signals_.reason(), spares_};
 }
 
 /// The parts also get events that the supervisor no longer gets.
 void RunEngine::end_preparation() {
+  if (plan_) spares_ = nodes_.spares(*plan_);
   for (const Event& event : std::exchange(queue_, {})) tell(event);
   finishing_ = true;
   questions_.close();

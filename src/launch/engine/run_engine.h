@@ -25,6 +25,7 @@
 #include "launch/questions/stack_rounds.h"
 #include "launch/session/cluster_sessions.h"
 #include "launch/session/preparation.h"
+#include "launch/session/return_check.h"
 #include "launch/terminals/terminal_side.h"
 #include "launch/watch/checkpoint_side.h"
 #include "launch/watch/checkpoint_stop.h"
@@ -68,6 +69,10 @@ class RunEngine : public Engine {
   void on(NodeId node, wire::FetchedOutput& fetched) { output_.on(node, fetched); }
   void on(NodeId, wire::StdinTaken& taken) { front_.on(taken); }
   void on(NodeId node, wire::OneOf<wire::Answers> auto& answer) { preparation_.on(node, answer); }
+  void on(NodeId node, wire::PrerequisitesMissing& answer) {
+    preparation_.on(node, answer);
+    return_check_.on(node, answer);
+  }
   void on(NodeId node, wire::PmixFence& fence) { mpi_.on(node, std::move(fence)); }
   void on(NodeId node, wire::PmixWanted& wanted) { mpi_.on(node, wanted); }
   void on(NodeId node, wire::PmixData& data) { mpi_.on(node, std::move(data)); }
@@ -110,6 +115,8 @@ class RunEngine : public Engine {
   void begin(const action::Tell& tell) { screen_.state(tell.line); }
   void begin(const action::Finish&) {}
 
+  void refuse_returned(NodeId node, std::string what, bool is_new);
+  [[nodiscard]] PlanContext plan_context(Attempt attempt) const;
   void prepared(Prepared outcome);
   void begin_attempt(LaunchPlan plan);
   void set_stopping();
@@ -143,12 +150,14 @@ class RunEngine : public Engine {
   CheckpointStop checkpoint_stop_;
   TerminalSide terminals_;
   Preparation preparation_;
+  ReturnCheck return_check_;
   std::deque<Event> queue_;            // for the supervisor
   bool finishing_ = false;             // the supervisor is done and gets no more events
   std::optional<LaunchPlan> planned_;  // until the supervisor starts its ranks
   std::optional<LaunchPlan> plan_;
   bool started_ = false;     // the ranks of plan_ were told to start
   bool has_output_ = false;  // they have printed
+  std::vector<SpareStatus> spares_;  // at the end
 };
 
 }  // namespace dlaunch

@@ -129,6 +129,7 @@ std::string write_summary(RunReport& report, const SummaryParts& parts) {
   for (std::uint32_t i = 0; i < parts.targets.size(); ++i)
     input.node_names[NodeId(i)] = parts.targets[i].host.name;
   input.stalls = parts.stalls;
+  input.spares = parts.spares;
   input.checkpoints = parts.checkpoints;
   input.checkpoint_patterns = options.spec.checkpoint.path;
   input.notes = notes_on(input, folder);
@@ -149,6 +150,7 @@ void write_summary(const Error& error, MonotonicTime elapsed, const SummaryParts
   SummaryInput input{parts.plan, report, parts.store.shown_path(), {}};
   input.preflight = parts.options.preflight;
   input.stalls = parts.stalls;
+  input.spares = parts.spares;
   input.slurm = slurm_part(parts.options, parts.slurm_reason);
   parts.store.write_summary(summary_json(input));
 }

@@ -25,6 +25,7 @@ struct SummaryParts {
   const std::vector<StallSeen>& stalls;
   const CheckpointAccounts& checkpoints;
   std::string slurm_reason;          // why Slurm sent the signal that ended the run; empty: unknown
+  const std::vector<SpareStatus>& spares;  // at the end
 };
 
 /// When all output has arrived. Writes summary.json, and corrects `report` if the ranks' output

@@ -88,11 +88,15 @@ NodeId ClusterSessions::add(NodeTarget target) {
 }
 
 void ClusterSessions::remove(NodeId node) {
-  const auto member = members_.find(node);
-  if (member == members_.end()) return;
+  if (find(node) == nullptr && returned_.erase(node) == 0) return;
   release(node);
-  if (member->second.session) retired_.push_back(std::move(member->second.session));
-  members_.erase(member);
+  Member& member = members_.at(node);
+  if (member.session) {
+    connector_.set_lost_session(node, member.id);
+    retired_.push_back(std::move(member.session));
+  }
+  member.id = 0;
+  member.is_kept = false;
   auto& nodes = cluster_.nodes;
   auto gone = std::find_if(nodes.begin(), nodes.end(),
                            [node](const Node& one) { return one.id == node; });
@@ -118,8 +122,7 @@ Node* ClusterSessions::find(NodeId node) {
 }
 
 bool ClusterSessions::is_launcher(NodeId node) const {
-  const Node* const found = cluster_.find(node);
-  return found != nullptr && found->is_launcher;
+  return start_.targets[node.value].is_local();
 }
 
 void ClusterSessions::set_run(std::string run_id) {
@@ -164,8 +167,11 @@ Session::Listener ClusterSessions::listener_of(NodeId node) {
   return {.on_message =
               [this, node, is_present](wire::FromAgent message) {
                 if (!is_present()) return;
-                if (auto* facts = std::get_if<wire::Facts>(&message))
-                  find(node)->facts = std::move(facts->facts);
+                if (auto* facts = std::get_if<wire::Facts>(&message)) {
+                  Node* const present = find(node);
+                  (present != nullptr ? *present : returned_.at(node)).facts =
+                      std::move(facts->facts);
+                }
                 listener_.on_message(node, std::move(message));
               },
           .on_news =
@@ -190,7 +196,7 @@ wire::FactsRequest ClusterSessions::facts_request(NodeId node, Attempt attempt) 
   // A run starts its servers before its ranks, and each then reports what is wrong.
   request.pmix = !is_run_ && wants_pmix(spec_);
   // Reading /sys for it takes a lone node longer than all its other facts.
-  request.network = !is_run_ || members_.size() > 1 || !request.mpirun.empty();
+  request.network = !is_run_ || cluster_.nodes.size() > 1 || !request.mpirun.empty();
   if (!request.mpirun.empty()) request.search_path = find_variable(spec_.env, "PATH");
   const bool knows_mpi = uses_mpi(spec_.framework) || spec_.mpi.launcher == Mpi::Launcher::mpirun;
   if (knows_mpi && !is_launcher(node))
@@ -208,6 +214,10 @@ void ClusterSessions::begin_run() {
 
 void ClusterSessions::connect(NodeId node, Attempt attempt, Duration within) {
   Member& member = members_.at(node);
+  if (find(node) == nullptr) {
+    returned_[node] = node_of(start_.targets[node.value], false);
+    returned_[node].id = node;
+  }
   const bool first = ++member.tries == 1;
   if (first && member.session) {
     if (!is_run_) member.session->start(facts_request(node, attempt));
@@ -239,8 +249,8 @@ bool ClusterSessions::fall_back(NodeId node, const NodeNews& news) {
   const Session* const session = session_of(node);
   if (!std::holds_alternative<event::NodeLost>(news) || session == nullptr) return false;
   if (!members_.at(node).is_kept || session->is_greeted()) return false;
-  loop_.post([this, living = alive_, node] {
-    if (!*living || !members_.contains(node)) return;
+  loop_.post([this, living = alive_, node, id = members_.at(node).id] {
+    if (!*living || members_.at(node).id != id) return;
     Member& member = members_.at(node);
     begin_again(node);
     member.is_kept = false;
@@ -308,7 +318,13 @@ bool ClusterSessions::end_what_is_left(NodeId node) {
 }
 
 void ClusterSessions::gather(NodeId node, Attempt attempt) {
-  if (Session* const session = session_of(node)) session->send(facts_request(node, attempt));
+  Session* const session = session_of(node);
+  if (session == nullptr) return;
+  if (const auto returned = returned_.find(node); returned != returned_.end()) {
+    cluster_.nodes.push_back(std::move(returned->second));
+    returned_.erase(returned);
+  }
+  session->send(facts_request(node, attempt));
 }
 
 void ClusterSessions::send(NodeId node, const wire::ToAgent& message) {
@@ -339,6 +355,23 @@ bool ClusterSessions::all_ended() const {
   return std::all_of(retired_.begin(), retired_.end(), has_ended) &&
          std::all_of(members_.begin(), members_.end(),
                      [&](const auto& member) { return has_ended(member.second.session); });
+}
+
+const Node* ClusterSessions::returned(NodeId node) const {
+  const auto found = returned_.find(node);
+  return found == returned_.end() ? nullptr : &found->second;
+}
+
+std::vector<SpareStatus> ClusterSessions::spares(const LaunchPlan& plan) const {
+  std::vector<SpareStatus> spares;
+  if (!has_membership(spec_)) return spares;
+  for (const auto& [node, member] : members_) {
+    if (plan.find(node)) continue;
+    const bool is_ready =
+        member.session && member.session->is_greeted() && !member.session->ended();
+    spares.push_back({start_.targets[node.value].host.name, is_ready});
+  }
+  return spares;
 }
 
 bool ClusterSessions::end_by_themselves() const {

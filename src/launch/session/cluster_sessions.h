@@ -14,6 +14,8 @@
 #include "launch/session/session.h"
 #include "model/cluster.h"
 #include "model/job_spec.h"
+#include "model/launch_plan.h"
+#include "model/status.h"
 #include "os/event_loop.h"
 
 namespace dlaunch {
@@ -40,8 +42,9 @@ class ClusterSessions : public Nodes {
   void begin_run();
   /// Adds a node to the set, between two attempts; it needs connect() next.
   NodeId add(NodeTarget target);
-  /// Takes a node out of the set: its agent exits, and its messages are ignored from now on. If the
-  /// job has spares, the first of them takes its position.
+  /// Takes a node out of the set, perhaps until it is connected and asked for its facts again: its
+  /// agent exits, and its messages are ignored from now on. If the job has spares, the first of
+  /// them takes its position.
   void remove(NodeId node);
   /// Before connect(): agents on other nodes make a folder for output, named after the run (empty:
   /// there is no run, nor output), and nodes that a keeper has (launch/keep) are used.
@@ -59,12 +62,17 @@ class ClusterSessions : public Nodes {
     return session != nullptr ? &session->clock() : nullptr;
   }
   [[nodiscard]] bool all_ended() const;
-  [[nodiscard]] std::size_t size() const { return members_.size(); }
+  [[nodiscard]] std::size_t size() const { return cluster_.nodes.size(); }
   [[nodiscard]] const std::vector<NodeTarget>& targets() const { return start_.targets; }
   [[nodiscard]] const Cluster& cluster() const override { return cluster_; }
   void set_meeting(std::optional<Meeting> meeting) override {
     cluster_.meeting = std::move(meeting);
   }
+  /// A node that was taken out of the set and has told its facts to a new session; null: it has
+  /// not, or is part of cluster() again.
+  [[nodiscard]] const Node* returned(NodeId node) const;
+  /// Those that an attempt with this plan does not use; none where all that are given are used.
+  [[nodiscard]] std::vector<SpareStatus> spares(const LaunchPlan& plan) const;
   /// All were forked here and none was lost: their processes end by themselves.
   [[nodiscard]] bool end_by_themselves() const;
   /// Waits a moment for the processes of ended sessions, and ends what is left below us on this
@@ -75,7 +83,7 @@ class ClusterSessions : public Nodes {
  private:
   struct Member {
     std::unique_ptr<Session> session;  // null until connected
-    std::uint64_t id = 0;              // of the present session
+    std::uint64_t id = 0;              // of the present session; 0: none, it was removed
     std::uint32_t tries = 0;           // to connect it
     bool is_kept = false;              // the present session is over a kept connection
     Attempt attempt;                   // whose facts that session was asked for
@@ -102,7 +110,8 @@ class ClusterSessions : public Nodes {
   NodeListener listener_;
   LocalStart start_;
   Cluster cluster_;
-  std::map<NodeId, Member> members_;               // those of cluster_
+  std::map<NodeId, Member> members_;               // those of cluster_, and removed ones
+  std::map<NodeId, Node> returned_;                // removed ones that are connected again
   std::vector<std::unique_ptr<Session>> retired_;  // replaced, or of removed nodes; they end
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   NodeConnector connector_;

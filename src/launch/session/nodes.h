@@ -58,9 +58,11 @@ class Nodes {
   virtual ~Nodes() = default;
 
   /// -> Facts of the attempt, or NodeLost. If a node's session was lost, or could not be started,
-  /// this makes a new one, to another agent. `within`: 0: timeouts.connect.
+  /// this makes a new one, to another agent; so it does for a node that was taken out of the set.
+  /// `within`: 0: timeouts.connect.
   virtual void connect(NodeId node, Attempt attempt, Duration within) = 0;
-  /// Asks a connected node for its facts for a later attempt. -> Facts or NodeLost
+  /// Asks a connected node for its facts for a later attempt. One that was taken out of the set is
+  /// part of cluster() again, behind the others. -> Facts or NodeLost
   virtual void gather(NodeId node, Attempt attempt) = 0;
   /// To a node without a session (it never had one): nothing.
   virtual void send(NodeId node, const wire::ToAgent& message) = 0;

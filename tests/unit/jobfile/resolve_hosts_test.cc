@@ -110,6 +110,16 @@ TEST(ResolveHosts, TakesTheFirstNodes) {
   EXPECT_EQ(shown(resolve_hosts(job, input)), "a:0 b:0");
   job.spares = 1;
   EXPECT_EQ(shown(resolve_hosts(job, input)), "a:0 b:0 c:0");
+  job.spares = 3;
+  EXPECT_EQ(
+      shown(resolve_hosts(job, input)),
+      "\"nodes: 2\" and \"spares: 3\" but only 3 hosts are given (hostfile hosts.txt); name 5 "
+      "with --hosts, or try --set spares=1");
+  job.nodes.reset();
+  EXPECT_EQ(
+      shown(resolve_hosts(job, input)),
+      "\"spares: 3\" but only 3 hosts are given (hostfile hosts.txt); name 4 with --hosts, or "
+      "try --set spares=2");
   job.spares = 0;
   job.nodes = NodeRange{4, 4};
   EXPECT_EQ(

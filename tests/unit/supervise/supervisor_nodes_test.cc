@@ -271,6 +271,157 @@ TEST(SupervisorNodes, ALostNodeThatIsNotNeededForbidsNoRestart) {
               testing::EndsWith("remove 2; gather 0 for 1; gather 1 for 1"));
 }
 
+TEST(SupervisorNodes, ANodeThatIsLostDuringTheFirstPlanIsLeftOut) {
+  Script run(of_three(2));
+  (void)run.start();
+  for (const std::uint32_t node : {0U, 1U, 2U}) (void)run.ready(node);
+  EXPECT_EQ(run.lost(1),
+            "tell \"node2 is lost; a spare takes its place, with 0 spares left\"; "
+            "remove 1; plan 0");
+  EXPECT_EQ(run.plan({0, 2}), "start 0; start 2");
+}
+
+TEST(SupervisorNodes, OneThatIsNeededEndsTheRunDuringTheFirstPlan) {
+  Script run(of_three(2));
+  (void)run.start();
+  for (const std::uint32_t node : {0U, 1U, 2U}) (void)run.ready(node);
+  (void)run.lost(1);
+  EXPECT_EQ(run.lost(2), "release 0; finish node-lost 69 \"gone\"");
+}
+
+TEST(SupervisorNodes, WithoutARestartOnNodeLossASpareMayStillBeLostBetweenAttempts) {
+  SupervisorConfig c = named(4, {RestartCause::failure});
+  c.nodes_wanted = c.nodes_needed = 2;
+  Script run(c, {0, 1});
+  (void)run.at(seconds(10)).exited(0, code(1));
+  (void)run.exited(1, signal(SIGTERM), milliseconds(10'001));
+  (void)run.empty(0);
+  (void)run.empty(1);
+  EXPECT_EQ(run.lost(2), "") << "before the restart";
+  EXPECT_THAT(run.at(seconds(15)).tick(), testing::HasSubstr("remove 2; "));
+  run.attempt(1);
+  for (const std::uint32_t node : {0U, 1U, 3U}) (void)run.ready(node);
+  EXPECT_THAT(run.lost(0), testing::EndsWith("remove 0; plan 1")) << "during the plan";
+  finish_on(run, {1, 3});
+}
+
+/// Of two nodes, one suffices: node 1 is lost at 10 s, and attempt 1 runs on node 0.
+void shrink(Script& run) {
+  lose_node(run);
+  (void)run.at(seconds(15)).tick();
+  (void)run.attempt(1).ready(0);
+  EXPECT_EQ(run.plan({0}), "start 0");
+  (void)run.rank_started(0);
+}
+
+SupervisorConfig of_one_or_two() {
+  SupervisorConfig c = named(2);
+  c.nodes_wanted = 2;
+  c.nodes_needed = 1;
+  return c;
+}
+
+TEST(SupervisorNodes, AJobThatShrankGrowsAtTheNextRestart) {
+  Script run(of_one_or_two(), {0, 1});
+  shrink(run);
+  EXPECT_EQ(run.deadline(), seconds(17));
+  EXPECT_EQ(run.at(seconds(17)).tick(), "connect 1");
+  EXPECT_EQ(run.at(seconds(18)).ready(1),
+            "tell \"node2 answers again; the next attempt has 2 of 2 nodes\"")
+      << "the attempt that runs is left alone";
+  EXPECT_EQ(run.at(seconds(60)).exited(0, code(1)), "");
+  (void)run.empty(0);
+  EXPECT_EQ(run.at(seconds(120)).tick(), "gather 0 for 2; gather 1 for 2");
+  (void)run.attempt(2).ready(0);
+  EXPECT_EQ(run.ready(1), "plan 2");
+  finish_on(run, {0, 1});
+}
+
+TEST(SupervisorNodes, AReplacedNodeBecomesASpare) {
+  Script run(of_three(2), {0, 1});
+  lose_node(run);
+  (void)run.at(seconds(15)).tick();
+  (void)run.attempt(1).ready(0);
+  (void)run.ready(2);
+  (void)run.plan({0, 2});
+  EXPECT_EQ(run.at(seconds(17)).tick(), "connect 1");
+  EXPECT_EQ(run.ready(1), "tell \"node2 answers again and is a spare\"");
+  EXPECT_EQ(run.at(seconds(60)).lost(2), "stop 0 with 15");
+  (void)run.exited(0, signal(SIGTERM), milliseconds(60'001));
+  (void)run.empty(0);
+  EXPECT_THAT(run.at(seconds(120)).tick(), testing::EndsWith("gather 0 for 2; gather 1 for 2"));
+}
+
+TEST(SupervisorNodes, WhatWasLeftOutIsTriedEverLessOften) {
+  Script run(of_one_or_two(), {0, 1});
+  shrink(run);
+  std::vector<seconds> pauses;
+  for (int i = 0; i < 12; ++i) {
+    const auto due = std::chrono::duration_cast<milliseconds>(*run.deadline());
+    EXPECT_EQ(run.at(due).tick(), "connect 1");
+    EXPECT_EQ(run.deadline(), std::nullopt) << "the try has a limit of its own";
+    EXPECT_EQ(run.lost(1, "refused"), "");
+    pauses.push_back(std::chrono::duration_cast<seconds>(*run.deadline() - due));
+  }
+  EXPECT_EQ(pauses.front(), seconds(0)) << "half a second";
+  EXPECT_EQ(pauses.back(), seconds(300));
+}
+
+TEST(SupervisorNodes, WhatIsLeftOutIsNotTriedWithoutARestartOrBetweenAttempts) {
+  SupervisorConfig c = of_one_or_two();
+  Script run(c, {0, 1});
+  shrink(run);
+  (void)run.at(seconds(16)).exited(0, code(1));
+  EXPECT_THAT(run.empty(0), testing::HasSubstr("attempt 2 follows"));
+  EXPECT_EQ(run.at(milliseconds(16'900)).tick(), "") << "in the wait";
+  c.restart.max = 0;
+  Script last(c);
+  (void)last.start();
+  (void)last.lost(1, "refused");
+  EXPECT_THAT(last.ready(0), testing::EndsWith("remove 1; plan 0"));
+  (void)last.plan({0});
+  EXPECT_EQ(last.deadline(), std::nullopt);
+}
+
+TEST(SupervisorNodes, ATryThatIsUnderWayAtTheEndIsGivenUp) {
+  Script run(of_one_or_two(), {0, 1});
+  shrink(run);
+  EXPECT_EQ(run.at(seconds(17)).tick(), "connect 1");
+  (void)run.exited(0, code(0));
+  EXPECT_EQ(run.empty(0), "release 0; release 1; finish success 0 \"\"");
+}
+
+TEST(SupervisorNodes, OneThatReturnsMayTakeThePlaceOfOneThatIsWaitedFor) {
+  Script run(of_one_or_two(), {0, 1});
+  shrink(run);
+  EXPECT_THAT(run.at(seconds(20)).lost(0), testing::HasSubstr("attempt 2 follows"));
+  EXPECT_THAT(run.at(seconds(90)).tick(), testing::HasSubstr("for node1 to answer again"));
+  EXPECT_EQ(run.at(seconds(91)).attempt(2).ready(1),
+            "tell \"node2 answers again; the next attempt has 1 of 2 nodes\"; gather 1 for 2; "
+            "tell \"node1 is lost; the run goes on with 1 of 2 nodes\"; remove 0");
+  EXPECT_EQ(run.ready(1), "plan 2");
+}
+
+TEST(SupervisorNodes, ANodeThatReturnsDuringAPlanIsAskedWhenThePlanIsMadeAgain) {
+  SupervisorConfig c = named(4);
+  c.nodes_wanted = 3;
+  c.nodes_needed = 2;
+  Script run(c, {0, 1});
+  lose_node(run);
+  (void)run.at(seconds(15)).tick();
+  run.attempt(1);
+  (void)run.ready(0);
+  EXPECT_EQ(run.at(seconds(17)).tick(), "connect 1") << "others have not told their facts";
+  (void)run.ready(2);
+  EXPECT_EQ(run.ready(3), "plan 1");
+  EXPECT_THAT(run.ready(1), testing::HasSubstr("answers again and is a spare"));
+  EXPECT_EQ(run.lost(2),
+            "tell \"node3 is lost; a spare takes its place, with 0 spares left\"; "
+            "remove 2; gather 1 for 1");
+  EXPECT_EQ(run.ready(1), "plan 1");
+  finish_on(run, {0, 1, 3});
+}
+
 void fail_on_node_0(Script& run) {
   (void)run.exited(0, code(1));
   (void)run.exited(1, signal(SIGTERM), milliseconds(1'000'000));
@@ -327,7 +478,7 @@ TEST(SupervisorNodes, WhatDoesNotAnswerInTimeIsLeftOutButTheFenceIsAwaited) {
   EXPECT_EQ(run.attempt(1).ready(0), "");
   EXPECT_THAT(run.at(seconds(17)).tick(), testing::EndsWith("remove 2")) << "it is silent";
   EXPECT_THAT(run.at(seconds(23)).tick(), testing::EndsWith("remove 1; plan 1"));
-  finish_on(run, {0});
+  EXPECT_EQ(run.plan({0}), "start 0; connect 2") << "it is 6 s since it left";
 }
 
 }  // namespace

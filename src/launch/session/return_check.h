@@ -1,0 +1,57 @@
+// A node that has come back in the middle of a run: whether the next attempt could use it. One that
+// lacks a GPU or a mounted file system must not end a run that goes on without it.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "launch/session/missing_prerequisites.h"
+#include "launch/session/nodes.h"
+#include "model/job_spec.h"
+#include "model/launch_plan.h"
+#include "os/event_loop.h"
+#include "plan/make_plan.h"
+#include "wire/message.h"
+
+namespace dlaunch {
+
+/// Lives on the engine's one thread.
+class ReturnCheck {
+ public:
+  struct Listener {
+    std::function<void(NodeId, Attempt)> passed;
+    /// `what`: without the node's name. `is_new`: it was not so at the last check of the node.
+    std::function<void(NodeId, std::string what, bool is_new)> failed;
+  };
+
+  ReturnCheck(EventLoop& loop, const JobSpec& spec, Nodes& nodes, Listener listener);
+
+  /// `node` has told its facts for `attempt`. It passes if a plan with it can be made, and what its
+  /// ranks would need is there; what a sync brings is not asked for. The answer may come from
+  /// within, and comes within timeouts.connect.
+  void begin(const Node& node, Attempt attempt, const PlanContext& context);
+  void on(NodeId node, const wire::PrerequisitesMissing& answer);
+  /// Its session is over: there is no answer.
+  void node_lost(NodeId node) { checks_.erase(node); }
+
+ private:
+  struct Check {
+    Check(EventLoop& loop, Attempt of, MissingPrerequisites asked)
+        : attempt(of), missing(std::move(asked)), limit(loop) {}
+    Attempt attempt;
+    MissingPrerequisites missing;
+    Timer limit;
+  };
+  void fail(NodeId node, std::string what);
+
+  EventLoop& loop_;
+  const JobSpec& spec_;
+  Nodes& nodes_;
+  Listener listener_;
+  std::map<NodeId, std::unique_ptr<Check>> checks_;
+  std::map<NodeId, std::string> faults_;  // as they were told
+};
+
+}  // namespace dlaunch
