@@ -118,6 +118,7 @@ RunEngine::RunEngine(const RunOptions& options, LocalStart local, UniqueFd front
                    {.done = [this](Prepared outcome) { prepared(std::move(outcome)); },
                     .copying = [this](bool under_way) { push(event::Copying{under_way}); },
                     .synced = [this](const SyncReport& report) { tell_sync(report); },
+                    .staged = [this](const StageReport& report) { tell_staging(report); },
                     .show = [this](std::string text) { screen_.show_status(std::move(text)); }}) {
   debug_log::set_verbosity(options.verbosity);
   if (options.verbosity > 0) {
@@ -343,6 +344,13 @@ void RunEngine::tell_sync(const SyncReport& report) {
   for (const std::string& remark : remarks_on(report)) screen_.note(remark);
   if (options_.quiet || (report.took < kNoticeableCopy && options_.verbosity == 0)) return;
   screen_.say("dlaunch: " + copied_text(report));
+}
+
+void RunEngine::tell_staging(const StageReport& report) {
+  for (const StagedNode& node : report.nodes) store_.record(node);
+  for (const std::string& remark : remarks_on(report)) screen_.note(remark);
+  if (options_.quiet || (report.took < kNoticeableCopy && options_.verbosity == 0)) return;
+  screen_.say("dlaunch: " + staged_text(report));
 }
 
 void RunEngine::begin(const action::StartRanks& start) {
