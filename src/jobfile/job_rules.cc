@@ -18,6 +18,9 @@ constexpr JobRule kRules[] = {
                R"({"const":"gcp"},"processes_per_node":{"not":{"const":"auto"}}}})"},
     {.text = "`hosts` and `hostfile` both select the nodes: only one of them",
      .broken = R"({"required":["hosts","hostfile"]})"},
+    {.text = "`stage_via` says how what `stage` names travels: not without it",
+     .broken = R"({"required":["stage_via"],"properties":{"stage_via":{"not":{"const":"nodes"}},)"
+               R"("stage":{"maxItems":0}}})"},
     {.text = "`roles` go with `framework: tensorflow` and `gcp` only",
      .broken = R"({"required":["roles"],"not":{"required":["framework"],)"
                R"("properties":{"framework":{"enum":["tensorflow","gcp"]}}}})"},

@@ -1,6 +1,7 @@
 #include "jobfile/validate.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -33,6 +34,7 @@ class KeyValidator : public Validator {
   void check_setup();
   void check_metrics();
   void check_stdin();
+  void check_stage();
 
  private:
   void check_rank_variables(const std::string& section, const std::string& shown);
@@ -256,6 +258,34 @@ void KeyValidator::check_stdin() {
     contradict("pty", "stdin", "the rank of pty reads dlaunch's standard input; leave out stdin");
 }
 
+void KeyValidator::check_stage() {
+  if (job_.stage.empty() && job_.stage_via != StageVia::nodes)
+    contradict("stage_via", "stage", "stage_via says how staged files travel, and stage has none");
+  std::map<std::string, std::size_t> places;  // by path of the copy
+  for (std::size_t i = 0; i < job_.stage.size(); ++i) {
+    const std::string key = "stage[" + std::to_string(i) + "].to";
+    const GivenKey* const given = find(key);
+    if (given == nullptr || !given->good || diagnostics_.is_full()) continue;
+    const std::string& to = job_.stage[i].to;
+    std::string problem;
+    std::string place;
+    for (std::size_t at = 0; at < to.size();) {
+      const std::size_t end = std::min(to.find('/', at), to.size());
+      const std::string name = to.substr(at, end - at);
+      if (name == "." || name == ".." || name == ".git") problem = "must not contain " + name;
+      if (!name.empty()) place += '/' + name;
+      at = end + 1;
+    }
+    if (!to.starts_with('/')) problem = "must be an absolute path, the same on all nodes";
+    if (problem.empty() && place.empty()) problem = "must name a file or a folder, not /";
+    const auto [other, is_new] = places.try_emplace(place, i);
+    if (problem.empty() && !is_new)
+      problem = "is also that of stage[" + std::to_string(other->second) + "]";
+    if (!problem.empty())
+      diagnostics_.error(given->value, key + " " + problem + ", but is " + in_quotes(to));
+  }
+}
+
 }  // namespace
 
 void validate(const JobSpec& job, const GivenKeys& given, Diagnostics& diagnostics) {
@@ -271,6 +301,7 @@ void validate(const JobSpec& job, const GivenKeys& given, Diagnostics& diagnosti
   validator.check_command();
   validator.check_metrics();
   validator.check_stdin();
+  validator.check_stage();
   validate_hosts(job, given, diagnostics);
 }
 

@@ -216,6 +216,8 @@ struct Preflight {
   bool operator==(const Preflight&) const = default;
 };
 
+/// How staged files get to the nodes: from node to node, or each from the launcher.
+enum class StageVia : std::uint8_t { nodes, launcher };
 struct Transfer {
   std::string from;
   std::string to;
@@ -297,6 +299,7 @@ struct JobSpec {
   Isolation isolation = Isolation::standard;
   Preflight preflight;
   std::vector<Transfer> stage;
+  StageVia stage_via = StageVia::nodes;
   std::vector<Transfer> collect;
   Preemption preemption;
   Checkpoint checkpoint;

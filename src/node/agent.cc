@@ -32,6 +32,7 @@
 #include "node/session/session_folder.h"
 #include "node/session/session_socket.h"
 #include "node/stacks/stack_service.h"
+#include "node/stage/stage_service.h"
 #include "node/sync/stager.h"
 #include "node/terminals/terminal_service.h"
 #include "node/watch/rank_watch.h"
@@ -88,6 +89,7 @@ class Agent {
         pump_(loop_, channel_),
         stdin_(loop_, channel_),
         stager_(loop_, login_, [this](const wire::FromAgent& message) { channel_.send(message); }),
+        stage_(loop_, [this](const wire::FromAgent& message) { channel_.send(message); }),
         mpi_(loop_, channel_, id_),
         mpirun_probe_(loop_),
         pmix_probe_(loop_),
@@ -190,6 +192,7 @@ class Agent {
   void on(wire::SyncRemove& remove) { stager_.on(remove); }
   void on(wire::SyncData& data) { stager_.on(data); }
   void on(wire::SyncEnd& end) { stager_.on(end); }
+  void on(wire::OneOf<wire::StageOrder> auto& order) { stage_.on(order); }
   void on(wire::StopRanks& stop) { ranks_.stop(stop); }
   void on(wire::KillRanks& kill) { ranks_.kill(kill); }
   void on(wire::SignalRanks& pass) { ranks_.pass(pass); }
@@ -345,6 +348,7 @@ class Agent {
   /// `stays`: another session follows, which may use the templates.
   void end_everything(bool stays = false) {
     stager_.abandon();
+    stage_.abandon();
     raise_open_file_limit();
     mpi_.kill();
     containers_.kill_all();
@@ -400,6 +404,7 @@ class Agent {
   OutputPump pump_;
   StdinPump stdin_;
   Stager stager_;
+  StageService stage_;
   MpiService mpi_;
   MpirunProbe mpirun_probe_;
   PmixProbe pmix_probe_;

@@ -25,4 +25,8 @@ ContentHash ContentHasher::hash() const {
   return {hash.low64, hash.high64};
 }
 
+std::uint64_t block_hash(std::string_view bytes) {
+  return XXH3_64bits(bytes.data(), bytes.size());
+}
+
 }  // namespace dlaunch

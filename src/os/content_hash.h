@@ -2,6 +2,7 @@
 // cryptographic: collisions can be constructed.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string_view>
 
@@ -23,5 +24,8 @@ class ContentHasher {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/// XXH3, 64 bits: of a block of a file.
+[[nodiscard]] std::uint64_t block_hash(std::string_view bytes);
 
 }  // namespace dlaunch

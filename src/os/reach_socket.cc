@@ -81,6 +81,30 @@ tl::expected<UniqueFd, int> listen_everywhere(ReservedPort& held) {
   return fd;
 }
 
+tl::expected<UniqueFd, int> listen_at(const std::string& address) {
+  const auto where = socket_address(address, 0);
+  if (!where) return tl::unexpected(EINVAL);
+  UniqueFd fd = open_socket(where->storage.ss_family);
+  if (!fd) return tl::unexpected(errno);
+  if (::bind(fd.get(), where->get(), where->size) != 0 || ::listen(fd.get(), kBacklog) != 0)
+    return tl::unexpected(errno);
+  return fd;
+}
+
+std::uint16_t local_port_of(int socket) {
+  sockaddr_storage storage{};
+  socklen_t size = sizeof storage;
+  if (::getsockname(socket, reinterpret_cast<sockaddr*>(&storage), &size) != 0) return 0;
+  if (storage.ss_family == AF_INET) {
+    sockaddr_in v4{};
+    std::memcpy(&v4, &storage, sizeof v4);
+    return ntohs(v4.sin_port);
+  }
+  sockaddr_in6 v6{};
+  std::memcpy(&v6, &storage, sizeof v6);
+  return storage.ss_family == AF_INET6 ? ntohs(v6.sin6_port) : 0;
+}
+
 void stop_listening(ReservedPort& held) {
   // A socket that was bound by number stays bound (Linux, tcp_disconnect() and SOCK_BINDPORT_LOCK).
   if (held.held()) ::shutdown(held.socket(), SHUT_RDWR);

@@ -1,4 +1,4 @@
-// TCP sockets for the reach check. All are non-blocking and close-on-exec. Thread-safety: free
+// TCP sockets for the reach check, and for connections between nodes that stage files. All are non-blocking and close-on-exec. Thread-safety: free
 // functions without state.
 #pragma once
 
@@ -20,6 +20,11 @@ namespace dlaunch {
 [[nodiscard]] tl::expected<UniqueFd, int> listen_everywhere(ReservedPort& held);
 /// The port stays held and refuses connections again.
 void stop_listening(ReservedPort& held);
+
+/// Listens at one address of this machine, on a free port that the kernel chooses. Error: errno.
+[[nodiscard]] tl::expected<UniqueFd, int> listen_at(const std::string& address);
+/// 0: it has none.
+[[nodiscard]] std::uint16_t local_port_of(int socket);
 
 /// Begins to connect; the socket is writable when it is connected or has failed. Error: errno.
 [[nodiscard]] tl::expected<UniqueFd, int> begin_connect(const std::string& address,

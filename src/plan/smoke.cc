@@ -59,7 +59,7 @@ std::string limit_text(Duration limit) {
 
 const std::vector<std::string>& keys_without_meaning_for_smoke() {
   static const std::vector<std::string> keys{"nodes",   "spares", "hosts",  "hostfile",
-                                             "connect", "sync",   "restart", "pty"};
+                                             "connect", "sync",   "stage_via", "restart", "pty"};
   return keys;
 }
 

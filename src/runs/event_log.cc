@@ -162,6 +162,12 @@ struct MemberWriter {
     failed.outcome.first ? json.number(failed.outcome.first->value) : json.null();
   }
 
+  void operator()(const StagedNode& staged) const {
+    name("staged");
+    node(staged.node);
+    json.key("bytes").number(staged.bytes).key("from_launcher").number(staged.from_launcher);
+    if (!staged.source.empty()) json.key("source").string(staged.source);
+  }
   void operator()(const SyncedNode& synced) const {
     name("synced");
     node(synced.node);
@@ -232,6 +238,10 @@ void EventLog::add(const action::Restart& restart, WallTime now) {
 
 void EventLog::add(const SyncedNode& synced, WallTime now) {
   add_line(now, [&](JsonText& json) { MemberWriter{json}(synced); });
+}
+
+void EventLog::add(const StagedNode& staged, WallTime now) {
+  add_line(now, [&](JsonText& json) { MemberWriter{json}(staged); });
 }
 
 void EventLog::note(std::string_view kind, std::string_view text, WallTime now,

@@ -15,6 +15,7 @@
 #include "model/action.h"
 #include "model/event.h"
 #include "model/result.h"
+#include "model/stage.h"
 #include "model/sync.h"
 #include "model/time.h"
 #include "text/json_text.h"
@@ -38,6 +39,7 @@ class EventLog {
   void add(const Event& event, WallTime now);
   void add(const action::Restart& restart, WallTime now);
   void add(const SyncedNode& synced, WallTime now);
+  void add(const StagedNode& staged, WallTime now);
   /// A line about the launcher itself: {"time", "event": kind, "text": text}, and the members
   /// that `more` writes.
   void note(std::string_view kind, std::string_view text, WallTime now,

@@ -92,7 +92,21 @@ constexpr std::tuple kMessages{
     Named<PySpyTaken>{"PySpyTaken"},
     Named<PreemptionNotice>{"PreemptionNotice"},
     Named<SeeCheckpoints>{"SeeCheckpoints"},
-    Named<CheckpointsSeen>{"CheckpointsSeen"}};
+    Named<CheckpointsSeen>{"CheckpointsSeen"},
+    Named<StageBegin>{"StageBegin"},
+    Named<StageEntries>{"StageEntries"},
+    Named<StageStream>{"StageStream"},
+    Named<StageHashes>{"StageHashes"},
+    Named<StageServe>{"StageServe"},
+    Named<StageFeed>{"StageFeed"},
+    Named<StageData>{"StageData"},
+    Named<StageOver>{"StageOver"},
+    Named<StageWants>{"StageWants"},
+    Named<StageReady>{"StageReady"},
+    Named<StageListening>{"StageListening"},
+    Named<StageLinked>{"StageLinked"},
+    Named<StageProgress>{"StageProgress"},
+    Named<StageDone>{"StageDone"}};
 static_assert(std::tuple_size_v<decltype(kMessages)> == kTypes);
 
 template <std::size_t I>
@@ -124,6 +138,7 @@ constexpr std::size_t kDataHeader = 12;
 constexpr std::size_t kInputHeader = 4;
 constexpr std::size_t kTerminalHeader = 8;
 constexpr std::size_t kPySpyHeader = 16;
+constexpr std::size_t kStageHeader = 8;
 
 void write_head(const OutputData& data, std::string& out) {
   append_little_endian(data.attempt.value, out);
@@ -202,6 +217,13 @@ void write(const PySpyData& data, std::string& out) {
   out.reserve(kPySpyHeader + data.bytes.size());
   append_little_endian(data.offset, out);
   append_little_endian(data.size, out);
+  out += data.bytes;
+}
+
+void write(const StageData& data, std::string& out) {
+  out.reserve(kStageHeader + data.bytes.size());
+  append_little_endian(data.id, out);
+  append_little_endian(data.link, out);
   out += data.bytes;
 }
 
@@ -335,6 +357,14 @@ Result<PySpyData> read(const FrameView& frame, PySpyData data) {
     return malformed(frame.type, "field \"size\": out of range");
   if (data.offset > data.size || data.bytes.size() > data.size - data.offset)
     return malformed(frame.type, "field \"offset\": out of range");
+  return data;
+}
+
+Result<StageData> read(const FrameView& frame, StageData data) {
+  if (frame.payload.size() < kStageHeader) return malformed(frame.type, "it is cut short");
+  data.id = little_endian_at<std::uint32_t>(frame.payload, 0);
+  data.link = little_endian_at<std::uint32_t>(frame.payload, 4);
+  data.bytes = frame.payload.substr(kStageHeader);
   return data;
 }
 

@@ -27,13 +27,14 @@
 #include "model/python.h"
 #include "model/rank_span.h"
 #include "model/stacks.h"
+#include "model/stage.h"
 #include "model/sync.h"
 #include "model/time.h"
 
 namespace dlaunch::wire {
 
 /// Changes whenever a message or the frame changes its meaning. Both ends must have the same one.
-inline constexpr std::uint32_t kProtocolVersion = 11;
+inline constexpr std::uint32_t kProtocolVersion = 12;
 
 /// What a rank leaves on its node: both streams, and the file that its framework may write
 /// about an exception (rank-<n>.error.json).
@@ -792,6 +793,118 @@ struct TerminalEnded {
   bool operator==(const TerminalEnded&) const = default;
 };
 
+// ---- staging: docs/how-to/stage-data.md. `id` is of the staging, chosen by the launcher; messages
+// of an earlier one are ignored. An entry's number is its index over all StageEntries, a block's
+// number that of the BlockMap (sync/blocks.h) of the entries' sizes. The conversation: StageBegin,
+// StageEntries ..., StageWants ...; when all nodes have told theirs, StageStream and the answer
+// StageReady; when all are ready, StageFeed, and StageDone in the end; StageOver.
+
+/// launcher -> agent
+struct StageBegin {
+  std::uint32_t id = 0;
+  std::vector<std::string> roots;  // absolute folders
+  bool operator==(const StageBegin&) const = default;
+};
+/// launcher -> agent: parents before what is in them, each path once. -> StageWants
+struct StageEntries {
+  std::uint32_t id = 0;
+  std::vector<StageEntry> entries;
+  bool last = false;
+  bool operator==(const StageEntries&) const = default;
+};
+/// launcher -> agent: the blocks that this node gets, the same for all nodes that get any, and of
+/// which entries it has all but mode and time. Nothing is written before StageFeed. -> StageReady
+struct StageStream {
+  std::uint32_t id = 0;
+  std::vector<BlockRun> runs;
+  std::vector<std::uint32_t> same;
+  bool last = false;
+  bool operator==(const StageStream&) const = default;
+};
+/// launcher -> agent: the hashes of whole files, four words for each.
+struct StageHashes {
+  std::uint32_t id = 0;
+  std::vector<std::uint32_t> entries;
+  std::vector<std::uint64_t> words;
+  bool operator==(const StageHashes&) const = default;
+};
+/// launcher -> agent: listen at these addresses for one connection and feed it. -> StageListening
+struct StageServe {
+  std::uint32_t id = 0;
+  std::uint32_t link = 0;  // of this connection, as in StageFeed
+  StageKey key;
+  std::vector<std::string> addresses;
+  std::uint32_t limit_ms = 10000;  // until it is there
+  bool operator==(const StageServe&) const = default;
+};
+/// launcher -> agent: make what needs no content, and get the blocks from this connection instead
+/// of what was said before. -> StageLinked
+struct StageFeed {
+  std::uint32_t id = 0;
+  std::uint32_t link = 0;
+  StageKey key;
+  std::vector<StageAddress> at;  // any of them; empty: they come as StageData
+  std::uint32_t limit_ms = 10000;
+  bool operator==(const StageFeed&) const = default;
+};
+/// launcher -> agent: pieces (sync/pieces.h), in the order of the stream. Travels raw.
+/// -> StageProgress
+struct StageData {
+  std::uint32_t id = 0;
+  std::uint32_t link = 0;
+  std::string bytes;
+  bool operator==(const StageData&) const = default;
+};
+/// launcher -> agent: close all connections. What is incomplete stays for the next staging.
+struct StageOver {
+  std::uint32_t id = 0;
+  bool operator==(const StageOver&) const = default;
+};
+
+/// agent -> launcher: files whose content it lacks or has to have compared.
+struct StageWants {
+  std::uint32_t id = 0;
+  std::vector<StageWant> wants;
+  bool last = false;
+  bool operator==(const StageWants&) const = default;
+};
+/// agent -> launcher: there is room for the stream.
+struct StageReady {
+  std::uint32_t id = 0;
+  bool operator==(const StageReady&) const = default;
+};
+/// agent -> launcher: where it listens, of the addresses that it was told; none: it cannot.
+struct StageListening {
+  std::uint32_t id = 0;
+  std::uint32_t link = 0;
+  std::vector<StageAddress> at;
+  bool operator==(const StageListening&) const = default;
+};
+/// agent -> launcher: the connection is there, and goes on from this position of the stream; or,
+/// with a problem, there is none any more.
+struct StageLinked {
+  std::uint32_t id = 0;
+  std::uint32_t link = 0;
+  std::uint64_t position = 0;
+  std::string problem;
+  bool operator==(const StageLinked&) const = default;
+};
+/// agent -> launcher
+struct StageProgress {
+  std::uint32_t id = 0;
+  std::uint32_t link = 0;
+  std::uint64_t position = 0;  // blocks of the stream that are on its disk
+  std::uint64_t taken = 0;     // bytes of all StageData of the link
+  bool operator==(const StageProgress&) const = default;
+};
+/// agent -> launcher: all is there; or, with a problem, the staging has ended here. It may come at
+/// any time.
+struct StageDone {
+  std::uint32_t id = 0;
+  std::string problem;  // "/local/data: No space left on device"
+  bool operator==(const StageDone&) const = default;
+};
+
 // ---- which end sends what
 
 template <class... Groups>
@@ -817,21 +930,27 @@ concept OneOf = kHolds<Variant, T>;
 /// them.
 using ChannelMessage = std::variant<Ack, Resume>;
 
+/// Handled by node/stage/stage_service.h.
+using StageOrder = std::variant<StageBegin, StageEntries, StageStream, StageHashes, StageServe,
+                                StageFeed, StageData, StageOver>;
 using ToAgent =
     std::variant<Hello, Heartbeat, Bye, FactsRequest, StartRanks, StopRanks, KillRanks,
                  OutputCredit, StdinData, CheckPrerequisites, FetchOutput, ForgetOutput, OpenDoor,
                  Knock, CloseDoor, SyncBegin, SyncEntries, SyncSettled, SyncRemove, SyncData,
                  SyncEnd, PreparePmix, PmixFence, PmixWanted, PmixData, SignalRanks, StartMpirun,
                  Deadline, Inspect, TakeStacks, OpenTerminal, TerminalInput, ResizeTerminal,
-                 TerminalTaken, CloseTerminal, PySpyData, SeeCheckpoints>;
+                 TerminalTaken, CloseTerminal, PySpyData, SeeCheckpoints, StageBegin, StageEntries,
+                 StageStream, StageHashes, StageServe, StageFeed, StageData, StageOver>;
 
 /// Handled by the session itself (launch/session/session.h).
 using SessionMessages = std::variant<Hello, Heartbeat, Bye>;
 /// Answers to the launcher's questions before it starts ranks.
 using ReachAnswer = std::variant<DoorOpen, Knocked>;
 using SyncAnswer = std::variant<SyncFolder, SyncWants, SyncTaken, SyncDone>;
+using StageAnswer =
+    std::variant<StageWants, StageReady, StageListening, StageLinked, StageProgress, StageDone>;
 using Answers = Joined<std::variant<Facts, PrerequisitesMissing, PmixReady, Inspected>, ReachAnswer,
-                       SyncAnswer>::Type;
+                       SyncAnswer, StageAnswer>::Type;
 /// Sent only by an agent that was told to start ranks, or that runs in a scheduler's step.
 using RunMessages =
     std::variant<RanksStarted, RankNotStarted, RankExited, OutputData, OutputEnd, StdinTaken,

@@ -26,7 +26,7 @@ VALUES = {
     "connect.command": '[ssh, -p, "2222", "{host}"]', "connect.namespace": "team", "connect.context": "gpu-cluster",
     "connect.container": "train", "connect.selector": "app=train", "env": "{NCCL_DEBUG: WARN}", "env_pass": '["NCCL_*", WANDB_API_KEY]',
     "env_secret": "[HF_TOKEN]", "container.image": "registry.example.com/train:1", "container.workdir": "image", "container.mounts": '["/data:/data:ro"]',
-    "container.shm_size": "16g", "container.options": "[--cap-add=SYS_PTRACE]", "preflight.checks": "[node, reach]", "stage": "[{from: data.tar.zst, to: /local/data, unpack: true}]",
+    "container.shm_size": "16g", "container.options": "[--cap-add=SYS_PTRACE]", "preflight.checks": "[node, reach]", "stage": "[{from: data.tar, to: /local/data.tar}]", "stage_via": "launcher",
     "collect": "[{from: /local/out, to: results/}]", "preemption.command": "./notice.sh", "preemption.file": "/run/notice", "checkpoint.path": "ckpt/*", "checkpoint.signal": "USR1",
     "metrics": "{throughput: 'images/sec: ([0-9.]+)'}", "roles.chief": "1", "roles.worker": "3", "roles.ps": "2", "roles.evaluator": "1",
     "mpi.program": "mpiexec.hydra",

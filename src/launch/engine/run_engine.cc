@@ -117,6 +117,7 @@ RunEngine::RunEngine(const RunOptions& options, LocalStart local, UniqueFd front
                    {.done = [this](Prepared outcome) { prepared(std::move(outcome)); },
                     .copying = [this](bool under_way) { push(event::Copying{under_way}); },
                     .synced = [this](const SyncReport& report) { tell_sync(report); },
+                    .staged = [this](const StageReport& report) { tell_staging(report); },
                     .show = [this](std::string text) { screen_.show_status(std::move(text)); }}),
       return_check_(
           loop_, options.spec, nodes_,
@@ -367,6 +368,13 @@ void RunEngine::tell_sync(const SyncReport& report) {
   for (const std::string& remark : remarks_on(report)) screen_.note(remark);
   if (options_.quiet || (report.took < kNoticeableCopy && options_.verbosity == 0)) return;
   screen_.say("dlaunch: " + copied_text(report));
+}
+
+void RunEngine::tell_staging(const StageReport& report) {
+  for (const StagedNode& node : report.nodes) store_.record(node);
+  for (const std::string& remark : remarks_on(report)) screen_.note(remark);
+  if (options_.quiet || (report.took < kNoticeableCopy && options_.verbosity == 0)) return;
+  screen_.say("dlaunch: " + staged_text(report));
 }
 
 void RunEngine::begin(const action::StartRanks& start) {

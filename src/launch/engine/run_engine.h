@@ -121,6 +121,7 @@ class RunEngine : public Engine {
   void begin_attempt(LaunchPlan plan);
   void set_stopping();
   void tell_sync(const SyncReport& report);
+  void tell_staging(const StageReport& report);
   void explain(const Event& event) const;
   void end_preparation();
   void part_from_agents();

@@ -7,6 +7,7 @@
 #include "launch/console/debug_log.h"
 #include "launch/session/prerequisite_question.h"
 #include "launch/session/workdir_advice.h"
+#include "launch/stage/stage_settings.h"
 #include "launch/sync/workdir_settings.h"
 #include "os/clock.h"
 #include "os/own_machine.h"
@@ -28,6 +29,12 @@ Duration limit_within(Duration timeout) {
 
 Duration left_until(MonotonicTime due) {
   return std::max(std::chrono::duration_cast<Duration>(due - monotonic_now()), Duration(0));
+}
+
+/// How long what is copied may wait on its way, where heartbeats wait behind it.
+Duration window_delay(const Timeouts& timeouts) {
+  constexpr Duration kSoon{500};
+  return std::min(kSoon, timeouts.fence_after / 8);
 }
 
 }  // namespace
@@ -53,7 +60,15 @@ Preparation::Preparation(EventLoop& loop, const JobSpec& spec, PrepareSettings s
                          synced_report_ = std::move(report);
                          go_on();
                        },
-                   .show = [this](std::string text) { listener_.show(std::move(text)); }}) {}
+                   .show = [this](std::string text) { listener_.show(std::move(text)); }}),
+      staging_(loop, {.send = [this](NodeId node,
+                                     const wire::ToAgent& message) { nodes_.send(node, message); },
+                      .done =
+                          [this](Result<StageReport> report) {
+                            staged_report_ = std::move(report);
+                            go_on();
+                          },
+                      .show = [this](std::string text) { listener_.show(std::move(text)); }}) {}
 
 // ---- the conversation
 
@@ -109,6 +124,13 @@ Coroutine Preparation::talk() {  // NOLINT(readability-function-size)
     take_sync(**synced_report_);
     due = monotonic_now() + limit_within(spec_.timeouts.connect);
   }
+  if (starts && needs_staging()) {
+    begin_staging();
+    co_await until(&Preparation::is_staged);  // which has limits of its own
+    if (!*staged_report_) co_return fail_at(PrepareStep::start, staged_report_->error());
+    take_staging(**staged_report_);
+    due = monotonic_now() + limit_within(spec_.timeouts.connect);
+  }
 
   // Both at once: what the ranks need, and the servers by which ranks of MPI meet.
   ask_for_prerequisites();
@@ -128,6 +150,7 @@ void Preparation::begin(PlanContext context) {
   outcome_ = {};
   met_.reset();
   synced_report_.reset();
+  staged_report_.reset();
   missing_ = MissingPrerequisites();
   pmix_ = PmixStart();
   awaited_ = nullptr;
@@ -140,6 +163,7 @@ void Preparation::cancel() {
   limit_.cancel();
   reach_.cancel();
   sync_.cancel();
+  staging_.cancel();
 }
 
 Coroutine::Wait Preparation::until(Condition holds) {
@@ -178,6 +202,7 @@ void Preparation::fail_at(PrepareStep step, Error error) {
 void Preparation::node_lost(NodeId node, const std::string& why) {
   facts_.erase(node);
   synced_.erase(node);
+  staged_.erase(node);
   prerequisites_asked_.forget(node);
   pmix_asked_.forget(node);
   if (!talk_.is_waiting()) return;
@@ -280,12 +305,10 @@ bool Preparation::needs_sync() const {
 }
 
 void Preparation::begin_sync() {
-  constexpr Duration kSoon{500};
   WorkdirSyncSettings settings;
   settings.list = workdir_settings(spec_, context_, outcome_.plan->workdir);
   settings.origin = own_hostname();
-  // What waits on the way holds heartbeats up.
-  settings.window_delay = std::min(kSoon, spec_.timeouts.fence_after / 8);
+  settings.window_delay = window_delay(spec_.timeouts);
   for (const NodePlan& node : outcome_.plan->nodes) {
     if (node.is_remote) settings.nodes.push_back({node.id, node.name});
   }
@@ -297,6 +320,29 @@ void Preparation::take_sync(const SyncReport& report) {
   outcome_.plan->sync = report.extent;
   for (const SyncedNode& node : report.nodes) synced_.insert(node.node);
   listener_.synced(report);
+  listener_.copying(false);
+}
+
+// ---- staged files
+
+/// Once for each agent, as needs_sync().
+bool Preparation::needs_staging() const {
+  const auto& nodes = outcome_.plan->nodes;
+  return !spec_.stage.empty() && std::any_of(nodes.begin(), nodes.end(), [this](const auto& node) {
+    return !staged_.contains(node.id);
+  });
+}
+
+void Preparation::begin_staging() {
+  StageRunSettings settings = stage_settings(spec_, *outcome_.plan, nodes_.cluster());
+  settings.window_delay = window_delay(spec_.timeouts);
+  listener_.copying(true);
+  staging_.begin(std::move(settings));
+}
+
+void Preparation::take_staging(const StageReport& report) {
+  for (const StagedNode& node : report.nodes) staged_.insert(node.node);
+  listener_.staged(report);
   listener_.copying(false);
 }
 

@@ -17,6 +17,7 @@
 #include "launch/session/missing_prerequisites.h"
 #include "launch/session/nodes.h"
 #include "launch/session/reach_check.h"
+#include "launch/stage/stage_run.h"
 #include "launch/sync/workdir_sync.h"
 #include "model/job_spec.h"
 #include "model/launch_plan.h"
@@ -33,7 +34,7 @@ enum class PrepareStep : std::uint8_t {
   meeting,        // where ranks can meet, found by trying
   plan,           // a value; asks nothing
   prerequisites,  // whether what the ranks need is on each node
-  start,          // the workdir is copied before it, PMIx servers are made beside it
+  start,          // workdir and staged files are copied before it, PMIx servers are made beside it
 };
 
 struct PrepareSettings {
@@ -61,9 +62,10 @@ struct Prepared {
 struct PrepareListener {
   /// Once for each begin(), perhaps from within it.
   std::function<void(Prepared)> done;
-  // With PrepareStep::start, where the job has a sync:
+  // With PrepareStep::start, where the job has a sync or a stage:
   std::function<void(bool)> copying{};              // begins; has ended well
-  std::function<void(const SyncReport&)> synced{};  // before copying(false)
+  std::function<void(const SyncReport&)> synced{};   // before copying(false)
+  std::function<void(const StageReport&)> staged{};  // likewise
   std::function<void(std::string)> show{};          // the line on a terminal; empty: none
 };
 
@@ -88,6 +90,9 @@ class Preparation {
     reach_.on(node, answer);
   }
   void on(NodeId node, const wire::OneOf<wire::SyncAnswer> auto& answer) { sync_.on(node, answer); }
+  void on(NodeId node, const wire::OneOf<wire::StageAnswer> auto& answer) {
+    staging_.on(node, answer);
+  }
   void on(NodeId node, const wire::PrerequisitesMissing& answer);
   void on(NodeId node, const wire::PmixReady& answer);
   /// The node has told its facts for the attempt; at any time.
@@ -131,6 +136,10 @@ class Preparation {
   void begin_sync();
   [[nodiscard]] bool is_synced() const { return synced_report_.has_value(); }
   void take_sync(const SyncReport& report);
+  [[nodiscard]] bool needs_staging() const;
+  void begin_staging();
+  [[nodiscard]] bool is_staged() const { return staged_report_.has_value(); }
+  void take_staging(const StageReport& report);
   void ask_for_prerequisites();
   [[nodiscard]] Status ask_for_pmix();
   [[nodiscard]] bool all_checked() const { return missing_.complete() && pmix_.complete(); }
@@ -153,6 +162,7 @@ class Preparation {
   // What outlives a conversation:
   std::map<NodeId, Attempt> facts_;  // that were told
   std::set<NodeId> synced_;
+  std::set<NodeId> staged_;
   Asked prerequisites_asked_;
   Asked pmix_asked_;
 
@@ -160,6 +170,8 @@ class Preparation {
   std::optional<Result<Meeting>> met_;
   WorkdirSync sync_;
   std::optional<Result<SyncReport>> synced_report_;
+  StageRun staging_;
+  std::optional<Result<StageReport>> staged_report_;
   MissingPrerequisites missing_;
   PmixStart pmix_;
 };

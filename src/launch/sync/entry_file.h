@@ -22,6 +22,9 @@ class EntryFile {
   /// the file has changed.
   Outcome read(std::uint64_t size, std::string& bytes);
 
+  /// The next read() begins there, within the file.
+  void seek(std::uint64_t offset) { offset_ = offset; }
+
   [[nodiscard]] bool is_open() const { return fd_.valid(); }
   [[nodiscard]] std::uint64_t offset() const { return offset_; }
   [[nodiscard]] bool at_end() const { return offset_ == size_; }

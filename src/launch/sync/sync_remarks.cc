@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "jobfile/hostlist.h"
 #include "text/duration_text.h"
 #include "text/plain_text.h"
 #include "text/size_text.h"
@@ -33,6 +34,37 @@ std::vector<std::string> remarks_on(const SyncReport& report) {
     remarks.push_back("sync: not copied, because they are not files: " +
                       named(report.special, report.special.size()));
   return remarks;
+}
+
+std::vector<std::string> remarks_on(const StageReport& report) {
+  std::vector<std::string> remarks = report.notes;
+  if (!report.special.empty())
+    remarks.push_back("stage: not copied, because they are not files: " +
+                      named(report.special, report.special.size()));
+  return remarks;
+}
+
+std::string staged_text(const StageReport& report) {
+  std::uint64_t bytes = 0;
+  for (const StagedNode& node : report.nodes) bytes += node.from_launcher;
+  return "staged " + files_text(report.extent.files, report.extent.bytes) + " on " +
+         std::to_string(report.nodes.size()) + (report.nodes.size() == 1 ? " node" : " nodes") +
+         " in " + duration_text(report.took) + ": " + size_text(bytes) + " sent from here";
+}
+
+std::string problems_of_nodes(const std::vector<std::pair<std::string, std::string>>& problems) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> found;
+  for (const auto& [name, problem] : problems) {
+    if (problem.empty()) continue;
+    auto same = std::find_if(found.begin(), found.end(),
+                             [&](const auto& one) { return one.first == problem; });
+    if (same == found.end()) same = found.insert(same, {problem, {}});
+    same->second.push_back(name);
+  }
+  std::string text;
+  for (const auto& [problem, names] : found)
+    text += (text.empty() ? "" : "\n         ") + jobfile::compress_hostlist(names) + ": " + problem;
+  return text;
 }
 
 std::string copied_text(const SyncReport& report) {

@@ -84,7 +84,7 @@ void WorkdirLister::begin() {
   if (!settings_.run_base.empty()) settings_.run_base = real_path(settings_.run_base);
   const std::string& root = settings_.root;
   const bool holds_home = settings_.home.starts_with(root + '/');
-  if (root == "/" || root == settings_.home || holds_home) {
+  if (!settings_.is_named && (root == "/" || root == settings_.home || holds_home)) {
     const std::string what = root == "/"  ? "is /"
                              : holds_home ? root + " holds your home folder"
                                           : "is your home folder";
@@ -94,8 +94,11 @@ void WorkdirLister::begin() {
                     "start dlaunch in the folder of the job, or name it with workdir");
   }
   UniqueFd fd(::open(root.c_str(), kFolder));
-  if (!fd) return fail(exit_code::kPreflight, "sync: workdir " + root + ": " + errno_text(errno));
-  enter_rules_above();
+  if (!fd)
+    return fail(exit_code::kPreflight, std::string(settings_.what()) +
+                                           (settings_.is_named ? "" : "workdir ") + root + ": " +
+                                           errno_text(errno));
+  if (!settings_.is_named) enter_rules_above();
   if (status_) open(std::move(fd), "");
 }
 
@@ -132,8 +135,9 @@ void WorkdirLister::open(UniqueFd fd, std::string path) {
   const std::string shown = settings_.root + '/' + path;
   const int error = read_names(fd.get(), level.names);
   if (error != 0 && error != ENOENT)  // ENOENT: it was removed just now
-    return fail(exit_code::kPreflight, "sync: " + shown + ": " + errno_text(error));
-  level.has_rules = std::binary_search(level.names.begin(), level.names.end(), ".gitignore");
+    return fail(exit_code::kPreflight, settings_.what() + shown + ": " + errno_text(error));
+  level.has_rules = !settings_.is_named &&
+                    std::binary_search(level.names.begin(), level.names.end(), ".gitignore");
   if (level.has_rules) enter_rules(prefix_ + path, shown + ".gitignore");
   if (!status_) return;
   level.holds_runs = settings_.root + '/' + path == settings_.run_base + '/';
@@ -154,7 +158,7 @@ void WorkdirLister::look_at(const Level& level, const std::string& name) {
   if (::fstatat(level.fd.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) {
     if (errno == ENOENT) return;  // it was removed just now
     return fail(exit_code::kPreflight,
-                "sync: " + settings_.root + '/' + level.path + name + ": " + errno_text(errno));
+                settings_.what() + settings_.root + '/' + level.path + name + ": " + errno_text(errno));
   }
   const bool is_folder = S_ISDIR(info.st_mode);
   SyncEntry entry;
@@ -170,9 +174,11 @@ void WorkdirLister::look_at(const Level& level, const std::string& name) {
     if (!fd && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP)) return;
     if (!fd)
       return fail(exit_code::kPreflight,
-                  "sync: " + settings_.root + '/' + entry.path + ": " + errno_text(errno) +
-                      kIndent +
-                      "what is not needed on the nodes can be left out with a .gitignore file");
+                  settings_.what() + settings_.root + '/' + entry.path + ": " + errno_text(errno) +
+                      (settings_.is_named ? ""
+                                          : std::string(kIndent) +
+                                                "what is not needed on the nodes can be left out "
+                                                "with a .gitignore file"));
     add(std::move(entry));
     return open(std::move(fd), std::move(path));
   }
@@ -210,17 +216,18 @@ void WorkdirLister::check_limits(bool all) {
   for (const auto& [name, size] : sizes_) largest.emplace_back(size, name);
   std::sort(largest.rbegin(), largest.rend());
   largest.resize(std::min(largest.size(), kLargestTold));
-  std::string text = "sync: " + settings_.root + " holds " + (all ? "" : "more than ") +
+  std::string text = settings_.what() + settings_.root + " holds " + (all ? "" : "more than ") +
                      std::to_string(extent_.files) + " files with " + size_text(extent_.bytes) +
-                     "; at most " + std::to_string(settings_.most_files) + " and " +
-                     size_text(settings_.most_bytes) + " are copied" + kIndent + "the largest: ";
+                     "; at most " + std::to_string(settings_.most_files) +
+                     (settings_.is_named ? "" : " and " + size_text(settings_.most_bytes)) +
+                     " are copied" + kIndent + "the largest: ";
   for (std::size_t i = 0; i < largest.size(); ++i)
     text += (i == 0 ? "" : ", ") + plain_line(largest[i].second) + " (" +
             size_text(largest[i].first) + ')';
-  text +=
-      std::string(kIndent) +
-      "leave out what the nodes do not need with a .gitignore file, or put data on storage that "
-      "they share";
+  text += std::string(kIndent) +
+          (settings_.is_named ? "pack them into one file"
+                              : "leave out what the nodes do not need with a .gitignore file, or "
+                                "put data on storage that they share");
   fail(exit_code::kJobFile, std::move(text));
 }
 

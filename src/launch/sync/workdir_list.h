@@ -20,6 +20,10 @@ struct WorkdirListSettings {
   std::string home;      // the user's; it is never copied as a whole
   std::uint64_t most_files = 0;
   std::uint64_t most_bytes = 0;
+  /// The folder was named by itself, as by `stage`: any folder, whatever .gitignore files say. Then
+  /// what is too much must be packed.
+  bool is_named = false;
+  [[nodiscard]] const char* what() const { return is_named ? "stage: " : "sync: "; }
 };
 
 /// Reads the tree in pieces, so that the caller can do other things in between.

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "jobfile/hostlist.h"
+#include "launch/sync/sync_remarks.h"
 #include "os/clock.h"
 #include "os/random.h"
 #include "sync/rules.h"
@@ -188,21 +188,12 @@ void WorkdirSync::places_answered() {
   work_on();
 }
 
-/// "gpu[02-04]: /home/me/job: Read-only file system", a line for each problem.
 std::string WorkdirSync::problems() const {
-  std::vector<std::pair<std::string, std::vector<std::string>>> found;
-  for (const auto& node : nodes_) {
-    if (node->problem().empty()) continue;
-    auto same = std::find_if(found.begin(), found.end(),
-                             [&](const auto& one) { return one.first == node->problem(); });
-    if (same == found.end()) same = found.insert(same, {node->problem(), {}});
-    same->second.push_back(node->result().name);
-  }
-  std::string text;
-  for (const auto& [problem, names] : found)
-    text += (text.empty() ? "" : kIndent) + jobfile::compress_hostlist(names) + ": " + problem;
-  if (text.empty()) return text;
-  return "sync: the workdir cannot be copied; nothing was started" + (kIndent + text);
+  std::vector<std::pair<std::string, std::string>> found;
+  for (const auto& node : nodes_) found.emplace_back(node->result().name, node->problem());
+  const std::string text = problems_of_nodes(found);
+  return text.empty() ? text
+                      : "sync: the workdir cannot be copied; nothing was started" + (kIndent + text);
 }
 
 /// Each node in turn, so that none waits for another.

@@ -1,6 +1,7 @@
 // The temporary listener of node 0 to which other nodes connect before ranks start, to find out at
-// which of its addresses they reach it. It is the only listening TCP socket of dlaunch that other
-// machines can reach.
+// which of its addresses they reach it. With those of
+// node/stage/stage_door.h it is the only listening TCP socket of dlaunch that other machines can
+// reach.
 #pragma once
 
 #include <cstdint>

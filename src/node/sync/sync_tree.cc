@@ -3,13 +3,16 @@
 #include <cerrno>
 #include <cstdio>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "os/content_hash.h"
 #include "os/random.h"
 #include "os/write_all.h"
 
@@ -36,6 +39,12 @@ timespec time_of(std::int64_t nanoseconds) {
 }
 
 std::string part_name() { return random_name(".dlaunch-part-"); }
+
+std::optional<struct statvfs> file_system_of(int folder) {
+  struct statvfs info {};
+  const std::string path = "/proc/self/fd/" + std::to_string(folder) + "/.";
+  return ::statvfs(path.c_str(), &info) == 0 ? std::optional(info) : std::nullopt;
+}
 
 /// mkdir -p. Returns the error of the last component, or 0.
 int make_folders(const std::string& path) {
@@ -67,11 +76,20 @@ bool SyncTree::has(const std::string& name) const {
 }
 
 std::uint64_t SyncTree::room() const {
-  struct statvfs info {};
-  const std::string path = "/proc/self/fd/" + std::to_string(root_.get()) + "/.";
-  if (::statvfs(path.c_str(), &info) != 0 || info.f_blocks == 0)
-    return std::numeric_limits<std::uint64_t>::max();
-  return std::uint64_t{info.f_bavail} * info.f_frsize;
+  const auto info = file_system_of(root_.get());
+  if (!info || info->f_blocks == 0) return std::numeric_limits<std::uint64_t>::max();
+  return std::uint64_t{info->f_bavail} * info->f_frsize;
+}
+
+std::uint64_t SyncTree::room_for_files() const {
+  const auto info = file_system_of(root_.get());
+  if (!info || info->f_files == 0) return std::numeric_limits<std::uint64_t>::max();
+  return info->f_favail;
+}
+
+std::uint64_t SyncTree::device() const {
+  struct stat info {};
+  return ::fstat(root_.get(), &info) == 0 ? info.st_dev : 0;
 }
 
 /// The descriptor of the folder that contains `path`, or -1 and errno; sets `name` to the last
@@ -250,6 +268,55 @@ int SyncTree::finish_file(const SyncEntry& entry, NewFile& file) {
   file.part_.clear();
   file.fd_.reset();
   return 0;
+}
+
+// ---- parts
+
+namespace {
+
+std::string part_of(const std::string& name) {
+  ContentHasher hasher;
+  hasher.add(name);
+  const ContentHash hash = hasher.hash();
+  char text[64];
+  std::snprintf(text, sizeof text, ".dlaunch-stage-%016llx%016llx",
+                static_cast<unsigned long long>(hash.high),
+                static_cast<unsigned long long>(hash.low));
+  return text;
+}
+
+}  // namespace
+
+int SyncTree::open_part(const std::string& path, bool make, UniqueFd& part) {
+  std::string name;
+  const int folder = folder_of(path, name);
+  if (folder < 0) return errno;
+  const int flags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | (make ? O_CREAT : 0);
+  UniqueFd fd(::openat(folder, part_of(name).c_str(), flags, 0600));
+  if (!fd) return errno;
+  struct stat info {};
+  if (::fstat(fd.get(), &info) != 0) return errno;
+  // What another user has put there, or another name of a file, is not written to.
+  if (!S_ISREG(info.st_mode) || info.st_uid != ::geteuid() || info.st_nlink > 1) return EPERM;
+  if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) return errno;
+  part = std::move(fd);
+  return 0;
+}
+
+int SyncTree::finish_part(const SyncEntry& entry, UniqueFd& part) {
+  std::string name;
+  const int folder = folder_of(entry.path, name);
+  if (folder < 0) return errno;
+  if (::fchmod(part.get(), entry.mode & kPermissions) != 0) return errno;
+  const timespec times[2] = {{0, UTIME_NOW}, time_of(entry.mtime)};
+  if (::futimens(part.get(), times) != 0) return errno;
+  return result(::renameat(folder, part_of(name).c_str(), folder, name.c_str()));
+}
+
+int SyncTree::remove_part(const std::string& path) {
+  std::string name;
+  const int folder = folder_of(path, name);
+  return folder < 0 ? errno : result(::unlinkat(folder, part_of(name).c_str(), 0));
 }
 
 }  // namespace dlaunch

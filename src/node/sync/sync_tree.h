@@ -25,6 +25,10 @@ class SyncTree {
   [[nodiscard]] bool has(const std::string& name) const;
   /// Bytes free for this user; if unknown, the largest number.
   [[nodiscard]] std::uint64_t room() const;
+  /// Files that this user can still make; if unknown, the largest number.
+  [[nodiscard]] std::uint64_t room_for_files() const;
+  /// The file system; 0: unknown.
+  [[nodiscard]] std::uint64_t device() const;
 
   /// Sizes and times only of files. Kind::nothing also below something that is not a folder.
   [[nodiscard]] sync::Found look(const std::string& path);
@@ -58,6 +62,14 @@ class SyncTree {
   /// Sets mode and time of the entry and names the file; replaces what has the name, except a
   /// folder.
   [[nodiscard]] int finish_file(const SyncEntry& entry, NewFile& file);
+
+  /// A file that is being staged, beside its place and under a name that a later staging of the
+  /// same path finds. Nobody else may write it meanwhile: EWOULDBLOCK where another process does.
+  /// Without `make` ENOENT if there is none.
+  [[nodiscard]] int open_part(const std::string& path, bool make, UniqueFd& part);
+  /// Like finish_file().
+  [[nodiscard]] int finish_part(const SyncEntry& entry, UniqueFd& part);
+  [[nodiscard]] int remove_part(const std::string& path);
 
  private:
   struct Step {

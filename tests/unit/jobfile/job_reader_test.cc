@@ -68,6 +68,8 @@ TEST(ReadJob, ReadsEveryAvailableKey) {
   expected.restart.reset_after = std::chrono::hours(1);
   expected.timeouts.lost_after = std::chrono::minutes(1);
   expected.timeouts.node_return = std::chrono::minutes(10);
+  expected.stage = {{"data", "/local/data"}};
+  expected.stage_via = StageVia::launcher;
   expected.stop_signal = "USR1";
   expected.stdin_for = StdinFor::rank0;
   expected.pty = 0;
@@ -112,7 +114,7 @@ TEST(ReadJob, ShowsAllErrorsOfAFileAtOnce) {
 TEST(ReadJob, RefusesEveryKeyThatIsNotAvailableYet) {
   const auto job = read_text(test_data("not-available.yaml"));
   EXPECT_THAT(errors_of(job),
-              ElementsAre("job.yaml:13:1: error: not available yet: stage",
+              ElementsAre("job.yaml:13:47: error: not available yet: stage[0].unpack",
                           "job.yaml:14:1: error: not available yet: collect"));
 }
 

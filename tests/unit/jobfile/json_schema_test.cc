@@ -61,7 +61,8 @@ TEST(JobRules, HoldJson) {
 TEST(FieldTable, ASectionIsAvailableWithItsFirstKey) {
   EXPECT_TRUE(is_available("timeouts"));
   EXPECT_TRUE(is_available("timeouts.stop"));
-  EXPECT_FALSE(is_available("stage"));
+  EXPECT_TRUE(is_available("stage"));
+  EXPECT_FALSE(is_available("collect"));
   EXPECT_TRUE(is_available("container"));
   EXPECT_FALSE(is_available("no such key"));
 }

@@ -3,6 +3,9 @@
 #include <fstream>
 
 #include "agent_conversation.h"
+#include "os/content_hash.h"
+#include "os/strong_hash.h"
+#include "sync/pieces.h"
 
 namespace dlaunch {
 namespace {
@@ -231,6 +234,61 @@ struct EachMessage {
     agent.say(wire::SyncEntries{1, {}, true});
     agent.say(wire::SyncEnd{1});
     EXPECT_EQ(agent.answer<wire::SyncDone>().id, 1U);
+  }
+  // One staging, each as far as its message.
+  void of(wire::StageBegin*) {
+    agent.greet();
+    agent.say(wire::StageBegin{1, {"local"}});
+    EXPECT_EQ(agent.answer<wire::StageDone>().problem, "local: is not an absolute path");
+  }
+  void of(wire::StageEntries*) {
+    agent.greet();
+    agent.say(wire::StageBegin{1, {agent.path("local")}});
+    agent.say(wire::StageEntries{1, {{0, {"a", SyncEntry::Kind::file, 0644, 4, 1, ""}}}, true});
+    const auto wants = agent.answer<wire::StageWants>();
+    EXPECT_EQ(wants.wants, (std::vector<StageWant>{{0, {}}}));
+    EXPECT_TRUE(wants.last);
+  }
+  void of(wire::StageStream*) {
+    of(static_cast<wire::StageEntries*>(nullptr));
+    agent.say(wire::StageStream{1, {{0, 1}}, {}, true});
+    EXPECT_EQ(agent.answer<wire::StageReady>().id, 1U);
+  }
+  void of(wire::StageFeed*) {
+    of(static_cast<wire::StageStream*>(nullptr));
+    agent.say(wire::StageFeed{1, 1, {}, {}, 5000});
+    EXPECT_EQ(agent.answer<wire::StageLinked>().problem, "");
+  }
+  void of(wire::StageData*) {
+    of(static_cast<wire::StageFeed*>(nullptr));
+    wire::StageData data{1, 1, {}};
+    sync::append_piece({0, block_hash("text"), "text"}, data.bytes);
+    agent.say(data);
+    EXPECT_EQ(agent.answer<wire::StageProgress>().position, 1U);
+    EXPECT_FALSE(fs::exists(agent.path("local/a"))) << "its hash is not known";
+  }
+  void of(wire::StageHashes*) {
+    of(static_cast<wire::StageData*>(nullptr));
+    StrongHasher hasher;
+    hasher.add("text");
+    const StrongHash hash = hasher.hash();
+    agent.say(wire::StageHashes{1, {0}, {hash.begin(), hash.end()}});
+    EXPECT_EQ(agent.answer<wire::StageDone>().problem, "");
+    EXPECT_TRUE(fs::exists(agent.path("local/a")));
+  }
+  void of(wire::StageServe*) {
+    of(static_cast<wire::StageStream*>(nullptr));
+    const std::string key(32, 'k');
+    agent.say(wire::StageServe{1, 2, {key, key, key}, {"127.0.0.1", "203.0.113.1"}, 5000});
+    const auto listening = agent.answer<wire::StageListening>();
+    ASSERT_EQ(listening.at.size(), 1U);
+    EXPECT_EQ(listening.at.front().address, "127.0.0.1");
+  }
+  void of(wire::StageOver*) {
+    of(static_cast<wire::StageServe*>(nullptr));
+    agent.say(wire::StageOver{1});
+    agent.say(wire::StageServe{1, 3, {}, {"127.0.0.1"}, 5000});
+    agent.settle();
   }
   void of(wire::PreparePmix*) {
     agent.greet();

@@ -202,7 +202,8 @@ TEST(Malformed, LengthsThatLieAndDeepNesting) {
     const std::string name = type_name(type);
     if (name == "OutputData" || name == "StdinData" || name == "FetchedOutput" ||
         name == "SyncData" || name == "PmixFence" || name == "PmixData" ||
-        name == "TerminalInput" || name == "TerminalOutput" || name == "PySpyData")
+        name == "TerminalInput" || name == "TerminalOutput" || name == "PySpyData" ||
+        name == "StageData")
       continue;
     for (const std::string& payload : payloads) {
       frame.payload = payload;

@@ -24,7 +24,10 @@ using Message =
                  Signalled, RanksAwaited, StartMpirun, MpirunOutput, MpirunEnded, Deadline, Inspect,
                  Inspected, TakeStacks, StacksTaken, Pulse, OpenTerminal, TerminalInput,
                  ResizeTerminal, TerminalTaken, CloseTerminal, TerminalOutput, TerminalEnded,
-                 PySpyData, PySpyTaken, PreemptionNotice, SeeCheckpoints, CheckpointsSeen>;
+                 PySpyData, PySpyTaken, PreemptionNotice, SeeCheckpoints, CheckpointsSeen,
+                 StageBegin, StageEntries, StageStream, StageHashes, StageServe, StageFeed,
+                 StageData, StageOver, StageWants, StageReady, StageListening, StageLinked,
+                 StageProgress, StageDone>;
 
 inline Frame encode(const Message& message) {
   return std::visit([](const auto& one) { return encode(one); }, message);
@@ -63,7 +66,7 @@ inline bool is_raw(const Message& message) {
          std::holds_alternative<PmixData>(message) ||
          std::holds_alternative<TerminalInput>(message) ||
          std::holds_alternative<TerminalOutput>(message) ||
-         std::holds_alternative<PySpyData>(message);
+         std::holds_alternative<PySpyData>(message) || std::holds_alternative<StageData>(message);
 }
 
 inline WallTime at(std::int64_t nanoseconds) {
@@ -377,6 +380,20 @@ inline std::vector<Message> samples() {
            3,
            {{"ckpt/old", 1, 1, WallTime()}},
            "no answer in time"}},
+      StageBegin{2, {"/local/data", "/"}},
+      StageEntries{2, {{1, {"a/\xff", SyncEntry::Kind::file, 0640, 9, -1, ""}}}, true},
+      StageStream{2, {{3, std::uint64_t{1} << 40}}, {0, 4294967295U}, true},
+      StageHashes{2, {7, 8}, {1, 2, 3, 4, 5, 6, 7, ~std::uint64_t{0}}},
+      StageServe{2, 3, {"ticket", "up", "down"}, {"10.0.0.4", "fd00::4"}, 5000},
+      StageFeed{2, 3, {"ticket", "up", "down"}, {{"10.0.0.4", 65535}}, 5000},
+      StageData{2, 3, std::string("a\0b\xff", 4)},
+      StageOver{2},
+      StageWants{2, {{7, {1, ~std::uint64_t{0}}}, {8, {}}}, true},
+      StageReady{2},
+      StageListening{2, 3, {{"10.0.0.4", 1}}},
+      StageLinked{2, 3, std::uint64_t{1} << 40, "10.0.0.4:1: Connection refused"},
+      StageProgress{2, 3, std::uint64_t{1} << 40, std::uint64_t{1} << 50},
+      StageDone{2, "/local/data: No space left on device"},
   };
 }
 

@@ -1,0 +1,498 @@
+#include "launch/stage/stage_run.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "launch/sync/sync_remarks.h"
+#include "os/clock.h"
+#include "os/content_hash.h"
+#include "os/random.h"
+#include "sync/pieces.h"
+#include "sync/rules.h"
+#include "text/duration_text.h"
+#include "text/plain_text.h"
+#include "text/size_text.h"
+
+namespace dlaunch {
+
+namespace {
+
+constexpr std::chrono::milliseconds kTick{200};
+constexpr std::chrono::seconds kMoment{1};  // a shorter staging shows no line
+constexpr std::uint64_t kHashBlocks = 16;   // in one turn
+constexpr std::size_t kMostInMessage = 512;
+// Limits for data in transit to all nodes together, and to one.
+constexpr std::uint64_t kMostOnTheWay = std::uint64_t{128} << 20;
+constexpr std::uint64_t kMostToOne = std::uint64_t{4} << 20;
+constexpr std::uint32_t kConnectMs = 5000;
+constexpr const char* kIndent = "\n         ";
+
+}  // namespace
+
+StageRun::StageRun(EventLoop& loop, Callbacks callbacks)
+    : loop_(loop), callbacks_(std::move(callbacks)), timer_(loop) {}
+
+void StageRun::begin(StageRunSettings settings) {
+  cancel();
+  settings_ = std::move(settings);
+  stage_ = Stage::listing;
+  ++id_;
+  began_ = patient_from_ = monotonic_now();
+  source_.emplace(settings_.items);
+  const std::uint64_t most =
+      std::clamp(kMostOnTheWay / std::max<std::size_t>(settings_.nodes.size(), 1),
+                 sync::Window::kFirst, kMostToOne);
+  nodes_.reserve(settings_.nodes.size());
+  for (const auto& to : settings_.nodes) {
+    Node& node = nodes_.emplace_back(sync::Window(most, settings_.window_delay));
+    node.result.node = to.node;
+    node.result.name = to.name;
+  }
+  timer_.after(kTick, [this] { tick(); });
+  work_on();
+}
+
+void StageRun::cancel() {
+  if (stage_ > Stage::listing) {
+    for (const Node& node : nodes_) send(node, wire::StageOver{id_});
+  }
+  stage_ = Stage::idle;
+  ++turns_;
+  working_ = false;
+  timer_.cancel();
+  source_.reset();
+  nodes_.clear();
+  to_hash_.clear();
+  hashing_.reset();
+  blocks_.clear();
+  strong_.clear();
+  untold_.clear();
+  stream_ = {};
+  stream_bytes_ = 0;
+  chain_.reset();
+  report_ = {};
+  if (std::exchange(shown_, false)) callbacks_.show("");
+}
+
+template <class Holds>
+bool StageRun::all(Holds holds) const {
+  return std::all_of(nodes_.begin(), nodes_.end(), holds);
+}
+
+bool StageRun::any_failed() const {
+  return !all([](const Node& node) { return node.problem.empty(); });
+}
+
+void StageRun::work_on() {
+  if (working_ || stage_ == Stage::idle) return;
+  working_ = true;
+  loop_.post([this, turn = turns_] {
+    if (turn != turns_) return;
+    working_ = false;
+    work();
+  });
+}
+
+void StageRun::work() {
+  if (stage_ == Stage::listing) return list_some();
+  bool more = hash_some();
+  if (stage_ == Stage::idle) return;
+  if (stage_ == Stage::comparing && !more) return compare();
+  if (stage_ == Stage::moving) more = move_some() || more;
+  if (stage_ != Stage::idle && more) work_on();
+}
+
+// ---- what is there, here and on the nodes
+
+void StageRun::list_some() {
+  if (!source_->list_some()) return work_on();
+  if (!source_->status()) return finish(tl::unexpected(source_->status().error()));
+  stage_ = Stage::looking;
+  patient_from_ = monotonic_now();
+  report_.extent = source_->extent();
+  report_.special = source_->special();
+  send_entries();
+}
+
+void StageRun::send_entries() {
+  const std::vector<StageEntry>& entries = source_->entries();
+  for (const Node& node : nodes_) send(node, wire::StageBegin{id_, source_->roots()});
+  std::size_t next = 0;
+  do {
+    wire::StageEntries message{id_, {}, false};
+    for (; next < entries.size() && message.entries.size() < kMostInMessage; ++next)
+      message.entries.push_back(entries[next]);
+    message.last = next == entries.size();
+    for (const Node& node : nodes_) send(node, message);
+  } while (next < entries.size());
+}
+
+void StageRun::hear(NodeId id, const wire::StageAnswer& answer) {
+  const auto node = std::find_if(nodes_.begin(), nodes_.end(),
+                                 [&](const Node& one) { return one.result.node == id; });
+  if (node == nodes_.end()) return;
+  std::visit(
+      [&](const auto& one) {
+        if (one.id != id_) return;
+        node->heard_at = monotonic_now();
+        take(*node, one);
+      },
+      answer);
+}
+
+/// An agent that names an unknown entry is faulty, and gets nothing for it.
+void StageRun::take(Node& node, const wire::StageWants& wants) {
+  if (stage_ != Stage::looking || node.has_looked) return;
+  for (const StageWant& want : wants.wants) {
+    if (want.entry >= source_->entries().size()) continue;
+    auto& hashes = node.wants[want.entry];
+    hashes.insert(hashes.end(), want.hashes.begin(), want.hashes.end());
+  }
+  node.has_looked = wants.last;
+  all_looked();
+}
+
+void StageRun::all_looked() {
+  if (stage_ != Stage::looking ||
+      !all([](const Node& node) { return node.has_looked || !node.problem.empty(); }))
+    return;
+  if (any_failed()) return fail_at_nodes();
+  for (const Node& node : nodes_) {
+    for (const auto& [entry, hashes] : node.wants) {
+      if (!hashes.empty()) blocks_.try_emplace(entry);
+    }
+  }
+  for (const auto& [entry, hashes] : blocks_) to_hash_.push_back(entry);
+  stage_ = Stage::comparing;
+  work_on();
+}
+
+/// True: there is more to do.
+bool StageRun::hash_some() {
+  if (stage_ != Stage::comparing && stage_ != Stage::moving) return false;
+  if (!hashing_) {
+    if (to_hash_.empty()) return false;
+    hashing_.emplace();
+    hashing_->entry = to_hash_.front();
+    hashing_->block = source_->map().first_of(hashing_->entry);
+    to_hash_.pop_front();
+  }
+  const std::uint64_t end = source_->map().end_of(hashing_->entry);
+  std::string bytes;
+  for (std::uint64_t i = 0; i < kHashBlocks && hashing_->block < end; ++i, ++hashing_->block) {
+    bytes.clear();
+    if (const std::string problem = source_->read(hashing_->block, hashing_->reader, bytes);
+        !problem.empty()) {
+      fail(problem);
+      return false;
+    }
+    hashing_->strong.add(bytes);
+    if (stage_ == Stage::comparing) hashing_->blocks.push_back(block_hash(bytes));
+  }
+  if (hashing_->block == end) end_hash();
+  patient_from_ = monotonic_now();  // nodes may wait for it
+  return true;
+}
+
+void StageRun::end_hash() {
+  strong_[hashing_->entry] = hashing_->strong.hash();
+  if (stage_ == Stage::comparing) {
+    blocks_[hashing_->entry] = std::move(hashing_->blocks);
+  } else {
+    untold_.push_back(hashing_->entry);
+    if (untold_.size() >= kMostInMessage || to_hash_.empty() ||
+        source_->entries()[hashing_->entry].entry.size >= sync::kBlockBytes)
+      flush_hashes();
+  }
+  hashing_.reset();
+}
+
+void StageRun::flush_hashes() {
+  for (std::size_t next = 0; next < untold_.size();) {
+    wire::StageHashes message{id_, {}, {}};
+    for (; next < untold_.size() && message.entries.size() < kMostInMessage; ++next) {
+      message.entries.push_back(untold_[next]);
+      const StrongHash& hash = strong_[untold_[next]];
+      message.words.insert(message.words.end(), hash.begin(), hash.end());
+    }
+    for (const Node& node : nodes_) {
+      if (node.needs) send(node, message);
+    }
+  }
+  untold_.clear();
+}
+
+/// Everything that is known about the nodes becomes one stream.
+void StageRun::compare() {
+  const sync::BlockMap& map = source_->map();
+  std::vector<bool> missing(map.total());
+  for (Node& node : nodes_) {
+    for (const auto& [entry, hashes] : node.wants) {
+      const std::vector<std::uint64_t>* const own =
+          hashes.empty() ? nullptr : &blocks_.at(entry);
+      bool is_same = true;
+      const std::uint64_t first = map.first_of(entry);
+      for (std::uint64_t i = 0; i < map.end_of(entry) - first; ++i) {
+        if (own != nullptr && i < hashes.size() && hashes[i] == (*own)[i]) continue;
+        missing[first + i] = true;
+        is_same = false;
+      }
+      node.needs = node.needs || !is_same;
+      if (is_same) node.same.push_back(entry);
+    }
+    node.wants.clear();
+  }
+  stream_ = sync::BlockStream(missing);
+  for (const BlockRun& run : stream_.runs()) {
+    const auto first = map.place_of(run.first);
+    const auto last = map.place_of(run.first + run.count - 1);
+    for (std::uint32_t entry = first.entry; entry <= last.entry; ++entry) {
+      const std::uint64_t from = entry == first.entry ? first.offset : 0;
+      const std::uint64_t size = source_->entries()[entry].entry.size;
+      if (map.first_of(entry) == map.end_of(entry)) continue;
+      stream_bytes_ += (entry == last.entry ? last.offset + last.size : size) - from;
+      if (strong_.contains(entry)) {
+        if (untold_.empty() || untold_.back() != entry) untold_.push_back(entry);
+      } else if (to_hash_.empty() || to_hash_.back() != entry) {
+        to_hash_.push_back(entry);
+      }
+    }
+  }
+  blocks_.clear();
+  std::vector<bool> forwards;
+  for (std::size_t i = 0; i < nodes_.size(); ++i)
+    forwards.push_back(nodes_[i].needs && settings_.nodes[i].forwards);
+  chain_.emplace(std::move(forwards));
+  stage_ = Stage::checking;
+  patient_from_ = monotonic_now();
+  for (Node& node : nodes_) send_stream(node);
+}
+
+void StageRun::send_stream(Node& node) {
+  const std::vector<BlockRun> none;
+  const std::vector<BlockRun>& runs = node.needs ? stream_.runs() : none;
+  std::size_t run = 0;
+  std::size_t same = 0;
+  wire::StageStream message;
+  do {
+    message = {id_, {}, {}, false};
+    for (; run < runs.size() && message.runs.size() < kMostInMessage; ++run)
+      message.runs.push_back(runs[run]);
+    for (; same < node.same.size() && message.same.size() < kMostInMessage; ++same)
+      message.same.push_back(node.same[same]);
+    message.last = run == runs.size() && same == node.same.size();
+    send(node, message);
+  } while (!message.last);
+}
+
+void StageRun::take(Node& node, const wire::StageReady&) {
+  if (stage_ != Stage::checking) return;
+  node.is_ready = true;
+  all_ready();
+}
+
+void StageRun::all_ready() {
+  if (stage_ != Stage::checking ||
+      !all([](const Node& node) { return node.is_ready || !node.problem.empty(); }))
+    return;
+  if (any_failed()) return fail_at_nodes();
+  stage_ = Stage::moving;
+  moving_from_ = patient_from_ = monotonic_now();
+  flush_hashes();
+  for (std::size_t i = 0; i < nodes_.size() && stage_ == Stage::moving; ++i) feed(i);
+  work_on();
+}
+
+// ---- where the nodes get their blocks
+
+void StageRun::feed(std::size_t index) {
+  Node& node = nodes_[index];
+  node.link = ++last_link_;
+  node.is_linked = false;
+  node.moved_at = monotonic_now();
+  node.source = chain_->source_of(index);
+  if (!node.source) return send(node, wire::StageFeed{id_, node.link, {}, {}, kConnectMs});
+  auto ticket = random_secret();
+  auto up = random_secret();
+  auto down = random_secret();
+  if (!ticket || !up || !down) return fail("this machine has no random numbers");
+  node.key = {*std::move(ticket), *std::move(up), *std::move(down)};
+  wire::StageServe serve{id_, node.link, node.key, settings_.addresses(*node.source, index), 0};
+  serve.limit_ms = 2 * kConnectMs;
+  send(nodes_[*node.source], serve);
+}
+
+void StageRun::take(Node& source, const wire::StageListening& listening) {
+  const auto node = std::find_if(nodes_.begin(), nodes_.end(), [&](const Node& one) {
+    return one.link == listening.link && one.source == index_of(source) && !one.is_done;
+  });
+  if (stage_ != Stage::moving || node == nodes_.end()) return;
+  if (listening.at.empty()) return source_failed(index_of(*node), "it has no address in common");
+  send(*node, wire::StageFeed{id_, node->link, std::exchange(node->key, {}), listening.at,
+                              kConnectMs});
+}
+
+void StageRun::take(Node& node, const wire::StageLinked& linked) {
+  if (stage_ != Stage::moving || linked.link != node.link || node.is_done) return;
+  if (!linked.problem.empty()) {
+    if (node.source) source_failed(index_of(node), plain_line(linked.problem));
+    return;
+  }
+  if (linked.position > stream_.size()) return;
+  node.is_linked = true;
+  node.position = node.fed = linked.position;
+  node.moved_at = node.heard_at;
+  node.window.restart();
+  node.result.source = node.source ? nodes_[*node.source].result.name : std::string();
+  work_on();
+}
+
+/// What has arrived counts: the next source goes on behind it.
+void StageRun::source_failed(std::size_t index, const std::string& why) {
+  Node& node = nodes_[index];
+  const std::size_t from = *node.source;
+  chain_->failed(from, index);
+  feed(index);
+  if (stage_ != Stage::moving) return;
+  report_.notes.push_back("stage: " + nodes_[from].result.name + " could not feed " +
+                          node.result.name + " (" + why + "), which was fed by " +
+                          (node.source ? nodes_[*node.source].result.name : "the launcher"));
+}
+
+void StageRun::take(Node& node, const wire::StageProgress& progress) {
+  if (stage_ != Stage::moving || progress.link != node.link) return;
+  if (progress.position > stream_.size()) return;
+  if (progress.position > node.position) node.moved_at = node.heard_at;
+  node.position = progress.position;
+  node.window.taken(progress.taken, node.heard_at);
+  work_on();
+}
+
+void StageRun::take(Node& node, const wire::StageDone& done) {
+  node.problem = plain_line(done.problem);
+  if (node.problem.empty() && stage_ != Stage::moving)
+    node.problem = "its agent has ended the staging in the middle";
+  if (stage_ == Stage::looking) return all_looked();
+  if (stage_ == Stage::checking) return all_ready();
+  if (!node.problem.empty()) return fail_at_nodes();
+  node.is_done = true;
+  if (!all([](const Node& one) { return one.is_done; })) return;
+  for (Node& one : nodes_) {
+    if (one.needs) one.result.bytes = stream_bytes_;
+    report_.nodes.push_back(one.result);
+  }
+  report_.took = monotonic_now() - began_;
+  finish(std::move(report_));
+}
+
+// ---- blocks from here
+
+/// Each node in turn, so that none waits for another.
+bool StageRun::move_some() {
+  bool more = false;
+  const MonotonicTime now = monotonic_now();
+  for (Node& node : nodes_) {
+    if (node.source || !node.is_linked || !node.needs || !node.window.open()) continue;
+    more = send_blocks(node, now) || more;
+    if (stage_ == Stage::idle) return false;
+  }
+  return more;
+}
+
+bool StageRun::send_blocks(Node& node, MonotonicTime now) {
+  wire::StageData data{id_, node.link, {}};
+  std::string bytes;
+  while (node.fed < stream_.size() && (data.bytes.empty() || data.bytes.size() + sync::kBlockBytes <=
+                                                                 sync::kMostPieces)) {
+    bytes.clear();
+    const std::uint64_t block = stream_.at(node.fed);
+    if (const std::string problem = source_->read(block, node.reader, bytes); !problem.empty()) {
+      fail(problem);
+      return false;
+    }
+    sync::append_piece({block, block_hash(bytes), bytes}, data.bytes);
+    node.result.from_launcher += bytes.size();
+    ++node.fed;
+  }
+  if (data.bytes.empty()) return false;
+  node.window.sent(data.bytes.size(), now);
+  send(node, data);
+  return node.window.open() && node.fed < stream_.size();
+}
+
+// ---- time
+
+void StageRun::tick() {
+  timer_.after(kTick, [this] { tick(); });
+  const MonotonicTime now = monotonic_now();
+  if (stage_ == Stage::listing || hashing_) patient_from_ = now;  // the nodes wait for us
+  watch_links(now);
+  if (stage_ != Stage::idle && now - began_ >= kMoment) tell_progress();
+}
+
+void StageRun::watch_links(MonotonicTime now) {
+  for (std::size_t i = 0; i < nodes_.size() && stage_ != Stage::idle; ++i) {
+    const Node& node = nodes_[i];
+    const bool is_moving = stage_ == Stage::moving;
+    const bool is_asked = (stage_ == Stage::looking && !node.has_looked) ||
+                          (stage_ == Stage::checking && !node.is_ready) ||
+                          (is_moving && !node.is_done);
+    if (!is_asked) continue;
+    const Node* const source = is_moving && node.source ? &nodes_[*node.source] : nullptr;
+    // It has what its source has: the source is what is slow.
+    if (source != nullptr && node.is_linked && source->position <= node.position) continue;
+    const MonotonicTime since =
+        std::max({is_moving ? node.moved_at : node.heard_at, patient_from_});
+    if (source != nullptr && now - since > settings_.bridge) {
+      source_failed(i, "nothing has arrived for " + duration_text(settings_.bridge));
+    } else if (now - since > settings_.stall) {
+      fail(node.result.name + ": has accepted no data for " + duration_text(settings_.stall) +
+           "; its disk may be stuck");
+    }
+  }
+}
+
+void StageRun::tell_progress() {
+  shown_ = true;
+  std::string text = "dlaunch: staging " + size_text(report_.extent.bytes) + " to " +
+                     std::to_string(nodes_.size()) + (nodes_.size() == 1 ? " node" : " nodes");
+  if (stage_ != Stage::moving) {
+    text += stage_ == Stage::listing ? ", reading the list" : ", comparing";
+  } else if (stream_.size() > 0) {
+    std::uint64_t least = stream_.size();
+    for (const Node& node : nodes_) {
+      if (node.needs && !node.is_done) least = std::min(least, node.position);
+    }
+    const double share = static_cast<double>(least) / static_cast<double>(stream_.size());
+    const double there = share * static_cast<double>(stream_bytes_);
+    const std::chrono::duration<double> passed = monotonic_now() - moving_from_;
+    text += ", " + size_text(static_cast<std::uint64_t>(there)) + " of " +
+            size_text(stream_bytes_) + " on all";
+    if (least > 0 && passed.count() > 1) {
+      const auto rate = static_cast<std::uint64_t>(there / passed.count());
+      const auto left = std::chrono::seconds(
+          static_cast<std::int64_t>(passed.count() * (1 / share - 1)) + 1);
+      text += ", " + size_text(rate) + "/s, " + duration_text(left) + " left";
+    }
+  }
+  callbacks_.show(std::move(text));
+}
+
+// ---- the end
+
+void StageRun::fail(std::string problem) {
+  finish(dlaunch::fail(exit_code::kPreflight, "stage: " + std::move(problem)));
+}
+
+void StageRun::fail_at_nodes() {
+  std::vector<std::pair<std::string, std::string>> problems;
+  for (const Node& node : nodes_) problems.emplace_back(node.result.name, node.problem);
+  fail("files cannot be copied; nothing was started" + (kIndent + problems_of_nodes(problems)));
+}
+
+void StageRun::finish(Result<StageReport> report) {
+  cancel();
+  callbacks_.done(std::move(report));
+}
+
+}  // namespace dlaunch

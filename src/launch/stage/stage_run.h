@@ -1,0 +1,164 @@
+// `stage`: copies files and folders to the nodes, each byte once over the launcher's own link: the
+// first node gets the blocks from here, each other one from the node before it.
+// docs/how-to/stage-data.md has the rules, docs/decisions/020-stage-through-a-chain.md the reasons;
+// node/stage/stage_service.h is the other end.
+//
+// The nodes compare what they have; what any of them lacks becomes one stream of blocks, the same
+// for all that get any. Nothing is sent before all nodes have room for it.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launch/stage/stage_source.h"
+#include "model/job_spec.h"
+#include "model/ids.h"
+#include "model/result.h"
+#include "model/stage.h"
+#include "model/time.h"
+#include "os/event_loop.h"
+#include "sync/chain.h"
+#include "sync/window.h"
+#include "wire/message.h"
+
+namespace dlaunch {
+
+struct StageRunSettings {
+  struct To {
+    NodeId node;
+    std::string name;
+    bool forwards = true;  // may feed others and be fed by them
+  };
+  std::vector<StageItem> items;
+  std::vector<To> nodes;
+  /// Addresses of the first node at which the second one may reach it; indexes into `nodes`.
+  std::function<std::vector<std::string>(std::size_t, std::size_t)> addresses;
+  Duration window_delay{500};  // a node gets as much at once as it takes in this time
+  Duration stall{60'000};      // a node that takes nothing for this long has failed
+  Duration bridge{15'000};     // a node that gets nothing for this long gets another source
+};
+
+/// Lives on the engine's one thread. Never runs for longer than some milliseconds at a time.
+class StageRun {
+ public:
+  struct Callbacks {
+    std::function<void(NodeId, const wire::ToAgent&)> send;
+    /// Errors: those of StageSource; exit_code::kPreflight with a line for each node that refused.
+    /// Not called from within begin().
+    std::function<void(Result<StageReport>)> done;
+    std::function<void(std::string)> show;  // the line on a terminal; empty: none
+  };
+
+  StageRun(EventLoop& loop, Callbacks callbacks);
+  ~StageRun() { cancel(); }
+  StageRun(const StageRun&) = delete;
+  StageRun& operator=(const StageRun&) = delete;
+
+  void begin(StageRunSettings settings);
+  void on(NodeId node, const wire::OneOf<wire::StageAnswer> auto& answer) { hear(node, answer); }
+  /// Never calls done(). What nodes have received stays there.
+  void cancel();
+
+ private:
+  enum class Stage : std::uint8_t { idle, listing, looking, comparing, checking, moving };
+  struct Node {
+    explicit Node(sync::Window first) : window(std::move(first)) {}
+    StagedNode result;
+    std::string problem;
+    bool has_looked = false;
+    bool is_ready = false;
+    bool is_done = false;
+    bool needs = false;                                     // blocks of the stream
+    std::map<std::uint32_t, std::vector<std::uint64_t>> wants;  // by entry: hashes of its blocks
+    std::vector<std::uint32_t> same;
+    std::uint32_t link = 0;
+    std::optional<std::size_t> source{};  // index of the node that feeds it; none: the launcher
+    bool is_linked = false;
+    StageKey key;                    // until the source listens
+    std::uint64_t position = 0;      // what it has
+    std::uint64_t fed = 0;           // position of the next block from here
+    sync::Window window;             // for what it gets from here
+    StageSource::Reader reader;      // likewise
+    MonotonicTime heard_at{0};
+    MonotonicTime moved_at{0};
+  };
+  /// A file that is read for its hashes.
+  struct Hashing {
+    std::uint32_t entry = 0;
+    std::uint64_t block = 0;
+    StageSource::Reader reader;
+    StrongHasher strong;
+    std::vector<std::uint64_t> blocks;
+  };
+
+  void hear(NodeId id, const wire::StageAnswer& answer);
+  void take(Node& node, const wire::StageWants& wants);
+  void take(Node& node, const wire::StageReady& ready);
+  void take(Node& node, const wire::StageListening& listening);
+  void take(Node& node, const wire::StageLinked& linked);
+  void take(Node& node, const wire::StageProgress& progress);
+  void take(Node& node, const wire::StageDone& done);
+
+  void work_on();
+  void work();
+  void list_some();
+  void send_entries();
+  void all_looked();
+  [[nodiscard]] bool hash_some();
+  void end_hash();
+  void compare();
+  void send_stream(Node& node);
+  void all_ready();
+  void feed(std::size_t index);
+  void source_failed(std::size_t index, const std::string& why);
+  [[nodiscard]] bool move_some();
+  [[nodiscard]] bool send_blocks(Node& node, MonotonicTime now);
+  void flush_hashes();
+  void tick();
+  void watch_links(MonotonicTime now);
+  void tell_progress();
+  [[nodiscard]] std::size_t index_of(const Node& node) const {
+    return static_cast<std::size_t>(&node - nodes_.data());
+  }
+  template <class Holds>
+  [[nodiscard]] bool all(Holds holds) const;
+  [[nodiscard]] bool any_failed() const;
+  void send(const Node& node, const wire::ToAgent& message) {
+    callbacks_.send(node.result.node, message);
+  }
+  void fail(std::string problem);
+  void fail_at_nodes();
+  void finish(Result<StageReport> report);
+
+  EventLoop& loop_;
+  Callbacks callbacks_;
+  StageRunSettings settings_;
+  Timer timer_;
+  Stage stage_ = Stage::idle;
+  std::uint32_t id_ = 0;
+  std::uint32_t last_link_ = 0;
+  std::uint64_t turns_ = 0;
+  bool working_ = false;  // a turn is posted
+  MonotonicTime began_{0};
+  MonotonicTime moving_from_{0};
+  MonotonicTime patient_from_{0};  // silence of nodes does not count before this
+  std::optional<StageSource> source_;
+  std::vector<Node> nodes_;
+  std::deque<std::uint32_t> to_hash_;
+  std::optional<Hashing> hashing_;
+  std::map<std::uint32_t, std::vector<std::uint64_t>> blocks_;  // hashes, of entries to compare
+  std::map<std::uint32_t, StrongHash> strong_;
+  std::vector<std::uint32_t> untold_;  // entries whose strong hash the nodes do not know yet
+  sync::BlockStream stream_;
+  std::uint64_t stream_bytes_ = 0;
+  std::optional<sync::Chain> chain_;
+  StageReport report_;
+  bool shown_ = false;
+};
+
+}  // namespace dlaunch

@@ -1,0 +1,132 @@
+#include "launch/stage/stage_source.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <limits>
+#include <memory>
+#include <utility>
+
+#include <sys/stat.h>
+
+#include "sync/rules.h"
+#include "text/plain_text.h"
+
+namespace dlaunch {
+
+namespace {
+
+constexpr mode_t kPermissions = 0777;
+
+std::string without_slashes(std::string path) {
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  return path;
+}
+
+}  // namespace
+
+bool StageSource::list_some() {
+  if (lister_) {
+    if (!lister_->step()) return false;
+    end_folder();
+  } else if (next_ < items_.size()) {
+    begin_item(items_[next_++]);
+  }
+  return !status_ || (!lister_ && next_ == items_.size());
+}
+
+void StageSource::begin_item(const StageItem& item) {
+  struct stat info {};
+  if (::stat(item.from.c_str(), &info) != 0)
+    return fail(exit_code::kJobFile, item.from + ": " + errno_text(errno));
+  const bool is_file = S_ISREG(info.st_mode);
+  if (!is_file && !S_ISDIR(info.st_mode))
+    return fail(exit_code::kJobFile, item.from + ": is neither a file nor a folder");
+  if (is_file && item.to.ends_with('/'))
+    return fail(exit_code::kJobFile, item.from + ": is a file, and " + item.to +
+                                         " names a folder: name the file, as in " + item.to +
+                                         item.from.substr(item.from.rfind('/') + 1));
+  const std::string to = without_slashes(item.to);
+  is_file_.push_back(is_file);
+  sources_.push_back(item.from);
+  if (!is_file) {
+    roots_.push_back(to);
+    WorkdirListSettings settings;
+    settings.root = item.from;
+    settings.most_files = sync::kMostFiles;
+    settings.most_bytes = std::numeric_limits<std::uint64_t>::max();
+    settings.is_named = true;
+    lister_.emplace(std::move(settings));
+    return;
+  }
+  const std::size_t slash = to.rfind('/');
+  roots_.push_back(slash == 0 ? "/" : to.substr(0, slash));
+  SyncEntry entry;
+  entry.path = to.substr(slash + 1);
+  entry.mode = info.st_mode & kPermissions;
+  entry.size = static_cast<std::uint64_t>(info.st_size);
+  entry.mtime = sync::nanoseconds(info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
+  if (!sync::is_safe_path(entry.path))
+    return fail(exit_code::kJobFile, item.to + ": cannot be the name of a file that is staged");
+  ++extent_.files;
+  extent_.bytes += entry.size;
+  add(std::move(entry));
+}
+
+void StageSource::end_folder() {
+  if (!lister_->status()) {
+    status_ = lister_->status();
+  } else {
+    extent_.files += lister_->extent().files;
+    extent_.bytes += lister_->extent().bytes;
+    for (const std::string& path : lister_->special())
+      special_.push_back(sources_.back() + '/' + path);
+    for (SyncEntry& entry : lister_->take()) add(std::move(entry));
+  }
+  lister_.reset();
+}
+
+void StageSource::add(SyncEntry entry) {
+  map_.add(entry.kind == SyncEntry::Kind::file ? entry.size : 0);
+  entries_.push_back({static_cast<std::uint32_t>(roots_.size() - 1), std::move(entry)});
+}
+
+void StageSource::fail(int code, std::string message) {
+  status_ = dlaunch::fail(code, "stage: " + std::move(message));
+}
+
+std::string StageSource::source_of(std::uint32_t entry) const {
+  const StageEntry& at = entries_[entry];
+  return sources_[at.root] + (is_file_[at.root] ? "" : '/' + at.entry.path);
+}
+
+std::string StageSource::read(std::uint64_t block, Reader& reader, std::string& bytes) const {
+  const auto place = map_.place_of(block);
+  const StageEntry& at = entries_[place.entry];
+  auto outcome = EntryFile::Outcome::good;
+  if (!reader.file.is_open() || reader.entry != place.entry) {
+    reader.entry = place.entry;
+    if (is_file_[at.root]) {
+      // The name itself may be a link, which was followed.
+      const std::unique_ptr<char, void (*)(void*)> real(
+          ::realpath(sources_[at.root].c_str(), nullptr), &::free);
+      const std::string path = real ? real.get() : sources_[at.root];
+      const std::size_t slash = path.rfind('/');
+      SyncEntry here = at.entry;
+      here.path = path.substr(slash + 1);
+      outcome = reader.file.open(path.substr(0, slash), here, nullptr);
+    } else {
+      outcome = reader.file.open(sources_[at.root], at.entry, nullptr);
+    }
+  }
+  if (outcome == EntryFile::Outcome::good) {
+    reader.file.seek(place.offset);
+    outcome = reader.file.read(place.size, bytes);
+  }
+  if (outcome == EntryFile::Outcome::good) return {};
+  const std::string path = plain_line(source_of(place.entry));
+  if (outcome == EntryFile::Outcome::failed)
+    return path + ": " + errno_text(reader.file.error());
+  return path + ": changed while it was copied";
+}
+
+}  // namespace dlaunch

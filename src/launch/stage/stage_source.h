@@ -1,0 +1,69 @@
+// What `stage` copies, on the launcher's machine: the list of files, and their blocks and hashes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launch/sync/entry_file.h"
+#include "launch/sync/workdir_list.h"
+#include "model/result.h"
+#include "model/stage.h"
+#include "os/strong_hash.h"
+#include "sync/blocks.h"
+
+namespace dlaunch {
+
+/// One line of `stage`. Both absolute.
+struct StageItem {
+  std::string from;
+  std::string to;
+};
+
+class StageSource {
+ public:
+  explicit StageSource(std::vector<StageItem> items) : items_(std::move(items)) {}
+
+  /// Reads some of the folders. True: the list is complete, or there is an error.
+  [[nodiscard]] bool list_some();
+  /// After list_some() has returned true. Errors: exit_code::kJobFile if the job must change,
+  /// kPreflight if something cannot be read.
+  [[nodiscard]] const Status& status() const { return status_; }
+
+  /// Folders on the nodes, by index as in StageEntry.
+  [[nodiscard]] const std::vector<std::string>& roots() const { return roots_; }
+  [[nodiscard]] const std::vector<StageEntry>& entries() const { return entries_; }
+  [[nodiscard]] const sync::BlockMap& map() const { return map_; }
+  [[nodiscard]] const SyncExtent& extent() const { return extent_; }
+  [[nodiscard]] const std::vector<std::string>& special() const { return special_; }
+
+  /// A file that is open for reading blocks.
+  struct Reader {
+    std::uint32_t entry = 0;
+    EntryFile file;
+  };
+  /// Appends the bytes of a block. Empty: it is read; else what is wrong with its file.
+  [[nodiscard]] std::string read(std::uint64_t block, Reader& reader, std::string& bytes) const;
+
+ private:
+  void begin_item(const StageItem& item);
+  void end_folder();
+  void add(SyncEntry entry);
+  void fail(int code, std::string message);
+  [[nodiscard]] std::string source_of(std::uint32_t entry) const;
+
+  std::vector<StageItem> items_;
+  std::size_t next_ = 0;
+  Status status_;
+  std::optional<WorkdirLister> lister_;
+  std::vector<std::string> roots_;
+  std::vector<std::string> sources_;  // by root: the folder, or the file itself
+  std::vector<bool> is_file_;         // by root
+  std::vector<StageEntry> entries_;
+  sync::BlockMap map_;
+  SyncExtent extent_;
+  std::vector<std::string> special_;
+};
+
+}  // namespace dlaunch

@@ -1,0 +1,70 @@
+// Values for `stage`: docs/how-to/stage-data.md.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "model/ids.h"
+#include "model/sync.h"
+
+namespace dlaunch {
+
+/// BLAKE2b, 256 bits, of a file's content: nothing else can be made to have the same.
+using StrongHash = std::array<std::uint64_t, 4>;
+
+/// Blocks in a row, by their numbers (sync/blocks.h).
+struct BlockRun {
+  std::uint64_t first = 0;
+  std::uint64_t count = 0;
+  bool operator==(const BlockRun&) const = default;
+};
+
+/// A file, folder or link to copy.
+struct StageEntry {
+  std::uint32_t root = 0;  // index of the folder on the nodes that it is below
+  SyncEntry entry;
+  bool operator==(const StageEntry&) const = default;
+};
+
+/// What a node has at the path of a file.
+struct StageWant {
+  std::uint32_t entry = 0;
+  std::vector<std::uint64_t> hashes;  // of its blocks, from the first one on; a further StageWant
+                                      // of the entry goes on
+  bool operator==(const StageWant&) const = default;
+};
+
+/// What both ends of a connection between two nodes know of it. Texts of random_secret().
+struct StageKey {
+  std::string ticket;  // goes over the connection in the clear, to tell which one it is
+  std::string up;      // seals what the receiver of blocks sends
+  std::string down;    // seals what it receives
+  bool operator==(const StageKey&) const = default;
+};
+struct StageAddress {
+  std::string address;
+  std::uint16_t port = 1;
+  bool operator==(const StageAddress&) const = default;
+};
+
+/// The result on one node.
+struct StagedNode {
+  NodeId node;
+  std::string name;
+  std::uint64_t bytes = 0;          // that it received
+  std::uint64_t from_launcher = 0;  // of these
+  std::string source{};             // the node that fed it last; empty: the launcher
+  bool operator==(const StagedNode&) const = default;
+};
+struct StageReport {
+  std::vector<StagedNode> nodes;
+  SyncExtent extent;  // of all that is staged, on each node
+  std::vector<std::string> special{};  // not copied: sockets, devices, FIFOs
+  std::vector<std::string> notes{};    // nodes that could not be fed by another one
+  std::chrono::nanoseconds took{};
+};
+
+}  // namespace dlaunch

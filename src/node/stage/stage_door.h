@@ -1,0 +1,95 @@
+// The end of a connection between two nodes that sends blocks: listens until the node that was told
+// the key is there, then sends it the blocks of the stream from where it stands, as they are
+// written here. With the reach check's (node/reach/reach_door.h) these are the only listening
+// sockets of dlaunch that other machines can reach.
+//
+// A guest says first, in kGreetingBytes: the ticket in the clear, then sealed the position from
+// which it wants to go on. One that says anything else gets no byte of an answer.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/time.h"
+#include "node/stage/stage_files.h"
+#include "os/acceptor.h"
+#include "os/event_loop.h"
+#include "os/sealed_stream.h"
+#include "wire/message.h"
+
+namespace dlaunch {
+
+/// The sealed part of a greeting: the position, little-endian.
+inline constexpr std::size_t kPositionBytes = 8;
+inline constexpr std::size_t kGreetingBytes =
+    kSealKeyBytes + kSealHeaderBytes + kPositionBytes + kSealOverhead;
+
+/// What a node says first on a connection.
+[[nodiscard]] std::string stage_greeting(const StageKey& key, std::uint64_t position);
+/// nullopt: it was not made with this key.
+[[nodiscard]] std::optional<std::uint64_t> read_stage_greeting(const StageKey& key,
+                                                               std::string_view greeting);
+
+/// Lives on the agent's one thread.
+class StageDoor {
+ public:
+  /// Guests who have not said their greeting: more push the oldest one out, and each has this time.
+  static constexpr std::size_t kMostGuests = 64;
+  static constexpr std::chrono::seconds kGreetingLimit{5};
+
+  /// `files` must outlive this.
+  StageDoor(EventLoop& loop, StageFiles& files, wire::StageServe order);
+  ~StageDoor() { close(); }
+  StageDoor(const StageDoor&) = delete;
+  StageDoor& operator=(const StageDoor&) = delete;
+
+  /// Where it listens.
+  [[nodiscard]] const std::vector<StageAddress>& addresses() const { return addresses_; }
+  [[nodiscard]] bool listens() const { return !listeners_.empty(); }
+  /// Nothing is left to do: the time limit has passed, or the connection has ended.
+  [[nodiscard]] bool is_over() const { return !listens() && !connection_; }
+  /// More blocks may be written, or all.
+  void send_more();
+  void close();
+
+ private:
+  struct Guest {
+    Guest(EventLoop& loop, UniqueFd fd) : socket(loop, std::move(fd)) {}
+    WatchedFd socket;
+    std::string said;
+    MonotonicTime until{};
+  };
+  struct Connection {
+    std::shared_ptr<Guest> guest;
+    SealedSender sender;
+    std::uint64_t position = 0;  // next block to send
+    StageFiles::Reader reader{};
+    std::string out{};
+    std::size_t sent = 0;  // of `out`
+    bool waits = false;    // until it is writable
+  };
+
+  void accept(UniqueFd socket);
+  void receive(const std::shared_ptr<Guest>& guest);
+  void dismiss(const std::shared_ptr<Guest>& guest);
+  void connect(const std::shared_ptr<Guest>& guest, std::uint64_t position);
+  void watch_end();
+  [[nodiscard]] bool fill();
+  void tick();
+
+  EventLoop& loop_;
+  StageFiles& files_;
+  const wire::StageServe order_;
+  const MonotonicTime until_;
+  Timer timer_;
+  std::vector<std::unique_ptr<Acceptor>> listeners_;
+  std::vector<StageAddress> addresses_;
+  std::vector<std::shared_ptr<Guest>> guests_;
+  std::optional<Connection> connection_;
+};
+
+}  // namespace dlaunch

@@ -1,0 +1,393 @@
+#include "node/stage/stage_files.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "model/result.h"
+#include "os/content_hash.h"
+#include "text/size_text.h"
+
+namespace dlaunch {
+
+namespace {
+
+using Action = sync::Decision::Action;
+using Kind = SyncEntry::Kind;
+
+// Limits for one turn of the loop.
+constexpr std::size_t kLooks = 256;
+constexpr std::uint64_t kBytes = std::uint64_t{1} << 20;
+constexpr std::size_t kMostItems = 2'000'000;
+
+/// Returns 0 or an errno; EIO if there are fewer bytes.
+int read_exactly(int fd, std::uint64_t offset, std::uint64_t size, std::string& bytes) {
+  bytes.resize(size);
+  for (std::uint64_t done = 0; done < size;) {
+    const ssize_t n =
+        ::pread(fd, bytes.data() + done, size - done, static_cast<off_t>(offset + done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return n < 0 ? errno : EIO;
+    done += static_cast<std::uint64_t>(n);
+  }
+  return 0;
+}
+
+int write_at(int fd, std::uint64_t offset, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return errno;
+    offset += static_cast<std::uint64_t>(n);
+    bytes.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return 0;
+}
+
+std::uint64_t size_of(const UniqueFd& fd) {
+  struct stat info {};
+  return fd && ::fstat(fd.get(), &info) == 0 && S_ISREG(info.st_mode)
+             ? static_cast<std::uint64_t>(info.st_size)
+             : 0;
+}
+
+}  // namespace
+
+int StageFiles::Basis::holder_of(std::uint64_t offset, std::uint64_t size) const {
+  if (offset + size <= part_size) return part.get();
+  return offset + size <= old_size ? old.get() : -1;
+}
+
+// ---- comparing
+
+void StageFiles::open(const std::vector<std::string>& roots) {
+  roots_ = roots;
+  trees_.resize(roots.size());
+  for (std::size_t i = 0; i < roots.size() && problem_.empty(); ++i) {
+    if (!roots[i].starts_with('/')) {
+      problem_ = roots[i] + ": is not an absolute path";
+    } else {
+      errors_.push_back(trees_[i].open(roots[i], true));
+    }
+  }
+}
+
+void StageFiles::add(std::vector<StageEntry> entries) {
+  for (StageEntry& entry : entries) {
+    if (entry.root >= trees_.size() || !sync::is_safe_path(entry.entry.path) ||
+        items_.size() >= kMostItems) {
+      problem_ = entry.entry.path + ": is not a path below what is staged";
+      return;
+    }
+    map_.add(entry.entry.kind == Kind::file ? entry.entry.size : 0);
+    items_.push_back({std::move(entry)});
+  }
+}
+
+bool StageFiles::look_some(std::vector<StageWant>& wants) {
+  if (hashing_) {
+    hash_some(wants);
+    return false;
+  }
+  for (std::size_t i = 0; i < kLooks && next_ < items_.size() && !hashing_ && problem_.empty(); ++i)
+    look_at(next_++, wants);
+  return next_ == items_.size() && !hashing_;
+}
+
+void StageFiles::look_at(std::uint32_t number, std::vector<StageWant>& wants) {
+  Item& item = items_[number];
+  const SyncEntry& entry = item.at.entry;
+  const bool is_open = errors_[item.at.root] == 0;
+  const sync::Found found = is_open ? tree_of(item).look(entry.path) : sync::Found();
+  item.action = sync::decide(entry, found, nullptr).action;
+  if (item.action == Action::refuse) {
+    problem_ = shown(item) + ": " + sync::refusal(entry, found);
+  } else if (item.action == Action::send || item.action == Action::compare) {
+    if (entry.size == 0) {
+      item.action = Action::make;
+      return;
+    }
+    wants.push_back({number, {}});
+    Hashing hashing{number, 0, {}};
+    if (!is_open || !open_basis(item, false, hashing.basis)) return;
+    if (hashing.basis.part || hashing.basis.old) hashing_ = std::move(hashing);
+  }
+}
+
+bool StageFiles::open_basis(const Item& item, bool make, Basis& basis) {
+  const std::string& path = item.at.entry.path;
+  const int error = tree_of(item).open_part(path, make, basis.part);
+  if (error == EWOULDBLOCK) {
+    problem_ = shown(item) +
+               ": another staging writes it: of another run, or of another node that sees the same "
+               "folder";
+    return false;
+  }
+  if (error != 0 && (make || (error != ENOENT && error != ENOTDIR))) {
+    fail(item, error);
+    return false;
+  }
+  basis.part_size = size_of(basis.part);
+  basis.old = tree_of(item).open_file(path);
+  basis.old_size = size_of(basis.old);
+  return true;
+}
+
+void StageFiles::hash_some(std::vector<StageWant>& wants) {
+  const std::uint64_t size = entry_of(hashing_->entry).size;
+  if (wants.empty() || wants.back().entry != hashing_->entry)
+    wants.push_back({hashing_->entry, {}});
+  std::string bytes;
+  for (std::uint64_t budget = kBytes; budget > 0; budget -= std::min(budget, sync::kBlockBytes)) {
+    const std::uint64_t length = std::min(sync::kBlockBytes, size - hashing_->done);
+    const int fd = hashing_->basis.holder_of(hashing_->done, length);
+    // What cannot be read here is sent, and so is all behind it.
+    if (length == 0 || fd < 0 || read_exactly(fd, hashing_->done, length, bytes) != 0) {
+      // A part that is complete has still to become the file, and a longer file has still to be cut:
+      // with the last block, they are.
+      const bool is_the_file = !hashing_->basis.part && hashing_->basis.old_size == size;
+      if (length == 0 && !is_the_file) wants.back().hashes.pop_back();
+      return hashing_.reset();
+    }
+    wants.back().hashes.push_back(block_hash(bytes));
+    hashing_->done += length;
+  }
+}
+
+// ---- the stream
+
+void StageFiles::add(const std::vector<BlockRun>& runs, const std::vector<std::uint32_t>& same) {
+  for (const BlockRun& run : runs) {
+    if (!stream_.add(run, map_.total())) {
+      problem_ = "blocks were announced out of order";
+      return;
+    }
+    const std::uint32_t last = map_.place_of(run.first + run.count - 1).entry;
+    for (std::uint32_t i = map_.place_of(run.first).entry; i <= last; ++i)
+      items_[i].is_fetched = map_.first_of(i) < map_.end_of(i) || items_[i].is_fetched;
+  }
+  for (const std::uint32_t number : same) {
+    if (number < items_.size()) items_[number].is_same = true;
+  }
+}
+
+void StageFiles::check_room() {
+  struct Needs {
+    std::size_t root = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t files = 0;
+  };
+  std::map<std::uint64_t, Needs> needs;  // by file system
+  std::vector<bool> is_written(trees_.size());
+  next_ = 0;
+  for (const Item& item : items_) {
+    const bool is_made = item.action == Action::make && !item.is_fetched;
+    if (!is_made && !item.is_fetched) continue;
+    is_written[item.at.root] = true;
+    Needs& here = needs.try_emplace(tree_of(item).device(), Needs{item.at.root}).first->second;
+    UniqueFd part;
+    const bool has_part =
+        item.is_fetched && tree_of(item).open_part(item.at.entry.path, false, part) == 0;
+    if (!has_part) ++here.files;
+    if (item.is_fetched)
+      here.bytes += item.at.entry.size - std::min(size_of(part), item.at.entry.size);
+  }
+  for (std::size_t i = 0; i < trees_.size(); ++i) {
+    if (!is_written[i]) continue;
+    const int error = errors_[i] != 0 ? errors_[i] : trees_[i].check_writable();
+    if (error != 0) problem_ = roots_[i] + ": " + errno_text(error);
+  }
+  for (const auto& [device, need] : needs) {
+    if (!problem_.empty()) return;
+    const SyncTree& tree = trees_[need.root];
+    if (need.bytes > tree.room()) {
+      problem_ = roots_[need.root] + ": " + errno_text(ENOSPC) + ": " + size_text(need.bytes) +
+                 " are needed, " + size_text(tree.room()) + " are free";
+    } else if (need.files > tree.room_for_files()) {
+      problem_ = roots_[need.root] + ": " + errno_text(ENOSPC) + ": " + std::to_string(need.files) +
+                 " files are needed, and there are inodes for " +
+                 std::to_string(tree.room_for_files());
+    }
+  }
+}
+
+// ---- writing
+
+bool StageFiles::make_some() {
+  for (std::size_t i = 0; i < kLooks && next_ < items_.size() && problem_.empty(); ++i)
+    make(next_++);
+  return next_ == items_.size();
+}
+
+void StageFiles::make(std::uint32_t number) {
+  const Item& item = items_[number];
+  const SyncEntry& entry = item.at.entry;
+  SyncTree& tree = tree_of(item);
+  if (item.is_fetched || item.action == Action::keep) return;
+  // Best effort, as in a sync: the content counts.
+  if (item.action == Action::set_mode) return static_cast<void>(tree.set_mode(entry));
+  if (item.is_same) return static_cast<void>(tree.set_mode_and_time(entry));
+  if (item.action != Action::make) {
+    problem_ = shown(item) + ": its content was not sent";
+    return;
+  }
+  int error = 0;
+  if (entry.kind == Kind::folder) {
+    error = tree.make_folder(entry.path);
+    if (error == EEXIST) error = 0;
+    made_folders_.push_back(number);
+  } else if (entry.kind == Kind::link) {
+    error = tree.make_link(entry.path, entry.target);
+  } else {
+    SyncTree::NewFile empty;
+    error = tree.begin_file(entry.path, empty);
+    if (error == 0) error = tree.finish_file(entry, empty);
+  }
+  if (error != 0) fail(item, error);
+}
+
+void StageFiles::take(const std::vector<sync::Piece>& pieces) {
+  for (const sync::Piece& piece : pieces) {
+    queue_.push_back({piece.block, piece.hash, std::string(piece.bytes)});
+    queued_ += sync::kPieceHeader + piece.bytes.size();
+  }
+}
+
+void StageFiles::drop_queue() {
+  queue_.clear();
+  queued_ = 0;
+}
+
+bool StageFiles::write_some() {
+  for (std::uint64_t budget = kBytes; budget > 0 && problem_.empty();
+       budget -= std::min(budget, sync::kBlockBytes)) {
+    if (!current_ && position_ == stream_.size()) return false;
+    if (!current_) begin_file();
+    if (!problem_.empty()) return false;
+    const std::uint64_t end = gap_end();
+    if (current_->done < end) {
+      copy_gap(end);
+    } else if (end == entry_of(current_->entry).size) {
+      const auto hash = hashes_.find(current_->entry);
+      if (hash == hashes_.end()) return false;
+      end_file(hash->second);
+    } else if (!queue_.empty()) {
+      write_block();
+    } else {
+      return false;
+    }
+  }
+  return problem_.empty();
+}
+
+void StageFiles::begin_file() {
+  Current current;
+  current.entry = map_.place_of(stream_.at(position_)).entry;
+  if (open_basis(items_[current.entry], true, current.basis)) current_ = std::move(current);
+}
+
+/// Where the next block that arrives belongs in the current file, or the file's end.
+std::uint64_t StageFiles::gap_end() const {
+  if (position_ < stream_.size()) {
+    const auto place = map_.place_of(stream_.at(position_));
+    if (place.entry == current_->entry) return place.offset;
+  }
+  return entry_of(current_->entry).size;
+}
+
+void StageFiles::copy_gap(std::uint64_t end) {
+  const Item& item = items_[current_->entry];
+  const std::uint64_t size = std::min(sync::kBlockBytes, end - current_->done);
+  const int from = current_->basis.holder_of(current_->done, size);
+  std::string bytes;
+  int error = from < 0 ? EIO : read_exactly(from, current_->done, size, bytes);
+  if (error == 0 && from != current_->basis.part.get())
+    error = write_at(current_->basis.part.get(), current_->done, bytes);
+  if (error != 0) return fail(item, error);
+  current_->hasher.add(bytes);
+  current_->done += size;
+}
+
+void StageFiles::write_block() {
+  const Item& item = items_[current_->entry];
+  const Queued& next = queue_.front();
+  const auto place = map_.place_of(stream_.at(position_));
+  if (next.block != stream_.at(position_) || next.bytes.size() != place.size) {
+    problem_ = shown(item) + ": its blocks arrived out of order";
+    return;
+  }
+  if (block_hash(next.bytes) != next.hash) {
+    problem_ = shown(item) + ": a block of it arrived damaged";
+    return;
+  }
+  const int error = write_at(current_->basis.part.get(), place.offset, next.bytes);
+  if (error != 0) return fail(item, error);
+  current_->hasher.add(next.bytes);
+  current_->done += place.size;
+  block_hashes_.push_back(next.hash);
+  ++position_;
+  queued_ -= sync::kPieceHeader + next.bytes.size();
+  queue_.pop_front();
+}
+
+void StageFiles::end_file(const StrongHash& hash) {
+  const Item& item = items_[current_->entry];
+  Current current = std::move(*current_);
+  current_.reset();
+  if (current.hasher.hash() != hash) {
+    static_cast<void>(tree_of(item).remove_part(item.at.entry.path));
+    problem_ = shown(item) +
+               ": what was written is not the launcher's file: it changed meanwhile, or the disk or "
+               "the memory of a node that passed it on is damaged";
+    return;
+  }
+  const auto size = static_cast<off_t>(item.at.entry.size);
+  int error = ::ftruncate(current.basis.part.get(), size) == 0 ? 0 : errno;
+  if (error == 0) error = tree_of(item).finish_part(item.at.entry, current.basis.part);
+  if (error != 0) fail(item, error);
+}
+
+void StageFiles::finish() {
+  // Last, because the mode may forbid even the owner to write.
+  while (!made_folders_.empty() && problem_.empty()) {
+    const Item& made = items_[made_folders_.back()];
+    made_folders_.pop_back();
+    if (const int error = tree_of(made).set_mode(made.at.entry); error != 0) fail(made, error);
+  }
+}
+
+// ---- for the next node
+
+int StageFiles::read(std::uint64_t position, Reader& reader, std::string& out) {
+  const auto place = map_.place_of(stream_.at(position));
+  int fd = -1;
+  if (current_ && current_->entry == place.entry) {
+    fd = current_->basis.part.get();
+  } else {
+    if (!reader.fd || reader.entry != place.entry) {
+      const Item& item = items_[place.entry];
+      reader = {place.entry, tree_of(item).open_file(item.at.entry.path)};
+      if (!reader.fd) return errno;
+    }
+    fd = reader.fd.get();
+  }
+  std::string bytes;
+  const int error = read_exactly(fd, place.offset, place.size, bytes);
+  if (error == 0)
+    sync::append_piece({stream_.at(position), block_hashes_[position], bytes}, out);
+  return error;
+}
+
+std::string StageFiles::shown(const Item& item) const {
+  return roots_[item.at.root] + (roots_[item.at.root].ends_with('/') ? "" : "/") +
+         item.at.entry.path;
+}
+
+void StageFiles::fail(const Item& item, int error) {
+  problem_ = shown(item) + ": " + errno_text(error);
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,142 @@
+// The files of a staging on a node: finds out what is missing, writes it from blocks that arrive in
+// the order of the stream, and reads blocks again for the next node.
+//
+// A file is written from its beginning to its end into a part beside its place, from blocks and,
+// between them, from what was there already: an earlier part, or the file that it replaces. It gets
+// its name when its hash is the launcher's. A part that is not complete stays, and is what the next
+// staging goes on from.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/stage.h"
+#include "node/sync/sync_tree.h"
+#include "os/strong_hash.h"
+#include "os/unique_fd.h"
+#include "sync/blocks.h"
+#include "sync/pieces.h"
+#include "sync/rules.h"
+
+namespace dlaunch {
+
+/// Lives on the agent's one thread. Each function does at most some milliseconds of work.
+class StageFiles {
+ public:
+  /// Why it cannot go on; empty: it can. Then no other function may be called.
+  [[nodiscard]] const std::string& problem() const { return problem_; }
+
+  // ---- comparing
+
+  void open(const std::vector<std::string>& roots);
+  void add(std::vector<StageEntry> entries);
+  /// Adds to `wants` what some further entries lack. True: it has looked at all that were added.
+  [[nodiscard]] bool look_some(std::vector<StageWant>& wants);
+
+  // ---- the stream
+
+  void add(const std::vector<BlockRun>& runs, const std::vector<std::uint32_t>& same);
+  /// After the last run: whether the file systems hold it.
+  void check_room();
+
+  // ---- writing
+
+  /// Makes folders, links and empty files, and sets modes and times of what is there. True: done.
+  [[nodiscard]] bool make_some();
+  void set_hash(std::uint32_t entry, const StrongHash& hash) { hashes_[entry] = hash; }
+  void take(const std::vector<sync::Piece>& pieces);
+  /// Forgets what was taken and is not written yet.
+  void drop_queue();
+  /// True: there is more to do at once.
+  [[nodiscard]] bool write_some();
+  /// Sets the modes of folders: call it when is_complete().
+  void finish();
+
+  [[nodiscard]] bool is_complete() const { return position_ == stream_.size() && !current_; }
+  /// Blocks of the stream that are written.
+  [[nodiscard]] std::uint64_t position() const { return position_; }
+  /// Bytes that take() got and that are not written, with their headers.
+  [[nodiscard]] std::uint64_t queued() const { return queued_; }
+
+  // ---- for the next node
+
+  /// The file that a reader was in last.
+  struct Reader {
+    std::uint32_t entry = 0;
+    UniqueFd fd;
+  };
+  /// Appends the block at a position before position(), as a piece. Returns 0 or an errno.
+  [[nodiscard]] int read(std::uint64_t position, Reader& reader, std::string& out);
+
+ private:
+  struct Item {
+    StageEntry at;
+    sync::Decision::Action action = sync::Decision::Action::keep;
+    bool is_fetched = false;  // blocks of it are in the stream
+    bool is_same = false;     // only mode and time differ
+  };
+  /// What a file is made from, apart from blocks that arrive.
+  struct Basis {
+    UniqueFd part;
+    std::uint64_t part_size = 0;
+    UniqueFd old;
+    std::uint64_t old_size = 0;
+    /// The file with these bytes; -1: none.
+    [[nodiscard]] int holder_of(std::uint64_t offset, std::uint64_t size) const;
+  };
+  struct Hashing {
+    std::uint32_t entry = 0;
+    std::uint64_t done = 0;
+    Basis basis;
+  };
+  struct Current {
+    std::uint32_t entry = 0;
+    Basis basis;
+    std::uint64_t done = 0;  // bytes that are right, from the beginning on
+    StrongHasher hasher;
+  };
+  struct Queued {
+    std::uint64_t block = 0;
+    std::uint64_t hash = 0;
+    std::string bytes;
+  };
+
+  [[nodiscard]] SyncTree& tree_of(const Item& item) { return trees_[item.at.root]; }
+  [[nodiscard]] const SyncEntry& entry_of(std::uint32_t number) const {
+    return items_[number].at.entry;
+  }
+  void look_at(std::uint32_t number, std::vector<StageWant>& wants);
+  void hash_some(std::vector<StageWant>& wants);
+  [[nodiscard]] bool open_basis(const Item& item, bool make, Basis& basis);
+  void make(std::uint32_t number);
+  void begin_file();
+  [[nodiscard]] std::uint64_t gap_end() const;
+  void copy_gap(std::uint64_t end);
+  void write_block();
+  void end_file(const StrongHash& hash);
+  [[nodiscard]] std::string shown(const Item& item) const;
+  void fail(const Item& item, int error);
+
+  std::string problem_;
+  std::vector<std::string> roots_;
+  std::vector<SyncTree> trees_;  // by root
+  std::vector<int> errors_;      // by root: why it cannot be opened; told if something belongs there
+  std::vector<Item> items_;
+  sync::BlockMap map_;
+  std::uint32_t next_ = 0;  // item to look at, then to make
+  std::optional<Hashing> hashing_;
+  sync::BlockStream stream_;
+  std::vector<std::uint32_t> made_folders_;
+  std::map<std::uint32_t, StrongHash> hashes_;
+  std::deque<Queued> queue_;
+  std::uint64_t queued_ = 0;
+  std::uint64_t position_ = 0;
+  std::vector<std::uint64_t> block_hashes_;  // by position
+  std::optional<Current> current_;
+};
+
+}  // namespace dlaunch

@@ -1,0 +1,199 @@
+#include "node/stage/stage_service.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace dlaunch {
+
+namespace {
+
+constexpr std::size_t kMostWants = 512;          // in one message
+constexpr std::size_t kMostHashes = 8192;        // likewise, about
+constexpr std::uint64_t kMostQueued = 4U << 20;  // bytes from another node that wait for the disk
+constexpr std::uint64_t kTold = 16;              // blocks between two StageProgress
+constexpr std::size_t kMostDoors = 64;
+
+}  // namespace
+
+void StageService::abandon() {
+  ++turns_;
+  working_ = false;
+  uplink_.reset();
+  doors_.clear();  // before the files that they read
+  files_.reset();
+  wants_.clear();
+  stage_ = Stage::looking;
+  all_listed_ = from_launcher_ = false;
+  link_ = 0;
+  received_ = told_taken_ = told_position_ = 0;
+}
+
+void StageService::on(wire::StageBegin& begin) {
+  abandon();
+  id_ = begin.id;
+  files_.emplace();
+  files_->open(begin.roots);
+  has_failed();
+}
+
+void StageService::on(wire::StageEntries& entries) {
+  if (!is_current(entries.id) || all_listed_) return;
+  files_->add(std::move(entries.entries));
+  all_listed_ = entries.last;
+  if (!has_failed()) work_on();
+}
+
+void StageService::on(const wire::StageStream& stream) {
+  if (!is_current(stream.id) || stage_ != Stage::looked) return;
+  files_->add(stream.runs, stream.same);
+  if (stream.last && files_->problem().empty()) files_->check_room();
+  if (has_failed() || !stream.last) return;
+  stage_ = Stage::ready;
+  send_(wire::StageReady{id_});
+}
+
+void StageService::on(const wire::StageHashes& hashes) {
+  if (!is_current(hashes.id) || hashes.words.size() != 4 * hashes.entries.size()) return;
+  for (std::size_t i = 0; i < hashes.entries.size(); ++i) {
+    StrongHash hash;
+    std::copy_n(hashes.words.begin() + static_cast<std::ptrdiff_t>(4 * i), 4, hash.begin());
+    files_->set_hash(hashes.entries[i], hash);
+  }
+  work_on();
+}
+
+void StageService::on(wire::StageServe& serve) {
+  if (!is_current(serve.id) || stage_ < Stage::ready) return;
+  forget_closed_doors();
+  wire::StageListening answer{id_, serve.link, {}};
+  if (doors_.size() < kMostDoors) {
+    doors_.push_back(std::make_unique<StageDoor>(loop_, *files_, std::move(serve)));
+    answer.at = doors_.back()->addresses();
+  }
+  send_(answer);
+}
+
+void StageService::on(const wire::StageFeed& feed) {
+  if (!is_current(feed.id) || stage_ < Stage::ready) return;
+  if (stage_ == Stage::ready) stage_ = Stage::making;
+  link_ = feed.link;
+  uplink_.reset();
+  files_->drop_queue();
+  received_ = told_taken_ = 0;
+  from_launcher_ = feed.at.empty();
+  if (from_launcher_) {
+    link_up();
+  } else {
+    uplink_ = std::make_unique<StageUplink>(
+        loop_, feed, files_->position(),
+        StageUplink::Callbacks{
+            .connected = [this] { link_up(); },
+            .pieces =
+                [this](const std::vector<sync::Piece>& pieces) {
+                  files_->take(pieces);
+                  work_on();
+                },
+            .ended = [this](std::string why) { link_lost(std::move(why)); },
+            .has_room = [this] { return files_->queued() < kMostQueued; }});
+  }
+  work_on();
+}
+
+void StageService::link_up() {
+  send_(wire::StageLinked{id_, link_, files_->position(), {}});
+}
+
+void StageService::link_lost(std::string why) {
+  uplink_.reset();
+  // The launcher names another source for what is missing; what has arrived is written meanwhile.
+  if (stage_ != Stage::done)
+    send_(wire::StageLinked{id_, link_, files_->position(), std::move(why)});
+}
+
+void StageService::on(const wire::StageData& data) {
+  if (!is_current(data.id) || data.link != link_ || !from_launcher_) return;
+  const auto pieces = sync::read_pieces(data.bytes);
+  if (pieces) files_->take(*pieces);
+  received_ += data.bytes.size();
+  work_on();
+}
+
+void StageService::on(const wire::StageOver& over) {
+  if (is_current(over.id)) abandon();
+}
+
+void StageService::work_on() {
+  if (working_ || !files_) return;
+  working_ = true;
+  loop_.post([this, turn = turns_] {
+    if (turn != turns_) return;
+    working_ = false;
+    work();
+  });
+}
+
+void StageService::work() {
+  if (stage_ == Stage::looking) return look();
+  if (stage_ == Stage::making && files_->make_some()) stage_ = Stage::writing;
+  if (has_failed()) return;
+  if (stage_ == Stage::making) return work_on();
+  if (stage_ == Stage::writing) write();
+}
+
+void StageService::look() {
+  const bool all = files_->look_some(wants_);
+  if (has_failed()) return;
+  const bool is_last = all && all_listed_;
+  const std::size_t hashes = wants_.empty() ? 0 : wants_.back().hashes.size();
+  if (is_last || wants_.size() >= kMostWants || hashes >= kMostHashes) tell_wants(is_last);
+  if (is_last) {
+    stage_ = Stage::looked;
+  } else if (!all) {
+    work_on();
+  }
+}
+
+void StageService::tell_wants(bool last) {
+  send_(wire::StageWants{id_, std::exchange(wants_, {}), last});
+}
+
+void StageService::write() {
+  const bool more = files_->write_some();
+  if (has_failed()) return;
+  for (const auto& door : doors_) door->send_more();
+  if (uplink_) {
+    if (files_->queued() < kMostQueued) uplink_->go_on();
+  }
+  if (files_->is_complete()) {
+    files_->finish();
+    if (has_failed()) return;
+    tell_progress();
+    uplink_.reset();
+    stage_ = Stage::done;
+    return send_(wire::StageDone{id_, {}});
+  }
+  const bool is_due = files_->position() >= told_position_ + kTold ||
+                      received_ - files_->queued() > told_taken_;
+  if (is_due) tell_progress();
+  if (more) work_on();
+}
+
+void StageService::tell_progress() {
+  told_position_ = files_->position();
+  told_taken_ = from_launcher_ ? received_ - files_->queued() : 0;
+  send_(wire::StageProgress{id_, link_, told_position_, told_taken_});
+}
+
+void StageService::forget_closed_doors() {
+  std::erase_if(doors_, [](const auto& door) { return door->is_over(); });
+}
+
+bool StageService::has_failed() {
+  if (files_->problem().empty()) return false;
+  const wire::StageDone done{id_, files_->problem()};
+  abandon();
+  send_(done);
+  return true;
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,71 @@
+// The node's side of `stage`: its half of the conversation with the launcher
+// (launch/stage/stage_run.h), the files (StageFiles), and the connections to other nodes.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "node/stage/stage_door.h"
+#include "node/stage/stage_files.h"
+#include "node/stage/stage_uplink.h"
+#include "os/event_loop.h"
+#include "wire/message.h"
+
+namespace dlaunch {
+
+/// Lives on the agent's one thread.
+class StageService {
+ public:
+  using Send = std::function<void(const wire::FromAgent&)>;
+  StageService(EventLoop& loop, Send send) : loop_(loop), send_(std::move(send)) {}
+
+  void on(wire::StageBegin& begin);
+  void on(wire::StageEntries& entries);
+  void on(const wire::StageStream& stream);
+  void on(const wire::StageHashes& hashes);
+  void on(wire::StageServe& serve);
+  void on(const wire::StageFeed& feed);
+  void on(const wire::StageData& data);
+  void on(const wire::StageOver& over);
+  /// Ends a staging in any state: no socket and no descriptor stays open.
+  void abandon();
+
+ private:
+  enum class Stage : std::uint8_t { looking, looked, ready, making, writing, done };
+
+  [[nodiscard]] bool is_current(std::uint32_t id) const { return files_ && id == id_; }
+  void work_on();
+  void work();
+  void look();
+  void write();
+  void tell_wants(bool last);
+  void tell_progress();
+  void link_up();
+  void link_lost(std::string why);
+  void forget_closed_doors();
+  /// Whether the staging has ended with a problem, which it tells.
+  bool has_failed();
+
+  EventLoop& loop_;
+  Send send_;
+  std::uint32_t id_ = 0;
+  std::uint64_t turns_ = 0;  // identifies the staging of a posted turn
+  bool working_ = false;     // a turn is posted
+  Stage stage_ = Stage::looking;
+  bool all_listed_ = false;
+  std::optional<StageFiles> files_;  // while a staging is under way
+  std::vector<StageWant> wants_;
+  std::uint32_t link_ = 0;      // where blocks come from now
+  bool from_launcher_ = false;  // as StageData
+  std::uint64_t received_ = 0;  // bytes of StageData of this link
+  std::uint64_t told_taken_ = 0;
+  std::uint64_t told_position_ = 0;
+  std::vector<std::unique_ptr<StageDoor>> doors_;
+  std::unique_ptr<StageUplink> uplink_;
+};
+
+}  // namespace dlaunch

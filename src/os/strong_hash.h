@@ -1,0 +1,28 @@
+// The hash by which a node knows that a file that was staged is the launcher's: BLAKE2b, 256 bits
+// (libsodium).
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "model/stage.h"
+
+namespace dlaunch {
+
+class StrongHasher {
+ public:
+  StrongHasher();
+  ~StrongHasher();
+  StrongHasher(StrongHasher&&) noexcept;
+  StrongHasher& operator=(StrongHasher&&) noexcept;
+
+  void add(std::string_view bytes);
+  /// Once, at the end.
+  [[nodiscard]] StrongHash hash();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace dlaunch

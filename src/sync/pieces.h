@@ -1,0 +1,28 @@
+// Blocks as they travel, over a channel and over a connection between nodes: each is its number,
+// its hash, its size and its bytes. Pure.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace dlaunch::sync {
+
+struct Piece {
+  std::uint64_t block = 0;  // number in the BlockMap
+  std::uint64_t hash = 0;   // block_hash() of the bytes, made by the launcher
+  std::string_view bytes;
+  bool operator==(const Piece&) const = default;
+};
+
+/// Of all pieces in one message, unless there is only one.
+inline constexpr std::size_t kMostPieces = std::size_t{64} << 10;
+inline constexpr std::size_t kPieceHeader = 20;
+
+void append_piece(const Piece& piece, std::string& out);
+/// Views into `bytes`. nullopt: they are not whole pieces of at most a block each.
+[[nodiscard]] std::optional<std::vector<Piece>> read_pieces(std::string_view bytes);
+
+}  // namespace dlaunch::sync

@@ -1,0 +1,283 @@
+"""`stage`: files and folders get to the nodes before anything starts, from node to node. What is staged is below /run, of which launcher
+and nodes each have their own."""
+
+import json
+import os
+import signal
+
+from case import case
+from cases_reach import block
+from cases_sync import last_run, picture
+from cluster import Cluster
+from expectations import expect, expect_equal, expect_in, pseudo_random_bytes
+from processes import wait_until
+
+JOB_FILE, NODE_LOST, NOT_COPIED = 65, 69, 75
+FROM, TO = "/run/data", "/run/local"
+BLOCK = 64 * 1024
+
+
+def write(path, content, mode=0o644):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "wb") as file:
+        file.write(content)
+    os.chmod(path, mode)
+    return path
+
+
+def tree():
+    """A folder with some of everything, and a file beside it."""
+    write(f"{FROM}/corpus/a.txt", b"some text\n", 0o755)
+    write(f"{FROM}/corpus/deep/er/large", pseudo_random_bytes(3 * BLOCK + 17, 1))
+    write(f"{FROM}/corpus/empty", b"")
+    write(f"{FROM}/corpus/.gitignore", b"*\n")
+    write(os.fsencode(f"{FROM}/corpus/b") + b"\xff\n", b"odd name")
+    os.makedirs(f"{FROM}/corpus/folder", 0o750)
+    os.symlink("/mnt/somewhere", f"{FROM}/corpus/link")
+    write(f"{FROM}/weights.bin", pseudo_random_bytes(20 * BLOCK, 2))
+    return f"[{{from: {FROM}/corpus/, to: {TO}/corpus}}, {{from: {FROM}/weights.bin, to: {TO}/w.bin}}]"
+
+
+def launch(box, stage, *options, command=("/bin/true",), **more):
+    return box.launch(*command, options=["--set", f"stage={stage}", *options], **more)
+
+
+def staged(box):
+    """{number of the node: the last event of it} of the last run."""
+    with open(os.path.join(last_run(box), "events.jsonl"), encoding="utf-8") as file:
+        events = [json.loads(line) for line in file]
+    return {event["node"] + 1: event for event in events if event["event"] == "staged"}
+
+
+def sources(box):
+    return {node: event.get("source") for node, event in staged(box).items()}
+
+
+def expect_staged(box, nodes):
+    """All of tree() is on these nodes, and nothing else."""
+    for node in nodes:
+        there = node.path(TO)
+        expect_equal(picture(os.path.join(there, "corpus")), picture(f"{FROM}/corpus"), f"the folder on {node.name}")
+        expect_equal(sorted(os.listdir(there)), ["corpus", "w.bin"], f"on {node.name}")
+        with open(os.path.join(there, "w.bin"), "rb") as file, open(f"{FROM}/weights.bin", "rb") as own:
+            expect(file.read() == own.read(), f"the file on {node.name}")
+
+
+@case
+def from_node_to_node_and_only_what_changes(box):
+    cluster = box.make_cluster(3)
+    stage = tree()
+    size = 24 * BLOCK + 17 - BLOCK + len("some text\n*\nodd name")
+    launch(box, stage).end(0)
+    expect_staged(box, cluster.nodes)
+    expect_equal({node: (event["bytes"], event["from_launcher"]) for node, event in staged(box).items()},
+                 {1: (size, size), 2: (size, 0), 3: (size, 0)}, "bytes, and of them from the launcher")
+    expect_equal(sources(box), {1: None, 2: "node1", 3: "node2"}, "who fed whom")
+
+    launch(box, stage).end(0)
+    expect_equal([event["bytes"] for event in staged(box).values()], [0, 0, 0], "sent again")
+
+    with open(f"{FROM}/weights.bin", "r+b") as file:
+        file.seek(7 * BLOCK + 5)
+        file.write(b"changed")
+    os.utime(f"{FROM}/corpus/a.txt")  # the same content with another time
+    os.unlink(cluster[2].path(f"{TO}/corpus/deep/er/large"))
+    launch(box, stage).end(0)
+    expect_staged(box, cluster.nodes)
+    missing = BLOCK + 3 * BLOCK + 17  # node2 needs a file that the others have
+    expect_equal(staged(box)[1]["from_launcher"], missing, "bytes from the launcher")
+
+
+@case
+def from_the_launcher_where_the_job_says_so(box):
+    cluster = box.make_cluster(2)
+    launch(box, tree(), "--set", "stage_via=launcher").end(0)
+    expect_staged(box, cluster.nodes)
+    expect_equal(sources(box), {1: None, 2: None}, "who fed whom")
+    expect(all(event["from_launcher"] == event["bytes"] > 0 for event in staged(box).values()), staged(box))
+
+
+@case
+def the_launchers_machine_is_a_node_like_others(box):
+    cluster = box.make_cluster(1)
+    launch(box, tree(), hosts=["localhost", "node1"]).end(0)
+    expect_staged(box, cluster.nodes)
+    expect_equal(picture(f"{TO}/corpus"), picture(f"{FROM}/corpus"), "here")
+    expect_equal(sources(box), {1: None, 2: None}, "who fed whom: the launcher's machine listens for nobody")
+
+
+@case
+def one_percent_of_a_file(box):
+    cluster = box.make_cluster(2)
+    size = 64 << 20
+    write(f"{FROM}/large", pseudo_random_bytes(1 << 20, 1) * (size >> 20))
+    stage = f"[{{from: {FROM}/large, to: {TO}/large}}]"
+    launch(box, stage).end(0)
+    with open(f"{FROM}/large", "r+b") as file:
+        for at in (size // 7, size // 2, size - size // 400):  # in three places, one of them at the end
+            file.seek(at)
+            file.write(pseudo_random_bytes(size // 300, at))
+        file.truncate(size)
+    launch(box, stage).end(0)
+    for node in cluster.nodes:
+        with open(node.path(f"{TO}/large"), "rb") as file, open(f"{FROM}/large", "rb") as own:
+            expect(file.read() == own.read(), f"the file on {node.name}")
+    sent = staged(box)[1]["from_launcher"]
+    expect(size // 100 <= sent <= size // 50, f"{sent} bytes of {size} for a change of 1 %")
+
+
+V4_ONLY = ("--set", "framework=none", "--set", f"rendezvous.interface={Cluster.NETWORK}.0/24")
+
+
+@case
+def nodes_that_do_not_reach_each_other(box):
+    cluster = box.make_cluster(3)
+    block(cluster[2], cluster[3].address, "REJECT")
+    block(cluster[1], cluster[2].address, "REJECT")
+    run = launch(box, tree(), *V4_ONLY).end(0)
+    expect_staged(box, cluster.nodes)
+    expect_equal(sources(box), {1: None, 2: None, 3: "node1"}, "who fed whom")
+    expect_in("stage: node2 could not feed node3 (10.77.0.2:", run.text, "a note")
+    expect_in("Connection refused), which was fed by node1", run.text, "a note")
+    expect_in("which was fed by the launcher", run.text, "a note")
+
+
+def begin_a_long_one(box, nodes, *options, rate="20mbit", megabytes=10):
+    """One of some seconds, of which the last node has got something."""
+    cluster = box.make_cluster(nodes)
+    box.launch("/bin/true").end(0)  # the way of dlaunch to the nodes is not the subject
+    write(f"{FROM}/large", pseudo_random_bytes(1 << 20, 1) * megabytes)
+    for node in cluster.nodes:
+        node.slow_link(rate)
+    stage = f"[{{from: {FROM}/large, to: {TO}/large}}]"
+    run = launch(box, stage, "--set", "framework=none", *options)
+    for node in cluster.nodes:
+        wait_until(lambda: part_on(node) > 8 * BLOCK, f"the first blocks on {node.name}", 30, 0.01)  # noqa: B023
+    return cluster, stage, run
+
+
+def part_on(node):
+    """Bytes of the part of the file on a node."""
+    try:
+        names = [name for name in os.listdir(node.path(TO)) if name.startswith(".dlaunch-stage-")]
+        return sum(os.path.getsize(os.path.join(node.path(TO), name)) for name in names)
+    except OSError:
+        return 0
+
+
+def expect_large(nodes):
+    for node in nodes:
+        expect_equal(os.listdir(node.path(TO)), ["large"], f"on {node.name}")
+        with open(node.path(f"{TO}/large"), "rb") as file, open(f"{FROM}/large", "rb") as own:
+            expect(file.read() == own.read(), f"the file on {node.name}")
+
+
+@case
+def nothing_listens_once_the_nodes_are_connected(box):
+    cluster, _, run = begin_a_long_one(box, 3)
+    ours = [one for one in cluster.listeners() if one.kind == "tcp" and one.program.endswith("/dlaunch")]
+    expect(not ours, f"listening sockets: {ours}")
+    for node in cluster.nodes:
+        node.fast_link()
+    run.end(0, patience=60)
+    expect_large(cluster.nodes)
+    expect_equal(sources(box), {1: None, 2: "node1", 3: "node2"}, "who fed whom")
+
+
+@case
+def a_connection_that_breaks_in_the_middle_is_bridged(box):
+    cluster, _, run = begin_a_long_one(box, 3, *V4_ONLY)
+    for one, other in ((2, 3), (3, 2)):
+        cluster[one]._iptables("-A", "INPUT", "-i", "eth0", "-s", cluster[other].address, "-p", "tcp", "-j", "REJECT", "--reject-with", "tcp-reset")
+    run.end(0, patience=60)
+    expect_large(cluster.nodes)
+    expect_equal(sources(box), {1: None, 2: "node1", 3: "node1"}, "who fed whom")
+    expect_in("which was fed by node1", run.text, "a note")
+    size = os.path.getsize(f"{FROM}/large")
+    expect_equal(staged(box)[1]["from_launcher"], size, "bytes from the launcher: none twice")
+
+
+@case
+def a_node_that_is_killed_in_the_middle(box):
+    limits = ("--set", "timeouts.fence_after=3s", "--set", "timeouts.lost_after=8s", "--set", "timeouts.connect=5s")
+    cluster, stage, run = begin_a_long_one(box, 3, *limits, megabytes=40)
+    cluster[2].power_off()
+    run.end(NODE_LOST, patience=40, left=1000)
+    expect_in("node2", run.text, "the node")
+    for number in (1, 3):
+        cluster[number].fast_link()
+        expect_equal([name[:15] for name in os.listdir(cluster[number].path(TO))], [".dlaunch-stage-"], "no file under its name")
+        part = part_on(cluster[number])
+    box.expect_nodes_empty("nodes 1 and 3", but=["node2"])
+    launch(box, stage, "--set", "framework=none", hosts=["node1", "node3"]).end(0)
+    expect_large([cluster[1], cluster[3]])
+    sent = staged(box)[1]["from_launcher"]
+    size = os.path.getsize(f"{FROM}/large")
+    expect(0 < sent <= size - part + 2 * BLOCK, f"{sent} of {size} bytes were sent again, and {part} were there")
+
+
+@case
+def ctrl_c_in_the_middle_and_going_on(box):
+    cluster, stage, run = begin_a_long_one(box, 2)
+    run.signal(signal.SIGINT)
+    run.end(130, patience=30)
+    for node in cluster.nodes:
+        node.fast_link()
+        expect(not os.path.exists(node.path(f"{TO}/large")), f"a half file under its name on {node.name}")
+    box.expect_nodes_empty("the nodes")
+    part = min(part_on(node) for node in cluster.nodes)
+    launch(box, stage).end(0)
+    expect_large(cluster.nodes)
+    size = os.path.getsize(f"{FROM}/large")
+    expect(staged(box)[1]["bytes"] <= size - part + 2 * BLOCK, f"{staged(box)} of {size}, and {part} were there")
+
+
+@case
+def a_connection_to_the_launcher_that_is_cut_resumes(box):
+    cluster, _, run = begin_a_long_one(box, 2)
+    expect(cluster[1].kill_sessions() > 0, "no session")
+    run.end(0, patience=60)
+    expect_large(cluster.nodes)
+    expect_equal(staged(box)[1]["from_launcher"], os.path.getsize(f"{FROM}/large"), "bytes from the launcher: none twice")
+
+
+@case
+def what_does_not_fit_is_told_of_all_nodes_before_anything_is_written(box):
+    cluster = box.make_cluster(4)
+    stage = tree()
+    cluster[2].sh(f"mkdir -p {TO} && mount -t tmpfs -o size=1m tmpfs {TO}")
+    cluster[3].sh(f"mkdir -p {TO} && mount -t tmpfs -o ro tmpfs {TO}")
+    cluster[4].sh(f"mkdir -p {TO} && mount -t tmpfs -o nr_inodes=4 tmpfs {TO}")
+    run = launch(box, stage).end(NOT_COPIED)
+    expect_in("nothing was started", run.text, "the first line")
+    expect_in(f"node2: {TO}", run.text, "the full one")
+    expect_in("No space left on device: 1.5 MB are needed, 1.0 MB are free", run.text, "the full one")
+    expect_in(f"node3: {TO}", run.text, "the read-only one")
+    expect_in("Read-only file system", run.text, "the read-only one")
+    expect_in(f"node4: {TO}", run.text, "the one without inodes")
+    expect(not os.path.exists(cluster[1].path(f"{TO}/w.bin")), "written on node1")
+
+
+@case
+def another_ones_folder_in_the_place_of_a_file(box):
+    cluster = box.make_cluster(2)
+    cluster[2].sh(f"mkdir -p {TO}/w.bin/folder")
+    run = launch(box, tree()).end(NOT_COPIED)
+    expect_in(f"node2: {TO}/w.bin: is a folder there and a file here", run.text, "why")
+    cluster[2].sh(f"rm -r {TO}/w.bin && mkdir /var/tmp/precious && echo precious > /var/tmp/precious/x && ln -s /var/tmp/precious/x {TO}/w.bin")
+    launch(box, tree_again()).end(0)
+    expect_equal(cluster[2].sh("cat /var/tmp/precious/x"), "precious\n", "behind a link")
+
+
+def tree_again():
+    return f"[{{from: {FROM}/weights.bin, to: {TO}/w.bin}}]"
+
+
+@case
+def sources_that_are_none(box):
+    box.make_cluster(1)
+    run = launch(box, f"[{{from: {FROM}/nothing, to: {TO}/x}}]").end(JOB_FILE)
+    expect_in(f"stage: {FROM}/nothing: No such file or directory", run.text, "what is missing")
+    write(f"{FROM}/x", b"x")
+    run = launch(box, f"[{{from: {FROM}/x, to: {TO}/}}]").end(JOB_FILE)
+    expect_in(f"names a folder: name the file, as in {TO}/x", run.text, "what to do")
