@@ -72,7 +72,7 @@ def a_node_that_was_replaced_becomes_a_spare(box):
     wait_for_words(run, "a spare takes its place, with 0 spares left")
     box.expect_all("up", 2)
     expect_equal(spares_in_status(box), {"node1": "not connected"}, "spares while it is away")
-    expect_in("spare: node1 (not connected)", look(box, "status").text, "the line of status")
+    expect_in("spare: node1 (not connected)", look(box, "status").out.decode(), "the line of status")
     bring_back(box.cluster[1])
     wait_for_words(run, "node1 answers again and is a spare", 20)
     expect_equal(spares_in_status(box), {"node1": "ready"}, "spares when it is back")
@@ -95,7 +95,7 @@ def a_job_that_shrank_grows_at_the_next_restart(box):
     os.kill(box.people(box.cluster[1])[2][0], signal.SIGKILL)
     run.end(0, patience=60)
     expect_equal(nodes_of_plan(box), ["node1", "node2"], "who ran last")
-    expect_equal([one["cause"] for one in box.json("summary.json")["earlier"]], ["node-lost", "rank"], "earlier attempts")
+    expect_equal([one["cause"] for one in box.json("summary.json")["earlier"]], ["node-lost", "signal"], "earlier attempts")
 
 
 @case
@@ -116,7 +116,7 @@ def a_spare_in_the_first_position_is_the_first_in_tf_config(box):
 @case
 def a_spare_in_the_first_position_is_the_first_in_the_hostfile(box):
     box.make_cluster(3)
-    script = 'if [ $TORCHELASTIC_RESTART_COUNT = 0 ]; then echo up 0 > $EVENTS; exec sleep 600; fi; hostname; cat $DLAUNCH_HOSTFILE'
+    script = 'if [ $DLAUNCH_ATTEMPT = 0 ]; then echo up 0 > $EVENTS; exec sleep 600; fi; hostname; cat $DLAUNCH_HOSTFILE'
     run = box.launch("/bin/sh", "-c", script, hosts=["node1", "node2", "node3"], ranks=2,
                      options=[*RESTARTS, "--set", "spares=1", "--set", "nodes=2", "--set", "launch=once", "--set", "restart.max=1"])
     box.expect_all("up", 1)
@@ -131,7 +131,7 @@ def spares_are_in_the_plan_and_fewer_hosts_are_an_error(box):
     box.make_cluster(3)
     job = ["--set", "nodes=2", "--set", "spares=1", "--nproc-per-node", "1", "--set", f"connect.ssh={box.cluster.ssh}", "--", "true"]
     hosts = ["--set", "hosts=[node1, node2, node3]"]
-    expect_in("spares         node3", box.run("plan", *hosts, *job).text, "the text")
+    expect_in("spares         node3", box.run("plan", *hosts, *job).out.decode(), "the text")
     expect_equal(json.loads(box.run("plan", *hosts, "--json", *job).out)["spares"], ["node3"], "plan --json")
     refused = box.run("run", "--set", "hosts=[node1, node2]", *job, code=65)
     expect_in("only 2 hosts are given", refused.words, "why")

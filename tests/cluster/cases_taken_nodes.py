@@ -46,7 +46,7 @@ SAVING = ("mkdir -p /run/home/ckpt; trap ': > /run/home/asked' USR1\necho up $RA
 def stop_waits_for_the_parts_of_a_checkpoint_on_two_nodes(box):
     """Each is on a disk of its node alone."""
     box.make_cluster(2)
-    run = box.launch("/bin/sh", "-c", SAVING, options=["--set", "checkpoint.path=[/run/home/ckpt/*]", "--set", "checkpoint.signal=USR1"])
+    run = box.launch("/bin/sh", "-c", SAVING, options=["--set", "checkpoint.path=/run/home/ckpt/*", "--set", "checkpoint.signal=USR1"])
     box.expect_all("up", 2)
     stop = look(box, "stop", "--checkpoint")
     run.end(143, patience=30)
