@@ -18,7 +18,7 @@ import environments
 SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "ranks", "digits.py")
 NODES = 4
 PATIENCE = 240  # seconds; PyTorch takes a minute to begin where many others compile
-HANG = 8.0 + os.getloadavg()[0]  # seconds; on a busy machine the beginning of a rank is silent for longer
+HANG = 8 + int(os.getloadavg()[0])  # seconds; on a busy machine the beginning of a rank is silent for longer
 NOTICE = "/var/tmp/notice"  # each node has its own
 LOOK = 0.1  # seconds between two looks at the steps, each of which takes half of it
 # What a fault does to the node at this position; the incident that the summary must tell of it, and how to undo it once the next attempt runs.
@@ -82,7 +82,7 @@ def training_through(box, environment, rounds):
     box.make_folder("training", "ckpt")
     python = "python3" if environment == environments.DEBIAN else os.path.join(environments.folder(environment), "bin/python3")
     script = [f"/usr/bin/{python}" if "/" not in python else python, SCRIPT, box.path("training")]
-    options = {"nodes": NODES, "spares": spares, "framework": "pytorch", "restart.max": len(faults), "restart.backoff": "0s..100ms", "timeouts.hang": f"{HANG:g}s", "checkpoint.path": box.path("training/ckpt/step-*"),
+    options = {"nodes": NODES, "spares": spares, "framework": "pytorch", "restart.max": len(faults), "restart.backoff": "0s..100ms", "timeouts.hang": f"{HANG}s", "checkpoint.path": box.path("training/ckpt/step-*"),
                "preemption.file": NOTICE, "metrics.step": "step=([0-9]+)", "watch.interval": f"{1000 * LOOK:g}ms", "watch.after": "3s"}
     run = box.launch(*script, options=[*QUICK, *(word for key, value in options.items() for word in ("--set", f"{key}={value}"))])
     happened = []

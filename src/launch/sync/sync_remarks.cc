@@ -57,7 +57,7 @@ std::string problems_of_nodes(const std::vector<std::pair<std::string, std::stri
   for (const auto& [name, problem] : problems) {
     if (problem.empty()) continue;
     auto same = std::find_if(found.begin(), found.end(),
-                             [&](const auto& one) { return one.first == problem; });
+                             [&what = problem](const auto& one) { return one.first == what; });
     if (same == found.end()) same = found.insert(same, {problem, {}});
     same->second.push_back(name);
   }
