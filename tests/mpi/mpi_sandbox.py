@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import time
 
@@ -38,6 +39,8 @@ class MpiSandbox(MpiPrograms, ClusterSandbox):
         os.makedirs(own, mode=0o700, exist_ok=True)
         lab.mount("tmpfs", own, "tmpfs", 0, "mode=700")
         lab.mount("tmpfs", "/dev/shm", "tmpfs", 0, "mode=1777")
+        # Open MPI's folder there is that of all cases: one that another case makes or removes meanwhile is not this one's.
+        os.makedirs(f"/tmp/ompi.{socket.gethostname()}.{os.geteuid()}/kept", mode=0o700, exist_ok=True)
         self._before = found_here()
 
     def own_files_of_mpirun(self):
