@@ -11,8 +11,8 @@ function(dlaunch_layer name)
   dlaunch_unity(dlaunch_${name})
 endfunction()
 
-# dlaunch_exceptions(a.cc b.cc): sources with libraries that throw. All others are built without exceptions, which makes the binary smaller:
-# there, one that nobody expects (std::bad_alloc) ends the process (cli/main.cc).
+# dlaunch_exceptions(a.cc b.cc): sources with libraries that throw. All others are built without exceptions, which makes the binary smaller.
+# An exception there (std::bad_alloc) ends the process (cli/main.cc).
 function(dlaunch_exceptions)
   set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS -fexceptions)
 endfunction()

@@ -1,6 +1,6 @@
 // Frames over a connection that strangers can see and reach: encrypted, authenticated and in order
 // (libsodium, secretstream of XChaCha20 and Poly1305). One key for each direction and connection,
-// used once. What was cut off, repeated, reordered or made up is noticed at the next frame.
+// used once. What was repeated, reordered or made up is noticed at the next frame.
 #pragma once
 
 #include <cstddef>

@@ -204,12 +204,14 @@ void Supervisor::handle(const event::NodeReady& e) {
   if (node == nodes_.end() || node->second != Channel::opening) return;
   if (e.attempt != attempt_.number) return;
   node->second = Channel::ready;
+  --nodes_opening_;
   if (returns_.is_trying(e.node)) {
     returns_.came_back(e.node);
     ask(action::Tell{wording::node_is_back(node_name(e.node))});
+    if (outside_.erase(e.node) > 0) gather(e.node);
     leave_out_lost();  // the others that are waited for may not be needed any more
   }
-  if (--nodes_opening_ == 0) all_opened();
+  if (nodes_opening_ == 0) all_opened();
 }
 
 void Supervisor::handle(const event::NodeLost& e) {
@@ -220,6 +222,7 @@ void Supervisor::handle(const event::NodeLost& e) {
   const bool was_opening = before == Channel::opening;
   if (!returns_.is_trying(e.node)) note_lost(e);
   node->second = Channel::lost;
+  if (before == Channel::returned) outside_.insert(e.node);
   if (waits_for_lost_nodes() || goes_on_without_lost())
     return wait_for_lost(e.node, before, e.what);
   if (phase_ == Phase::run && attempt_.progress.is_open(e.node)) {

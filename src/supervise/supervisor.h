@@ -40,8 +40,7 @@
 //    hurries: kill at once. A cancel when all ranks have succeeded does not change the outcome.
 //  - A Deadline makes the grace time end by then, that of a stop under way and of later ones.
 //  - A Preempted node is withdrawn. Its notice ends the attempt like a limit, with the time there
-//  is
-//    as the grace time (grace_after_notice), and is a cause of its own for a restart, if
+//    is as the grace time (grace_after_notice), and is a cause of its own for a restart, if
 //    nodes_needed others remain; without that setting, as many as the attempt used.
 //  - A step that the lifecycle does not have, or a phase that nothing can end any more, is an error
 //    of ours: everything is killed, and the run ends with Cause::internal in the same step.
@@ -224,6 +223,7 @@ class Supervisor {
   Phase phase_ = Phase::connect;
   std::map<NodeId, Channel> nodes_;  // the set of the run
   std::set<NodeId> withdrawn_;       // those of them that are to leave
+  std::set<NodeId> outside_;         // those that returned, and were lost before they were asked
   std::map<NodeId, std::uint32_t> failures_on_;  // attempts that a rank there has ended
   wording::NodeNames names_;         // of all that ever were in the set
   bool asked_all_ = false;           // the nodes of the start

@@ -250,7 +250,8 @@ void Supervisor::join_again(NodeId node) {
   nodes_[node] = Channel::returned;
   const auto lost =
       static_cast<std::size_t>(std::count_if(nodes_.begin(), nodes_.end(), [this](const auto& one) {
-        return one.second == Channel::lost || returns_.waits_for(one.first);
+        return (one.second == Channel::lost || returns_.waits_for(one.first)) &&
+               !withdrawn_.contains(one.first);
       }));
   ask(action::Tell{
       wording::node_joins(node_name(node), nodes_left_without(lost), config_.nodes_wanted)});

@@ -660,7 +660,8 @@ inline constexpr auto kFields<StageProgress> =
     std::tuple{field("id", &StageProgress::id),
                field("link", &StageProgress::link),
                field("position", &StageProgress::position),
-               field("taken", &StageProgress::taken)};
+               field("taken", &StageProgress::taken),
+               field("work", &StageProgress::work)};
 
 template <>
 inline constexpr auto kFields<StageDone> =

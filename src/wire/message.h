@@ -895,6 +895,7 @@ struct StageProgress {
   std::uint32_t link = 0;
   std::uint64_t position = 0;  // blocks of the stream that are on its disk
   std::uint64_t taken = 0;     // bytes of all StageData of the link
+  std::uint64_t work = 0;      // grows as long as it works, also where the position stands still
   bool operator==(const StageProgress&) const = default;
 };
 /// agent -> launcher: all is there; or, with a problem, the staging has ended here. It may come at

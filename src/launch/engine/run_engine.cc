@@ -278,7 +278,7 @@ void RunEngine::push_of_rank(NodeId node, Event event) {
 
 /// No data was lost, so the console gets a line only if the user may have wondered.
 void RunEngine::on_news(NodeId node, node_news::Resumed& resumed) {
-  const std::string text = nodes_.cluster().name_of(node) + ": its connection was lost (" +
+  const std::string text = nodes_.targets()[node.value].host.name + ": its connection was lost (" +
                            resumed.cause + ") and was resumed after " +
                            duration_text(resumed.outage);
   if (resumed.outage > kNoticeable || options_.verbosity > 0) return screen_.note(text);
@@ -291,7 +291,7 @@ void RunEngine::on_news(NodeId node, node_news::Silent& silent) {
   const auto planned = started_ && plan_ ? plan_->find(node) : std::nullopt;
   const bool has_ranks = planned && !plan_->nodes[planned->value].ranks.empty();
   const Duration fence = options_.spec.timeouts.fence_after;
-  std::string text = nodes_.cluster().name_of(node) + " has not answered for " +
+  std::string text = nodes_.targets()[node.value].host.name + " has not answered for " +
                      duration_text(silent.silence) + "; it is being connected again";
   if (has_ranks && silent.silence < fence)
     text += ", and its ranks go on until " + wording::duration(fence) + " have passed";

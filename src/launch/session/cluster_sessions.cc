@@ -140,7 +140,7 @@ void ClusterSessions::set_run(std::string run_id) {
 void ClusterSessions::begin_session(NodeId node, Connection connection, bool is_kept) {
   Member& member = members_.at(node);
   member.is_kept = is_kept;
-  Session::Settings settings{cluster_.name_of(node), member.id, spec_.timeouts.fence_after,
+  Session::Settings settings{start_.targets[node.value].host.name, member.id, spec_.timeouts.fence_after,
                              spec_.timeouts.lost_after};
   if (connection.remote) settings.way_back = way_back_to(node);
   settings.codes_are_its_own = start_.targets[node.value].connector->own_exit_codes;
@@ -196,7 +196,7 @@ wire::FactsRequest ClusterSessions::facts_request(NodeId node, Attempt attempt) 
   // A run starts its servers before its ranks, and each then reports what is wrong.
   request.pmix = !is_run_ && wants_pmix(spec_);
   // Reading /sys for it takes a lone node longer than all its other facts.
-  request.network = !is_run_ || cluster_.nodes.size() > 1 || !request.mpirun.empty();
+  request.network = !is_run_ || start_.targets.size() > 1 || !request.mpirun.empty();
   if (!request.mpirun.empty()) request.search_path = find_variable(spec_.env, "PATH");
   const bool knows_mpi = uses_mpi(spec_.framework) || spec_.mpi.launcher == Mpi::Launcher::mpirun;
   if (knows_mpi && !is_launcher(node))

@@ -140,13 +140,17 @@ void StageRun::hear(NodeId id, const wire::StageAnswer& answer) {
       answer);
 }
 
-/// An agent that names an unknown entry is faulty, and gets nothing for it.
+/// An agent that names an unknown entry is faulty, and gets nothing for it; one that names more
+/// blocks than a file has ends the staging.
 void StageRun::take(Node& node, const wire::StageWants& wants) {
   if (stage_ != Stage::looking || node.has_looked) return;
   for (const StageWant& want : wants.wants) {
     if (want.entry >= source_->entries().size()) continue;
     auto& hashes = node.wants[want.entry];
     hashes.insert(hashes.end(), want.hashes.begin(), want.hashes.end());
+    const sync::BlockMap& map = source_->map();
+    if (hashes.size() > map.end_of(want.entry) - map.first_of(want.entry))
+      node.problem = "its agent has named more blocks than a file has";
   }
   node.has_looked = wants.last;
   all_looked();
@@ -361,8 +365,10 @@ void StageRun::source_failed(std::size_t index, const std::string& why) {
 void StageRun::take(Node& node, const wire::StageProgress& progress) {
   if (stage_ != Stage::moving || progress.link != node.link) return;
   if (progress.position > stream_.size()) return;
-  if (progress.position > node.position) node.moved_at = node.heard_at;
+  if (progress.position > node.position || progress.work > node.work)
+    node.moved_at = node.heard_at;
   node.position = progress.position;
+  node.work = progress.work;
   node.window.taken(progress.taken, node.heard_at);
   work_on();
 }

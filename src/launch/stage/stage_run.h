@@ -81,6 +81,7 @@ class StageRun {
     bool is_linked = false;
     StageKey key;                    // until the source listens
     std::uint64_t position = 0;      // what it has
+    std::uint64_t work = 0;          // wire::StageProgress::work
     std::uint64_t fed = 0;           // position of the next block from here
     sync::Window window;             // for what it gets from here
     StageSource::Reader reader;      // likewise

@@ -94,6 +94,7 @@ bool StageFiles::look_some(std::vector<StageWant>& wants) {
   }
   for (std::size_t i = 0; i < kLooks && next_ < items_.size() && !hashing_ && problem_.empty(); ++i)
     look_at(next_++, wants);
+  ++work_;
   return next_ == items_.size() && !hashing_;
 }
 
@@ -113,6 +114,8 @@ void StageFiles::look_at(std::uint32_t number, std::vector<StageWant>& wants) {
     wants.push_back({number, {}});
     Hashing hashing{number, 0, {}};
     if (!is_open || !open_basis(item, false, hashing.basis)) return;
+    item.has_part = hashing.basis.part.valid();
+    item.part_size = hashing.basis.part_size;
     if (hashing.basis.part || hashing.basis.old) hashing_ = std::move(hashing);
   }
 }
@@ -145,15 +148,15 @@ void StageFiles::hash_some(std::vector<StageWant>& wants) {
     const std::uint64_t length = std::min(sync::kBlockBytes, size - hashing_->done);
     const int fd = hashing_->basis.holder_of(hashing_->done, length);
     // What cannot be read here is sent, and so is all behind it.
-    if (length == 0 || fd < 0 || read_exactly(fd, hashing_->done, length, bytes) != 0) {
-      // A part that is complete has still to become the file, and a longer file has still to be cut:
-      // with the last block, they are.
-      const bool is_the_file = !hashing_->basis.part && hashing_->basis.old_size == size;
-      if (length == 0 && !is_the_file) wants.back().hashes.pop_back();
-      return hashing_.reset();
-    }
-    wants.back().hashes.push_back(block_hash(bytes));
+    if (fd < 0 || read_exactly(fd, hashing_->done, length, bytes) != 0) return hashing_.reset();
     hashing_->done += length;
+    work_ += length;
+    // A part that is complete has still to become the file, and a longer file has still to be cut:
+    // with the last block, they are.
+    const bool is_last = hashing_->done == size;
+    const bool is_the_file = !hashing_->basis.part && hashing_->basis.old_size == size;
+    if (!is_last || is_the_file) wants.back().hashes.push_back(block_hash(bytes));
+    if (is_last) return hashing_.reset();
   }
 }
 
@@ -182,18 +185,17 @@ void StageFiles::check_room() {
   };
   std::map<std::uint64_t, Needs> needs;  // by file system
   std::vector<bool> is_written(trees_.size());
+  std::vector<std::uint64_t> devices;
+  for (const SyncTree& tree : trees_) devices.push_back(tree.device());
   next_ = 0;
   for (const Item& item : items_) {
     const bool is_made = item.action == Action::make && !item.is_fetched;
     if (!is_made && !item.is_fetched) continue;
     is_written[item.at.root] = true;
-    Needs& here = needs.try_emplace(tree_of(item).device(), Needs{item.at.root}).first->second;
-    UniqueFd part;
-    const bool has_part =
-        item.is_fetched && tree_of(item).open_part(item.at.entry.path, false, part) == 0;
-    if (!has_part) ++here.files;
+    Needs& here = needs.try_emplace(devices[item.at.root], Needs{item.at.root}).first->second;
+    if (!item.has_part) ++here.files;
     if (item.is_fetched)
-      here.bytes += item.at.entry.size - std::min(size_of(part), item.at.entry.size);
+      here.bytes += item.at.entry.size - std::min(item.part_size, item.at.entry.size);
   }
   for (std::size_t i = 0; i < trees_.size(); ++i) {
     if (!is_written[i]) continue;
@@ -219,6 +221,7 @@ void StageFiles::check_room() {
 bool StageFiles::make_some() {
   for (std::size_t i = 0; i < kLooks && next_ < items_.size() && problem_.empty(); ++i)
     make(next_++);
+  ++work_;
   return next_ == items_.size();
 }
 
@@ -309,6 +312,7 @@ void StageFiles::copy_gap(std::uint64_t end) {
   if (error != 0) return fail(item, error);
   current_->hasher.add(bytes);
   current_->done += size;
+  work_ += size;
 }
 
 void StageFiles::write_block() {
@@ -350,13 +354,15 @@ void StageFiles::end_file(const StrongHash& hash) {
   if (error != 0) fail(item, error);
 }
 
-void StageFiles::finish() {
+bool StageFiles::finish_some() {
   // Last, because the mode may forbid even the owner to write.
-  while (!made_folders_.empty() && problem_.empty()) {
+  for (std::size_t i = 0; i < kLooks && !made_folders_.empty() && problem_.empty(); ++i) {
     const Item& made = items_[made_folders_.back()];
     made_folders_.pop_back();
     if (const int error = tree_of(made).set_mode(made.at.entry); error != 0) fail(made, error);
   }
+  ++work_;
+  return made_folders_.empty();
 }
 
 // ---- for the next node

@@ -53,12 +53,14 @@ class StageFiles {
   void drop_queue();
   /// True: there is more to do at once.
   [[nodiscard]] bool write_some();
-  /// Sets the modes of folders: call it when is_complete().
-  void finish();
+  /// Sets the modes of folders: call it when is_complete(). True: done.
+  [[nodiscard]] bool finish_some();
 
   [[nodiscard]] bool is_complete() const { return position_ == stream_.size() && !current_; }
   /// Blocks of the stream that are written.
   [[nodiscard]] std::uint64_t position() const { return position_; }
+  /// Grows with all that is done, also where the position stands still.
+  [[nodiscard]] std::uint64_t work() const { return work_; }
   /// Bytes that take() got and that are not written, with their headers.
   [[nodiscard]] std::uint64_t queued() const { return queued_; }
 
@@ -78,6 +80,8 @@ class StageFiles {
     sync::Decision::Action action = sync::Decision::Action::keep;
     bool is_fetched = false;  // blocks of it are in the stream
     bool is_same = false;     // only mode and time differ
+    bool has_part = false;    // of an earlier staging
+    std::uint64_t part_size = 0;
   };
   /// What a file is made from, apart from blocks that arrive.
   struct Basis {
@@ -135,6 +139,7 @@ class StageFiles {
   std::deque<Queued> queue_;
   std::uint64_t queued_ = 0;
   std::uint64_t position_ = 0;
+  std::uint64_t work_ = 0;
   std::vector<std::uint64_t> block_hashes_;  // by position
   std::optional<Current> current_;
 };

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "os/clock.h"
+
 namespace dlaunch {
 
 namespace {
@@ -12,6 +14,8 @@ constexpr std::size_t kMostHashes = 8192;        // likewise, about
 constexpr std::uint64_t kMostQueued = 4U << 20;  // bytes from another node that wait for the disk
 constexpr std::uint64_t kTold = 16;              // blocks between two StageProgress
 constexpr std::size_t kMostDoors = 64;
+// A node that works without getting on, because it reads what it has already, says so this often.
+constexpr std::chrono::seconds kSignOfLife{1};
 
 }  // namespace
 
@@ -25,7 +29,7 @@ void StageService::abandon() {
   stage_ = Stage::looking;
   all_listed_ = from_launcher_ = false;
   link_ = 0;
-  received_ = told_taken_ = told_position_ = 0;
+  received_ = told_taken_ = told_position_ = told_work_ = 0;
 }
 
 void StageService::on(wire::StageBegin& begin) {
@@ -136,16 +140,24 @@ void StageService::work() {
   if (stage_ == Stage::looking) return look();
   if (stage_ == Stage::making && files_->make_some()) stage_ = Stage::writing;
   if (has_failed()) return;
-  if (stage_ == Stage::making) return work_on();
-  if (stage_ == Stage::writing) write();
+  if (stage_ == Stage::writing) return write();
+  if (stage_ != Stage::making) return;
+  if (is_sign_due()) tell_progress();
+  work_on();
+}
+
+bool StageService::is_sign_due() const {
+  return files_->work() != told_work_ && monotonic_now() - told_at_ >= kSignOfLife;
 }
 
 void StageService::look() {
   const bool all = files_->look_some(wants_);
   if (has_failed()) return;
   const bool is_last = all && all_listed_;
-  const std::size_t hashes = wants_.empty() ? 0 : wants_.back().hashes.size();
-  if (is_last || wants_.size() >= kMostWants || hashes >= kMostHashes) tell_wants(is_last);
+  std::size_t hashes = 0;
+  for (const StageWant& want : wants_) hashes += want.hashes.size();
+  const bool is_full = wants_.size() >= kMostWants || hashes >= kMostHashes;
+  if (is_last || is_full || is_sign_due()) tell_wants(is_last);
   if (is_last) {
     stage_ = Stage::looked;
   } else if (!all) {
@@ -154,6 +166,8 @@ void StageService::look() {
 }
 
 void StageService::tell_wants(bool last) {
+  told_work_ = files_->work();
+  told_at_ = monotonic_now();
   send_(wire::StageWants{id_, std::exchange(wants_, {}), last});
 }
 
@@ -165,15 +179,16 @@ void StageService::write() {
     if (files_->queued() < kMostQueued) uplink_->go_on();
   }
   if (files_->is_complete()) {
-    files_->finish();
+    const bool is_finished = files_->finish_some();
     if (has_failed()) return;
     tell_progress();
+    if (!is_finished) return work_on();
     uplink_.reset();
     stage_ = Stage::done;
     return send_(wire::StageDone{id_, {}});
   }
   const bool is_due = files_->position() >= told_position_ + kTold ||
-                      received_ - files_->queued() > told_taken_;
+                      received_ - files_->queued() > told_taken_ || is_sign_due();
   if (is_due) tell_progress();
   if (more) work_on();
 }
@@ -181,7 +196,9 @@ void StageService::write() {
 void StageService::tell_progress() {
   told_position_ = files_->position();
   told_taken_ = from_launcher_ ? received_ - files_->queued() : 0;
-  send_(wire::StageProgress{id_, link_, told_position_, told_taken_});
+  told_work_ = files_->work();
+  told_at_ = monotonic_now();
+  send_(wire::StageProgress{id_, link_, told_position_, told_taken_, told_work_});
 }
 
 void StageService::forget_closed_doors() {

@@ -44,6 +44,7 @@ class StageService {
   void write();
   void tell_wants(bool last);
   void tell_progress();
+  [[nodiscard]] bool is_sign_due() const;
   void link_up();
   void link_lost(std::string why);
   void forget_closed_doors();
@@ -64,6 +65,8 @@ class StageService {
   std::uint64_t received_ = 0;  // bytes of StageData of this link
   std::uint64_t told_taken_ = 0;
   std::uint64_t told_position_ = 0;
+  std::uint64_t told_work_ = 0;  // StageFiles::work() at told_at_
+  MonotonicTime told_at_{0};
   std::vector<std::unique_ptr<StageDoor>> doors_;
   std::unique_ptr<StageUplink> uplink_;
 };

@@ -299,6 +299,11 @@ int SyncTree::open_part(const std::string& path, bool make, UniqueFd& part) {
   // What another user has put there, or another name of a file, is not written to.
   if (!S_ISREG(info.st_mode) || info.st_uid != ::geteuid() || info.st_nlink > 1) return EPERM;
   if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) return errno;
+  // Meanwhile its writer may have made it the file.
+  struct stat now {};
+  if (::fstatat(folder, part_of(name).c_str(), &now, AT_SYMLINK_NOFOLLOW) != 0 ||
+      now.st_dev != info.st_dev || now.st_ino != info.st_ino)
+    return EWOULDBLOCK;
   part = std::move(fd);
   return 0;
 }

@@ -402,6 +402,25 @@ TEST(SupervisorNodes, OneThatReturnsMayTakeThePlaceOfOneThatIsWaitedFor) {
   EXPECT_EQ(run.ready(1), "plan 2");
 }
 
+TEST(SupervisorNodes, ANodeThatReturnedAndWasLostAgainIsAskedBeforeItIsUsed) {
+  Script run(of_three(2), {0, 1});
+  lose_node(run);
+  (void)run.at(seconds(15)).tick();
+  (void)run.attempt(1).ready(0);
+  (void)run.ready(2);
+  (void)run.plan({0, 2});
+  (void)run.at(seconds(17)).tick();
+  EXPECT_EQ(run.ready(1), "tell \"node2 answers again and is a spare\"");
+  EXPECT_EQ(run.at(seconds(30)).lost(1), "");
+  EXPECT_EQ(run.at(seconds(60)).lost(2), "stop 0 with 15");
+  (void)run.exited(0, signal(SIGTERM), milliseconds(60'001));
+  (void)run.empty(0);
+  EXPECT_THAT(run.at(seconds(120)).tick(), testing::HasSubstr("connect 1;"));
+  (void)run.attempt(2).ready(0);
+  EXPECT_THAT(run.ready(1), testing::HasSubstr("gather 1 for 2"));
+  EXPECT_EQ(run.ready(1), "plan 2");
+}
+
 TEST(SupervisorNodes, ANodeThatReturnsDuringAPlanIsAskedWhenThePlanIsMadeAgain) {
   SupervisorConfig c = named(4);
   c.nodes_wanted = 3;

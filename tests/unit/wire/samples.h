@@ -392,7 +392,7 @@ inline std::vector<Message> samples() {
       StageReady{2},
       StageListening{2, 3, {{"10.0.0.4", 1}}},
       StageLinked{2, 3, std::uint64_t{1} << 40, "10.0.0.4:1: Connection refused"},
-      StageProgress{2, 3, std::uint64_t{1} << 40, std::uint64_t{1} << 50},
+      StageProgress{2, 3, std::uint64_t{1} << 40, std::uint64_t{1} << 50, 7},
       StageDone{2, "/local/data: No space left on device"},
   };
 }
