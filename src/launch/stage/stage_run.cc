@@ -176,7 +176,8 @@ bool StageRun::hash_some() {
   if (stage_ != Stage::comparing && stage_ != Stage::moving) return false;
   if (!hashing_) {
     if (to_hash_.empty()) return false;
-    hashing_ = Hashing{.entry = to_hash_.front()};
+    hashing_ = Hashing();
+    hashing_->entry = to_hash_.front();
     hashing_->block = source_->map().first_of(hashing_->entry);
     to_hash_.pop_front();
   }
