@@ -133,12 +133,13 @@ TEST(ReadJob, PatternsOfMetricsHaveOneGroup) {
 }
 
 TEST(ReadJob, FindsUnknownKeysInsideOfWhatIsNotAvailableYet) {
-  const auto job = read_text("command: x\nmpi: {lancher: 1}\nstage: [{frm: a, unpack: x}]\n");
+  const auto job = read_text("command: x\nmpi: {lancher: 1}\nstage: [{frm: a, to: /b, unpack: x}]\n");
   EXPECT_THAT(
       errors_of(job),
       ElementsAre("job.yaml:2:7: error: unknown key \"lancher\" in mpi, did you mean \"launcher\"?",
-                  "job.yaml:3:1: error: not available yet: stage",
-                  "job.yaml:3:10: error: unknown key \"frm\" in stage, did you mean \"from\"?"));
+                  "job.yaml:3:9: error: stage[0] needs the key from",
+                  "job.yaml:3:10: error: unknown key \"frm\" in stage[0], did you mean \"from\"?",
+                  "job.yaml:3:26: error: not available yet: stage[0].unpack"));
 }
 
 TEST(ReadJob, ShowsTwentyErrorsAndCountsTheRest) {
