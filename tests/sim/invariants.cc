@@ -60,11 +60,10 @@ Finding asks_each_once(const Trace& t, const Digest& d) {
   const bool first = t.attempt.value == 0;
   for (std::size_t n = 0; n < d.nodes.size(); ++n) {
     const NodeDigest& x = d.nodes[n];
-    if (t.gone[n]) {
-      if (!x.connected.empty() || !x.gathered.empty()) return node(n) + " has left the set";
-      continue;
-    }
-    if (first && (x.connected != kAtTheStart || !x.gathered.empty())) return node(n);
+    if (t.gone[n]) continue;  // it may be tried, and return
+    // With spares, they are asked again when one was lost during the plan.
+    const bool asked_again = !x.gathered.empty() && !t.scenario.has_spares();
+    if (first && (x.connected != kAtTheStart || asked_again)) return node(n);
     if (first) continue;
     if (!x.gathered.empty() && x.gathered != kAtTheStart) return node(n) + " is asked late";
     if (!x.connected.empty() && !t.scenario.waits_for_nodes()) return node(n) + " connected again";

@@ -53,6 +53,7 @@ class Cluster {
     bool emptying = false;
     bool removed = false;  // from the set
     std::uint32_t life = 0;                   // counts the agents of the node
+    std::uint32_t tries = 0;                  // to connect it again
     std::optional<MonotonicTime> returns_at;  // once it has died
     MonotonicTime fenced{};                   // its ranks are cut off, and run until then
     MonotonicTime last_to_launcher{};
@@ -244,11 +245,15 @@ class Cluster {
     const std::uint32_t n = a.node.value;
     const MonotonicTime within = a.within.value_or(scenario_.config.connect_limit);
     const MonotonicTime takes = scenario_.nodes[n].connect_takes;
-    const Agent& agent = agents_[n];
+    Agent& agent = agents_[n];
     const bool back = agent.returns_at && now_ >= *agent.returns_at;
-    if (back && takes < within) return schedule(now_ + takes, [this, a] { connected_again(a); });
-    schedule(now_ + (dice_.chance(0.5) ? std::min(takes, within) : within), [this, a] {
-      tell(event::NodeLost{a.node, "refused"});
+    const bool is_let_in = back && takes < within;
+    const MonotonicTime refused_after =
+        is_let_in || dice_.chance(0.5) ? std::min(takes, within) : within;
+    // A try ends the one before it, which then says nothing.
+    schedule(now_ + refused_after, [this, a, is_let_in, mine = ++agent.tries] {
+      if (agents_[a.node.value].tries != mine) return;
+      is_let_in ? connected_again(a) : tell(event::NodeLost{a.node, "refused"});
     });
   }
 
@@ -258,6 +263,7 @@ class Cluster {
       return tell(event::NodeLost{a.node, "reset"});
     Agent fresh;
     fresh.ranks = agents_[n].ranks;
+    fresh.tries = agents_[n].tries;
     fresh.removed = agents_[n].removed;  // meanwhile
     fresh.fenced = agents_[n].fenced;    // the old agent is beside it
     fresh.life = agents_[n].life + 1;
