@@ -72,4 +72,6 @@ void __verbose_terminate_handler() {  // NOLINT(bugprone-reserved-identifier,cer
 }
 }  // namespace __gnu_cxx
 
-int main(int argc, char** argv) { return dlaunch::run(argc, argv); }
+int main(int argc, char** argv) {
+  return dlaunch::run(argc, argv);
+}

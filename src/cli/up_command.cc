@@ -51,8 +51,8 @@ constexpr std::size_t kKeysInPacket = 64;
 Error no_answer(const KeeperLine& line) {
   const std::string pid = std::to_string(line.pid());
   return {exit_code::kTimeLimit, "the keeper of nodes with pid " + pid +
-                                     " does not answer: it was stopped, or hangs. kill -KILL " + pid +
-                                     " ends it; then its nodes notice that it has gone"};
+                                     " does not answer: it was stopped, or hangs. kill -KILL " +
+                                     pid + " ends it; then its nodes notice that it has gone"};
 }
 
 /// The keepers of this build; those of another one are told to go, where `replaces`.

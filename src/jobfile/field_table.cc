@@ -76,7 +76,8 @@ constexpr std::array kRestartCauses{word("failure", RestartCause::failure),
                                     word("preemption", RestartCause::preemption)};
 constexpr std::array kIsolations{word("default", Isolation::standard),
                                  word("pid-namespace", Isolation::pid_namespace)};
-constexpr std::array kStageVias{word("nodes", StageVia::nodes), word("launcher", StageVia::launcher)};
+constexpr std::array kStageVias{word("nodes", StageVia::nodes),
+                                word("launcher", StageVia::launcher)};
 constexpr std::array kChecks{word("node", Preflight::Check::node),
                              word("reach", Preflight::Check::reach),
                              word("fabric", Preflight::Check::fabric)};
@@ -472,8 +473,9 @@ constexpr Field kFields[] = {
      .write = to<&JobSpec::active_env>},
     {.key = "preload",
      .kind = Kind::text_list,
-     .help = "Python modules, such as torch, that each node imports once; its ranks are forked from "
-             "there",
+     .help =
+         "Python modules, such as torch, that each node imports once; its ranks are forked from "
+         "there",
      .problem = problem_of_module,
      .pattern = kModulePattern,
      .write = to<&JobSpec::preload>},
@@ -798,11 +800,10 @@ constexpr Field kFields[] = {
      .write = to<&JobSpec::preemption, &Preemption::file>},
     {.key = "checkpoint.path",
      .kind = Kind::text,
-     .help = "What the ranks write: a path with *, ? and [...]; dlaunch says at each end what is new",
-     .write =
-         [](JobSpec& job, const Value& value) {
-           job.checkpoint.path = {std::get<std::string>(value)};
-         }},
+     .help =
+         "What the ranks write: a path with *, ? and [...]; dlaunch says at each end what is new",
+     .write = [](JobSpec& job,
+                 const Value& value) { job.checkpoint.path = {std::get<std::string>(value)}; }},
     {.key = "checkpoint.signal",
      .kind = Kind::signal,
      .help = "After it ranks write a checkpoint and go on (dlaunch stop --checkpoint); default: "

@@ -24,6 +24,11 @@ std::string ip_text(const IpAddress& address) {
   return made == nullptr ? "" : made;
 }
 
+std::string host_and_port(const std::string& host, std::uint16_t port) {
+  const bool is_ipv6 = host.find(':') != std::string::npos;
+  return (is_ipv6 ? '[' + host + ']' : host) + ':' + std::to_string(port);
+}
+
 int ip_bits(const IpAddress& address) {
   return address.is_ipv6 ? 128 : 32;
 }

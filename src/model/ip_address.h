@@ -23,6 +23,9 @@ struct IpAddress {
 /// inet_ntop(3): IPv6 as in RFC 5952, in lower case with the longest run of zeros as "::".
 [[nodiscard]] std::string ip_text(const IpAddress& address);
 
+/// "host:port"; an IPv6 address needs brackets before a port (RFC 3986, 3.2.2).
+[[nodiscard]] std::string host_and_port(const std::string& host, std::uint16_t port);
+
 /// Bits in an address: 32 or 128.
 [[nodiscard]] int ip_bits(const IpAddress& address);
 

@@ -61,7 +61,7 @@ struct StagedNode {
 };
 struct StageReport {
   std::vector<StagedNode> nodes;
-  SyncExtent extent;  // of all that is staged, on each node
+  SyncExtent extent;                   // of all that is staged, on each node
   std::vector<std::string> special{};  // not copied: sockets, devices, FIFOs
   std::vector<std::string> notes{};    // nodes that could not be fed by another one
   std::chrono::nanoseconds took{};

@@ -1,5 +1,7 @@
 #include "os/content_hash.h"
 
+#include <cstdio>
+
 #define XXH_INLINE_ALL  // no library to link: the distribution has no static one for every machine
 #include <xxhash.h>
 
@@ -23,6 +25,13 @@ void ContentHasher::add(std::string_view bytes) {
 ContentHash ContentHasher::hash() const {
   const XXH128_hash_t hash = XXH3_128bits_digest(&state_->xxh);
   return {hash.low64, hash.high64};
+}
+
+std::string hex_text(const ContentHash& hash) {
+  char text[33];
+  std::snprintf(text, sizeof text, "%016llx%016llx", static_cast<unsigned long long>(hash.high),
+                static_cast<unsigned long long>(hash.low));
+  return text;
 }
 
 std::uint64_t block_hash(std::string_view bytes) {

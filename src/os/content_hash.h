@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "model/sync.h"
@@ -24,6 +25,9 @@ class ContentHasher {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+/// 32 hexadecimal digits.
+[[nodiscard]] std::string hex_text(const ContentHash& hash);
 
 /// XXH3, 64 bits: of a block of a file.
 [[nodiscard]] std::uint64_t block_hash(std::string_view bytes);

@@ -1,5 +1,6 @@
 #include "os/random.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <span>
@@ -29,6 +30,13 @@ Result<std::string> random_secret() {
   if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
     return fail_errno(exit_code::kInternal, "getrandom", errno);
   return hex(bytes);
+}
+
+bool is_same_secret(std::string_view a, std::string_view b) {
+  unsigned difference = a.size() == b.size() ? 0 : 1;
+  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i)
+    difference |= static_cast<unsigned char>(a[i]) ^ static_cast<unsigned char>(b[i]);
+  return difference == 0;
 }
 
 std::uint64_t random_number() {

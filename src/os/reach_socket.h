@@ -1,5 +1,5 @@
-// TCP sockets for the reach check, and for connections between nodes that stage files. All are non-blocking and close-on-exec. Thread-safety: free
-// functions without state.
+// TCP sockets for the reach check, and for connections between nodes that stage files. All are
+// non-blocking and close-on-exec. Thread-safety: free functions without state.
 #pragma once
 
 #include <cstdint>

@@ -88,9 +88,9 @@ SealedReceiver::Outcome SealedReceiver::next(std::string& bytes) {
   bytes.resize(size);
   unsigned char tag = 0;
   const std::string_view sealed = rest.substr(header + kLength, size + kSealOverhead - kLength);
-  broken_ = crypto_secretstream_xchacha20poly1305_pull(&state_->stream, as_bytes(bytes), nullptr,
-                                                       &tag, as_bytes(sealed), sealed.size(),
-                                                       nullptr, 0) != 0;
+  broken_ =
+      crypto_secretstream_xchacha20poly1305_pull(&state_->stream, as_bytes(bytes), nullptr, &tag,
+                                                 as_bytes(sealed), sealed.size(), nullptr, 0) != 0;
   begin_ += whole;
   return broken_ ? Outcome::broken : Outcome::frame;
 }

@@ -1,6 +1,7 @@
-// write(2) until everything is written.
+// write(2) and pwrite(2) until everything is written.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 namespace dlaunch {
@@ -8,5 +9,7 @@ namespace dlaunch {
 /// Returns 0, or the errno of the call that failed; earlier bytes have been written. Blocks as long
 /// as the descriptor does.
 int write_all(int fd, std::string_view bytes);
+/// The same from `offset` on, wherever the descriptor stands.
+int write_all_at(int fd, std::uint64_t offset, std::string_view bytes);
 
 }  // namespace dlaunch

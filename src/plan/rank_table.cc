@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "model/ip_address.h"
 #include "model/rank_variables.h"
 #include "plan/bind.h"
 #include "plan/mpirun.h"

@@ -58,8 +58,8 @@ std::string limit_text(Duration limit) {
 }  // namespace
 
 const std::vector<std::string>& keys_without_meaning_for_smoke() {
-  static const std::vector<std::string> keys{"nodes",   "spares", "hosts",  "hostfile",
-                                             "connect", "sync",   "stage_via", "restart", "pty"};
+  static const std::vector<std::string> keys{"nodes", "spares",    "hosts",   "hostfile", "connect",
+                                             "sync",  "stage_via", "restart", "pty"};
   return keys;
 }
 

@@ -1,13 +1,9 @@
 #include "plan/tf_config.h"
 
+#include "model/ip_address.h"
 #include "text/json_text.h"
 
 namespace dlaunch {
-
-std::string host_and_port(const std::string& host, std::uint16_t port) {
-  const bool is_ipv6 = host.find(':') != std::string::npos;
-  return (is_ipv6 ? "[" + host + "]" : host) + ":" + std::to_string(port);
-}
 
 ClusterForm tf_config_form(const JobSpec& spec) {
   const bool is_gcp = spec.framework == Framework::gcp;

@@ -13,9 +13,6 @@
 
 namespace dlaunch {
 
-/// "host:port"; an IPv6 address needs brackets before a port (RFC 3986, 3.2.2).
-[[nodiscard]] std::string host_and_port(const std::string& host, std::uint16_t port);
-
 enum class ClusterForm {
   /// chief, worker, ps. The evaluator is not part of the training cluster
   /// (tf.estimator.train_and_evaluate, "Distributed training"; AI Platform: the cluster never has

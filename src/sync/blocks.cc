@@ -39,8 +39,8 @@ bool BlockStream::add(const BlockRun& run, std::uint64_t total) {
 }
 
 std::uint64_t BlockStream::at(std::uint64_t position) const {
-  const auto run = static_cast<std::size_t>(
-      std::upper_bound(ends_.begin(), ends_.end(), position) - ends_.begin());
+  const auto run = static_cast<std::size_t>(std::upper_bound(ends_.begin(), ends_.end(), position) -
+                                            ends_.begin());
   return runs_[run].first + position - (ends_[run] - runs_[run].count);
 }
 

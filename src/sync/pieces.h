@@ -17,7 +17,7 @@ struct Piece {
   bool operator==(const Piece&) const = default;
 };
 
-/// Of all pieces in one message, unless there is only one.
+/// The most bytes of pieces in one message; a single larger piece is a message of its own.
 inline constexpr std::size_t kMostPieces = std::size_t{64} << 10;
 inline constexpr std::size_t kPieceHeader = 20;
 

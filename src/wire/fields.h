@@ -298,29 +298,23 @@ inline constexpr auto kFields<ContentHash> =
 
 template <>
 inline constexpr auto kFields<BlockRun> =
-    std::tuple{field("first", &BlockRun::first),
-               field("count", &BlockRun::count)};
+    std::tuple{field("first", &BlockRun::first), field("count", &BlockRun::count)};
 
 template <>
 inline constexpr auto kFields<StageEntry> =
-    std::tuple{field("root", &StageEntry::root),
-               field("entry", &StageEntry::entry)};
+    std::tuple{field("root", &StageEntry::root), field("entry", &StageEntry::entry)};
 
 template <>
 inline constexpr auto kFields<StageWant> =
-    std::tuple{field("entry", &StageWant::entry),
-               field("hashes", &StageWant::hashes)};
+    std::tuple{field("entry", &StageWant::entry), field("hashes", &StageWant::hashes)};
 
 template <>
-inline constexpr auto kFields<StageKey> =
-    std::tuple{field("ticket", &StageKey::ticket),
-               field("up", &StageKey::up),
-               field("down", &StageKey::down)};
+inline constexpr auto kFields<StageKey> = std::tuple{
+    field("ticket", &StageKey::ticket), field("up", &StageKey::up), field("down", &StageKey::down)};
 
 template <>
 inline constexpr auto kFields<StageAddress> =
-    std::tuple{field("address", &StageAddress::address),
-               field("port", &StageAddress::port, kPort)};
+    std::tuple{field("address", &StageAddress::address), field("port", &StageAddress::port, kPort)};
 
 template <>
 inline constexpr auto kFields<SyncWants::Content> = std::tuple{
@@ -590,83 +584,64 @@ inline constexpr auto kFields<CheckpointList> = std::tuple{
 
 template <>
 inline constexpr auto kFields<StageBegin> =
-    std::tuple{field("id", &StageBegin::id),
-               field("roots", &StageBegin::roots)};
+    std::tuple{field("id", &StageBegin::id), field("roots", &StageBegin::roots)};
 
 template <>
 inline constexpr auto kFields<StageEntries> =
-    std::tuple{field("id", &StageEntries::id),
-               field("entries", &StageEntries::entries),
+    std::tuple{field("id", &StageEntries::id), field("entries", &StageEntries::entries),
                field("last", &StageEntries::last)};
 
 template <>
 inline constexpr auto kFields<StageStream> =
-    std::tuple{field("id", &StageStream::id),
-               field("runs", &StageStream::runs),
-               field("same", &StageStream::same),
-               field("last", &StageStream::last)};
+    std::tuple{field("id", &StageStream::id), field("runs", &StageStream::runs),
+               field("same", &StageStream::same), field("last", &StageStream::last)};
 
 template <>
 inline constexpr auto kFields<StageHashes> =
-    std::tuple{field("id", &StageHashes::id),
-               field("entries", &StageHashes::entries),
+    std::tuple{field("id", &StageHashes::id), field("entries", &StageHashes::entries),
                field("words", &StageHashes::words)};
 
 template <>
 inline constexpr auto kFields<StageServe> =
-    std::tuple{field("id", &StageServe::id),
-               field("link", &StageServe::link),
-               field("key", &StageServe::key),
-               field("addresses", &StageServe::addresses),
+    std::tuple{field("id", &StageServe::id), field("link", &StageServe::link),
+               field("key", &StageServe::key), field("addresses", &StageServe::addresses),
                field("limit_ms", &StageServe::limit_ms, kInterval)};
 
 template <>
-inline constexpr auto kFields<StageFeed> =
-    std::tuple{field("id", &StageFeed::id),
-               field("link", &StageFeed::link),
-               field("key", &StageFeed::key),
-               field("at", &StageFeed::at),
-               field("limit_ms", &StageFeed::limit_ms, kInterval)};
+inline constexpr auto kFields<StageFeed> = std::tuple{
+    field("id", &StageFeed::id), field("link", &StageFeed::link), field("key", &StageFeed::key),
+    field("at", &StageFeed::at), field("limit_ms", &StageFeed::limit_ms, kInterval)};
 
 template <>
-inline constexpr auto kFields<StageOver> =
-    std::tuple{field("id", &StageOver::id)};
+inline constexpr auto kFields<StageOver> = std::tuple{field("id", &StageOver::id)};
 
 template <>
 inline constexpr auto kFields<StageWants> =
-    std::tuple{field("id", &StageWants::id),
-               field("wants", &StageWants::wants),
+    std::tuple{field("id", &StageWants::id), field("wants", &StageWants::wants),
                field("last", &StageWants::last)};
 
 template <>
-inline constexpr auto kFields<StageReady> =
-    std::tuple{field("id", &StageReady::id)};
+inline constexpr auto kFields<StageReady> = std::tuple{field("id", &StageReady::id)};
 
 template <>
 inline constexpr auto kFields<StageListening> =
-    std::tuple{field("id", &StageListening::id),
-               field("link", &StageListening::link),
+    std::tuple{field("id", &StageListening::id), field("link", &StageListening::link),
                field("at", &StageListening::at)};
 
 template <>
 inline constexpr auto kFields<StageLinked> =
-    std::tuple{field("id", &StageLinked::id),
-               field("link", &StageLinked::link),
-               field("position", &StageLinked::position),
-               field("problem", &StageLinked::problem)};
+    std::tuple{field("id", &StageLinked::id), field("link", &StageLinked::link),
+               field("position", &StageLinked::position), field("problem", &StageLinked::problem)};
 
 template <>
 inline constexpr auto kFields<StageProgress> =
-    std::tuple{field("id", &StageProgress::id),
-               field("link", &StageProgress::link),
-               field("position", &StageProgress::position),
-               field("taken", &StageProgress::taken),
+    std::tuple{field("id", &StageProgress::id), field("link", &StageProgress::link),
+               field("position", &StageProgress::position), field("taken", &StageProgress::taken),
                field("work", &StageProgress::work)};
 
 template <>
 inline constexpr auto kFields<StageDone> =
-    std::tuple{field("id", &StageDone::id),
-               field("problem", &StageDone::problem)};
+    std::tuple{field("id", &StageDone::id), field("problem", &StageDone::problem)};
 
 template <>
 inline constexpr auto kFields<SeeCheckpoints> =

@@ -880,8 +880,8 @@ struct StageListening {
   std::vector<StageAddress> at;
   bool operator==(const StageListening&) const = default;
 };
-/// agent -> launcher: the connection is there, and goes on from this position of the stream; or,
-/// with a problem, there is none any more.
+/// agent -> launcher: it is connected, and the stream goes on from this position; or, with a problem,
+/// it could not connect, or the connection has ended.
 struct StageLinked {
   std::uint32_t id = 0;
   std::uint32_t link = 0;

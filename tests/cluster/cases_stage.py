@@ -103,7 +103,7 @@ def the_launchers_machine_is_a_node_like_others(box):
     launch(box, tree(), hosts=["localhost", "node1"]).end(0)
     expect_staged(box, cluster.nodes)
     expect_equal(picture(f"{TO}/corpus"), picture(f"{FROM}/corpus"), "here")
-    expect_equal(sources(box), {1: None, 2: None}, "who fed whom: the launcher's machine listens for nobody")
+    expect_equal(sources(box), {1: None, 2: None}, "who fed whom: the launcher's machine does not listen")
 
 
 @case

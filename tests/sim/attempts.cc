@@ -15,7 +15,8 @@ bool is_of_next(const Action& action) {
 
 void note_gone(const StepRecord& step, std::vector<bool>& gone) {
   for (const Action& action : step.actions) {
-    if (const auto* removed = std::get_if<action::RemoveNode>(&action)) gone.at(removed->node.value) = true;
+    if (const auto* removed = std::get_if<action::RemoveNode>(&action))
+      gone.at(removed->node.value) = true;
   }
 }
 

@@ -59,7 +59,8 @@ std::map<std::string, std::uint64_t> Coverage::seen() const {
 
 void Coverage::record() const {
   testing::Test::RecordProperty("runs", std::to_string(runs_));
-  for (const auto& [name, count] : seen()) testing::Test::RecordProperty(name, std::to_string(count));
+  for (const auto& [name, count] : seen())
+    testing::Test::RecordProperty(name, std::to_string(count));
 }
 
 std::vector<std::string> Coverage::missing() const {

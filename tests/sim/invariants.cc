@@ -208,7 +208,8 @@ Finding succeeds_only_if_all_did(const Trace& t, const Digest& d) {
   for (const NodeDigest& x : d.nodes) all = all && (early || x.ranks == 0 || x.emptied);
   if (!t.is_last) {
     // All may end well after a hang or a notice was told, before the signal reaches them.
-    const bool stopped = d.decision && (d.decision->kind == Kind::hang || d.decision->kind == Kind::preempted);
+    const bool stopped =
+        d.decision && (d.decision->kind == Kind::hang || d.decision->kind == Kind::preempted);
     return all && !stopped ? Finding{"and another attempt follows"} : Finding{};
   }
   const bool success = d.report->outcome.cause == Cause::success;

@@ -70,7 +70,8 @@ Finding restarts_only_what_may(const Trace& t, const std::vector<Part>&) {
     }
     if (failed.outcome.cause == Cause::preempted) {
       if (!t.scenario.has_spares()) return which + ": on which node?";
-      if (std::find(policy.on.begin(), policy.on.end(), RestartCause::preemption) == policy.on.end())
+      if (std::find(policy.on.begin(), policy.on.end(), RestartCause::preemption) ==
+          policy.on.end())
         return which + ": no preemption in restart.on";
       continue;
     }
@@ -110,12 +111,11 @@ Finding waits_as_long_as_it_says(const Trace& t, const std::vector<Part>&) {
 Finding ends_a_wait_at_once(const Trace& t, const std::vector<Part>& parts) {
   bool waiting = false;
   for (const StepRecord& step : t.steps) {
-    const bool ends =
-        waiting && step.event &&
-        (std::holds_alternative<event::CancelSignal>(*step.event) ||
-         std::holds_alternative<event::FrontGone>(*step.event) ||
-         (std::holds_alternative<event::NodeLost>(*step.event) && !t.scenario.waits_for_nodes() &&
-          !t.scenario.has_spares()));
+    const bool ends = waiting && step.event &&
+                      (std::holds_alternative<event::CancelSignal>(*step.event) ||
+                       std::holds_alternative<event::FrontGone>(*step.event) ||
+                       (std::holds_alternative<event::NodeLost>(*step.event) &&
+                        !t.scenario.waits_for_nodes() && !t.scenario.has_spares()));
     if (ends && !step.done) return "it goes on";
     if (ends) break;
     if (find_action<action::Restart>(step) != nullptr) waiting = true;

@@ -121,7 +121,8 @@ struct Scenario {
 /// large.
 [[nodiscard]] Scenario draw_scenario(std::uint64_t seed, std::uint32_t max_ranks);
 
-/// The same with 2 to 64 nodes, mostly few, some of them spares, many deaths and notices, and restarts.
+/// The same with 2 to 64 nodes, mostly few, some of them spares, many deaths and notices, and
+/// restarts.
 [[nodiscard]] Scenario draw_spares_scenario(std::uint64_t seed);
 
 /// For all randomness of the simulation, independent of the library's distributions.

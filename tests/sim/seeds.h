@@ -24,9 +24,11 @@ struct Seeds {
 /// 1 to `usual`. DLAUNCH_SIM_SEED: just this one; DLAUNCH_SIM_SEEDS: up to that one, from
 /// DLAUNCH_SIM_FIRST on, so that several processes can share them.
 inline Seeds seeds(std::uint64_t usual) {
-  if (const auto only = number_from_environment("DLAUNCH_SIM_SEED")) return {*only, *only, true, false};
+  if (const auto only = number_from_environment("DLAUNCH_SIM_SEED"))
+    return {*only, *only, true, false};
   const auto last = number_from_environment("DLAUNCH_SIM_SEEDS");
-  return {number_from_environment("DLAUNCH_SIM_FIRST").value_or(1), last.value_or(usual), false, !last};
+  return {number_from_environment("DLAUNCH_SIM_FIRST").value_or(1), last.value_or(usual), false,
+          !last};
 }
 
 }  // namespace dlaunch::sim

@@ -169,7 +169,8 @@ class Cluster {
   void perform(const action::ConnectNode& a) {
     const std::uint32_t n = a.node.value;
     const NodeFate& fate = scenario_.nodes[n];
-    trace_.joined_running = trace_.joined_running || (agents_[n].removed && now_ < agents_[n].fenced);
+    trace_.joined_running =
+        trace_.joined_running || (agents_[n].removed && now_ < agents_[n].fenced);
     if (a.attempt.value > 0 || a.within) return connect_again(a);
     if (fate.connect == NodeFate::Connect::silent) return;
     schedule(now_ + fate.connect_takes, [this, n, ok = fate.connect == NodeFate::Connect::answers] {

@@ -19,7 +19,8 @@ namespace dlaunch::sim {
 namespace {
 
 constexpr std::uint64_t kSeeds = 2'000;
-constexpr std::uint64_t kUsualShare = 16;  // one of so many is also judged by the invariants of all runs
+constexpr std::uint64_t kUsualShare =
+    16;  // one of so many is also judged by the invariants of all runs
 
 /// The set of nodes as the supervisor's events and actions tell it, up to a step.
 class NodeSet {

@@ -68,8 +68,8 @@ TEST(SupervisorSim, InvariantsHoldInEveryRun) {
   EXPECT_GT(mpirun, 0u);
   EXPECT_GT(hangs, 0u);
   // Nodes leave the set in spares_sim_test.cc; the events come in any_events_test.cc.
-  EXPECT_THAT(coverage.missing(), testing::ElementsAre("Copying", "Deadline", "NodeAdded", "NodeWithdrawn",
-                                                       "RemoveNode", "UserAsked"));
+  EXPECT_THAT(coverage.missing(), testing::ElementsAre("Copying", "Deadline", "NodeAdded",
+                                                       "NodeWithdrawn", "RemoveNode", "UserAsked"));
 }
 
 TEST(SupervisorSim, TheSameSeedIsTheSameRun) {

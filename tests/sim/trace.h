@@ -46,8 +46,9 @@ struct Trace {
   Attempt attempt;                            // the last one, or that of the part
   std::vector<std::vector<RankTruth>> truth;  // index = Attempt; at the time of Finish
   std::vector<RankTruth> ranks;               // of `attempt`
-  std::vector<std::vector<NodeId>> placed;    // index = Attempt, then Rank: its node, if it was planned
-  std::vector<bool> gone;                     // of a part: the nodes that had left the set before
+  std::vector<std::vector<NodeId>>
+      placed;              // index = Attempt, then Rank: its node, if it was planned
+  std::vector<bool> gone;  // of a part: the nodes that had left the set before
   bool is_last = true;                        // of a part: no attempt follows
   std::optional<MonotonicTime> ranks_began;   // the first StartRanks of the whole run
   bool overlap =

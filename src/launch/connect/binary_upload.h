@@ -29,7 +29,7 @@ class BinaryUpload {
   const std::string line_;
   const std::string_view binary_;
   std::size_t parts_ = 0;
-  std::size_t sent_ = 0;     // of line and binary
+  std::size_t sent_ = 0;      // of line and binary
   bool awaits_more_ = false;  // what may be sent was sent
 };
 

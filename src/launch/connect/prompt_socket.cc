@@ -17,7 +17,6 @@
 #include "os/files.h"
 #include "os/random.h"
 
-
 namespace dlaunch {
 
 namespace {

@@ -15,8 +15,8 @@
 #include "launch/keep/keeper_clients.h"
 #include "launch/keep/keeper_front.h"
 #include "launch/keep/keeper_socket.h"
-#include "launch/keep/kept_row.h"
 #include "launch/keep/kept_nodes.h"
+#include "launch/keep/kept_row.h"
 #include "launch/session/session.h"
 #include "model/signal_names.h"
 #include "os/build_id.h"
@@ -317,7 +317,8 @@ class Keeper {
       held_[i]->session->send(question(true));
     }
     if (listings_.empty())
-      listing_limit_.after(kInspection + std::chrono::seconds(1), [this] { answer_listings(true); });
+      listing_limit_.after(kInspection + std::chrono::seconds(1),
+                           [this] { answer_listings(true); });
     listings_.insert(client);
     answer_listings();
   }

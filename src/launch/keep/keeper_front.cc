@@ -53,9 +53,8 @@ void KeeperFront::read() {
 
 void KeeperFront::open_prompts() {
   prompts_ = PromptServer::open(
-      loop_,
-      {.ask = [this](const Prompt& prompt) { ask(prompt); },
-       .withdraw = [this] { send_front_message(link_.get(), FrontMessage::withdraw); }});
+      loop_, {.ask = [this](const Prompt& prompt) { ask(prompt); },
+              .withdraw = [this] { send_front_message(link_.get(), FrontMessage::withdraw); }});
   if (!prompts_) return;
   connector_.set_prompts(
       [this](const std::string& process) { return prompts_->environment(process); });

@@ -21,8 +21,9 @@ class KeeperFront {
   KeeperFront(EventLoop& loop, UniqueFd link, NodeConnector& connector,
               std::function<void(int)> on_end);
 
-  /// ssh may ask, until started() or withdraw().
+  /// From now on ssh may ask, until started().
   void open_prompts();
+  /// The front takes back a question that it shows.
   void withdraw();
   /// All nodes are connected: the front ends.
   void started();

@@ -5,6 +5,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "os/write_all.h"
+
 namespace dlaunch {
 
 namespace {
@@ -29,15 +31,7 @@ int CollectedFiles::open(const std::string& path) {
 int CollectedFiles::write(const std::string& path, std::uint64_t offset, std::string_view bytes) {
   if (bytes.empty()) return 0;
   const int fd = open(path);
-  if (fd < 0) return errno;
-  while (!bytes.empty()) {
-    const ssize_t n = ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return n < 0 ? errno : EIO;
-    bytes.remove_prefix(static_cast<std::size_t>(n));
-    offset += static_cast<std::uint64_t>(n);
-  }
-  return 0;
+  return fd < 0 ? errno : write_all_at(fd, offset, bytes);
 }
 
 }  // namespace dlaunch

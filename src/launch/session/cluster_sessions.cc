@@ -140,8 +140,8 @@ void ClusterSessions::set_run(std::string run_id) {
 void ClusterSessions::begin_session(NodeId node, Connection connection, bool is_kept) {
   Member& member = members_.at(node);
   member.is_kept = is_kept;
-  Session::Settings settings{start_.targets[node.value].host.name, member.id, spec_.timeouts.fence_after,
-                             spec_.timeouts.lost_after};
+  Session::Settings settings{start_.targets[node.value].host.name, member.id,
+                             spec_.timeouts.fence_after, spec_.timeouts.lost_after};
   if (connection.remote) settings.way_back = way_back_to(node);
   settings.codes_are_its_own = start_.targets[node.value].connector->own_exit_codes;
   settings.is_kept = is_kept;

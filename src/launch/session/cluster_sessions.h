@@ -46,8 +46,8 @@ class ClusterSessions : public Nodes {
   /// agent exits, and its messages are ignored from now on. If the job has spares, the first of
   /// them takes its position.
   void remove(NodeId node);
-  /// Before connect(): agents on other nodes make a folder for output, named after the run (empty:
-  /// there is no run, nor output), and nodes that a keeper has (launch/keep) are used.
+  /// Before connect(): kept nodes (launch/keep) are used, and agents on other nodes make a folder
+  /// for output, named after the run. Empty: there is no run, and no output.
   void set_run(std::string run_id);
   /// A session that replaces another one has its own id, so nothing of the old one is accepted.
   void connect(NodeId node, Attempt attempt = {}, Duration within = Duration(0)) override;

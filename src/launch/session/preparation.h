@@ -64,7 +64,7 @@ struct PrepareListener {
   std::function<void(Prepared)> done;
   // With PrepareStep::start, where the job has a sync or a stage:
   std::function<void(bool)> copying{};              // begins; has ended well
-  std::function<void(const SyncReport&)> synced{};   // before copying(false)
+  std::function<void(const SyncReport&)> synced{};  // before copying(false)
   std::function<void(const StageReport&)> staged{};  // likewise
   std::function<void(std::string)> show{};          // the line on a terminal; empty: none
 };

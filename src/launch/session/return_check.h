@@ -1,5 +1,5 @@
-// A node that has come back in the middle of a run: whether the next attempt could use it. One that
-// lacks a GPU or a mounted file system must not end a run that goes on without it.
+// Checks whether the next attempt could use a node that has come back in the middle of a run: one
+// that lacks a GPU or a mounted file system must not end a run that goes on without it.
 #pragma once
 
 #include <functional>
@@ -22,7 +22,7 @@ class ReturnCheck {
  public:
   struct Listener {
     std::function<void(NodeId, Attempt)> passed;
-    /// `what`: without the node's name. `is_new`: it was not so at the last check of the node.
+    /// `what`: without the node's name. `is_new`: differs from what the last check found.
     std::function<void(NodeId, std::string what, bool is_new)> failed;
   };
 
@@ -33,7 +33,7 @@ class ReturnCheck {
   /// within, and comes within timeouts.connect.
   void begin(const Node& node, Attempt attempt, const PlanContext& context);
   void on(NodeId node, const wire::PrerequisitesMissing& answer);
-  /// Its session is over: there is no answer.
+  /// Its session has ended, so the check is dropped without an answer.
   void node_lost(NodeId node) { checks_.erase(node); }
 
  private:

@@ -232,8 +232,7 @@ void StageRun::compare() {
   std::vector<bool> missing(map.total());
   for (Node& node : nodes_) {
     for (const auto& [entry, hashes] : node.wants) {
-      const std::vector<std::uint64_t>* const own =
-          hashes.empty() ? nullptr : &blocks_.at(entry);
+      const std::vector<std::uint64_t>* const own = hashes.empty() ? nullptr : &blocks_.at(entry);
       bool is_same = true;
       const std::uint64_t first = map.first_of(entry);
       for (std::uint64_t i = 0; i < map.end_of(entry) - first; ++i) {
@@ -332,8 +331,8 @@ void StageRun::take(Node& source, const wire::StageListening& listening) {
   });
   if (stage_ != Stage::moving || node == nodes_.end()) return;
   if (listening.at.empty()) return source_failed(index_of(*node), "it has no address in common");
-  send(*node, wire::StageFeed{id_, node->link, std::exchange(node->key, {}), listening.at,
-                              kConnectMs});
+  send(*node,
+       wire::StageFeed{id_, node->link, std::exchange(node->key, {}), listening.at, kConnectMs});
 }
 
 void StageRun::take(Node& node, const wire::StageLinked& linked) {
@@ -366,8 +365,7 @@ void StageRun::source_failed(std::size_t index, const std::string& why) {
 void StageRun::take(Node& node, const wire::StageProgress& progress) {
   if (stage_ != Stage::moving || progress.link != node.link) return;
   if (progress.position > stream_.size()) return;
-  if (progress.position > node.position || progress.work > node.work)
-    node.moved_at = node.heard_at;
+  if (progress.position > node.position || progress.work > node.work) node.moved_at = node.heard_at;
   node.position = progress.position;
   node.work = progress.work;
   node.window.taken(progress.taken, node.heard_at);
@@ -408,8 +406,8 @@ bool StageRun::move_some() {
 bool StageRun::send_blocks(Node& node, MonotonicTime now) {
   wire::StageData data{id_, node.link, {}};
   std::string bytes;
-  while (node.fed < stream_.size() && (data.bytes.empty() || data.bytes.size() + sync::kBlockBytes <=
-                                                                 sync::kMostPieces)) {
+  while (node.fed < stream_.size() &&
+         (data.bytes.empty() || data.bytes.size() + sync::kBlockBytes <= sync::kMostPieces)) {
     bytes.clear();
     const std::uint64_t block = stream_.at(node.fed);
     if (const std::string problem = source_->read(block, node.reader, bytes); !problem.empty()) {
@@ -476,8 +474,8 @@ void StageRun::tell_progress() {
             size_text(stream_bytes_) + " on all";
     if (least > 0 && passed.count() > 1) {
       const auto rate = static_cast<std::uint64_t>(there / passed.count());
-      const auto left = std::chrono::seconds(
-          static_cast<std::int64_t>(passed.count() * (1 / share - 1)) + 1);
+      const auto left =
+          std::chrono::seconds(static_cast<std::int64_t>(passed.count() * (1 / share - 1)) + 1);
       text += ", " + size_text(rate) + "/s, " + duration_text(left) + " left";
     }
   }

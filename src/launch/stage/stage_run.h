@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "launch/stage/stage_source.h"
-#include "model/job_spec.h"
 #include "model/ids.h"
+#include "model/job_spec.h"
 #include "model/result.h"
 #include "model/stage.h"
 #include "model/time.h"
@@ -73,18 +73,18 @@ class StageRun {
     bool has_looked = false;
     bool is_ready = false;
     bool is_done = false;
-    bool needs = false;                                     // blocks of the stream
+    bool needs = false;                                         // blocks of the stream
     std::map<std::uint32_t, std::vector<std::uint64_t>> wants;  // by entry: hashes of its blocks
     std::vector<std::uint32_t> same;
     std::uint32_t link = 0;
     std::optional<std::size_t> source{};  // index of the node that feeds it; none: the launcher
     bool is_linked = false;
-    StageKey key;                    // until the source listens
-    std::uint64_t position = 0;      // what it has
-    std::uint64_t work = 0;          // wire::StageProgress::work
-    std::uint64_t fed = 0;           // position of the next block from here
-    sync::Window window;             // for what it gets from here
-    StageSource::Reader reader;      // likewise
+    StageKey key;                // until the source listens
+    std::uint64_t position = 0;  // what it has
+    std::uint64_t work = 0;      // wire::StageProgress::work
+    std::uint64_t fed = 0;       // position of the next block from here
+    sync::Window window;         // for what it gets from here
+    StageSource::Reader reader;  // likewise
     MonotonicTime heard_at{0};
     MonotonicTime moved_at{0};
   };

@@ -124,8 +124,7 @@ std::string StageSource::read(std::uint64_t block, Reader& reader, std::string& 
   }
   if (outcome == EntryFile::Outcome::good) return {};
   const std::string path = plain_line(source_of(place.entry));
-  if (outcome == EntryFile::Outcome::failed)
-    return path + ": " + errno_text(reader.file.error());
+  if (outcome == EntryFile::Outcome::failed) return path + ": " + errno_text(reader.file.error());
   return path + ": changed while it was copied";
 }
 

@@ -63,7 +63,8 @@ std::string problems_of_nodes(const std::vector<std::pair<std::string, std::stri
   }
   std::string text;
   for (const auto& [problem, names] : found)
-    text += (text.empty() ? "" : "\n         ") + jobfile::compress_hostlist(names) + ": " + problem;
+    text +=
+        (text.empty() ? "" : "\n         ") + jobfile::compress_hostlist(names) + ": " + problem;
   return text;
 }
 

@@ -157,8 +157,8 @@ void WorkdirLister::look_at(const Level& level, const std::string& name) {
   struct stat info {};
   if (::fstatat(level.fd.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) {
     if (errno == ENOENT) return;  // it was removed just now
-    return fail(exit_code::kPreflight,
-                settings_.what() + settings_.root + '/' + level.path + name + ": " + errno_text(errno));
+    return fail(exit_code::kPreflight, settings_.what() + settings_.root + '/' + level.path + name +
+                                           ": " + errno_text(errno));
   }
   const bool is_folder = S_ISDIR(info.st_mode);
   SyncEntry entry;

@@ -192,8 +192,9 @@ std::string WorkdirSync::problems() const {
   std::vector<std::pair<std::string, std::string>> found;
   for (const auto& node : nodes_) found.emplace_back(node->result().name, node->problem());
   const std::string text = problems_of_nodes(found);
-  return text.empty() ? text
-                      : "sync: the workdir cannot be copied; nothing was started" + (kIndent + text);
+  return text.empty()
+             ? text
+             : "sync: the workdir cannot be copied; nothing was started" + (kIndent + text);
 }
 
 /// Each node in turn, so that none waits for another.

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <chrono>
 
+#include "os/random.h"
 #include "os/reach_socket.h"
 
 namespace dlaunch {
@@ -16,14 +17,6 @@ namespace {
 /// Further clients wait in the kernel's queue. A stranger who only connects takes one of these
 /// until the door closes, at most for some seconds.
 constexpr std::size_t kMostClients = 512;
-
-/// Takes the same time wherever the texts differ.
-bool is_same(const std::string& a, const std::string& b) {
-  unsigned difference = a.size() == b.size() ? 0 : 1;
-  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i)
-    difference |= static_cast<unsigned char>(a[i]) ^ static_cast<unsigned char>(b[i]);
-  return difference == 0;
-}
 
 }  // namespace
 
@@ -85,7 +78,7 @@ void ReachDoor::receive(const std::shared_ptr<Client>& client) {
     client->received.append(bytes.data(), static_cast<std::size_t>(n));
     if (client->answered || client->received.size() > door_.nonce.size()) return disconnect(client);
     if (client->received.size() == door_.nonce.size()) {
-      if (!is_same(client->received, door_.nonce)) return disconnect(client);
+      if (!is_same_secret(client->received, door_.nonce)) return disconnect(client);
       answer(*client);
     }
     receive(client);  // the client closes first, so that TIME_WAIT is on its side and not on rank

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "os/clock.h"
+#include "os/random.h"
 #include "os/reach_socket.h"
 #include "wire/bytes.h"
 
@@ -18,14 +19,6 @@ namespace {
 constexpr std::size_t kMostWaiting = std::size_t{256} << 10;  // sealed bytes before the kernel
 constexpr std::size_t kTurn = std::size_t{1} << 20;           // bytes sent in one turn
 constexpr std::chrono::milliseconds kTick{500};
-
-/// Takes the same time wherever the texts differ.
-bool is_same(std::string_view a, std::string_view b) {
-  unsigned difference = a.size() == b.size() ? 0 : 1;
-  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i)
-    difference |= static_cast<unsigned char>(a[i]) ^ static_cast<unsigned char>(b[i]);
-  return difference == 0;
-}
 
 }  // namespace
 
@@ -38,7 +31,7 @@ std::string stage_greeting(const StageKey& key, std::uint64_t position) {
 }
 
 std::optional<std::uint64_t> read_stage_greeting(const StageKey& key, std::string_view greeting) {
-  if (greeting.size() != kGreetingBytes || !is_same(greeting.substr(0, kSealKeyBytes), key.ticket))
+  if (greeting.size() != kGreetingBytes || !is_same_secret(greeting.substr(0, kSealKeyBytes), key.ticket))
     return std::nullopt;
   SealedReceiver receiver(key.up, kPositionBytes);
   receiver.feed(greeting.substr(kSealKeyBytes));
@@ -116,7 +109,7 @@ void StageDoor::dismiss(const std::shared_ptr<Guest>& guest) {
   std::erase(guests_, kept);
 }
 
-/// The key has been used: nobody else is heard.
+/// The key was used: no other guest is listened to.
 void StageDoor::connect(const std::shared_ptr<Guest>& guest, std::uint64_t position) {
   const std::shared_ptr<Guest> kept = guest;
   std::erase(guests_, kept);

@@ -9,6 +9,7 @@
 
 #include "model/result.h"
 #include "os/content_hash.h"
+#include "os/write_all.h"
 #include "text/size_text.h"
 
 namespace dlaunch {
@@ -32,17 +33,6 @@ int read_exactly(int fd, std::uint64_t offset, std::uint64_t size, std::string& 
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return n < 0 ? errno : EIO;
     done += static_cast<std::uint64_t>(n);
-  }
-  return 0;
-}
-
-int write_at(int fd, std::uint64_t offset, std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t n = ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return errno;
-    offset += static_cast<std::uint64_t>(n);
-    bytes.remove_prefix(static_cast<std::size_t>(n));
   }
   return 0;
 }
@@ -308,7 +298,7 @@ void StageFiles::copy_gap(std::uint64_t end) {
   std::string bytes;
   int error = from < 0 ? EIO : read_exactly(from, current_->done, size, bytes);
   if (error == 0 && from != current_->basis.part.get())
-    error = write_at(current_->basis.part.get(), current_->done, bytes);
+    error = write_all_at(current_->basis.part.get(), current_->done, bytes);
   if (error != 0) return fail(item, error);
   current_->hasher.add(bytes);
   current_->done += size;
@@ -327,7 +317,7 @@ void StageFiles::write_block() {
     problem_ = shown(item) + ": a block of it arrived damaged";
     return;
   }
-  const int error = write_at(current_->basis.part.get(), place.offset, next.bytes);
+  const int error = write_all_at(current_->basis.part.get(), place.offset, next.bytes);
   if (error != 0) return fail(item, error);
   current_->hasher.add(next.bytes);
   current_->done += place.size;
@@ -343,9 +333,10 @@ void StageFiles::end_file(const StrongHash& hash) {
   current_.reset();
   if (current.hasher.hash() != hash) {
     static_cast<void>(tree_of(item).remove_part(item.at.entry.path));
-    problem_ = shown(item) +
-               ": what was written is not the launcher's file: it changed meanwhile, or the disk or "
-               "the memory of a node that passed it on is damaged";
+    problem_ =
+        shown(item) +
+        ": what was written is not the launcher's file: it changed meanwhile, or the disk or "
+        "the memory of a node that passed it on is damaged";
     return;
   }
   const auto size = static_cast<off_t>(item.at.entry.size);
@@ -382,8 +373,7 @@ int StageFiles::read(std::uint64_t position, Reader& reader, std::string& out) {
   }
   std::string bytes;
   const int error = read_exactly(fd, place.offset, place.size, bytes);
-  if (error == 0)
-    sync::append_piece({stream_.at(position), block_hashes_[position], bytes}, out);
+  if (error == 0) sync::append_piece({stream_.at(position), block_hashes_[position], bytes}, out);
   return error;
 }
 

@@ -128,7 +128,7 @@ class StageFiles {
   std::string problem_;
   std::vector<std::string> roots_;
   std::vector<SyncTree> trees_;  // by root
-  std::vector<int> errors_;      // by root: why it cannot be opened; told if something belongs there
+  std::vector<int> errors_;  // by root: why it cannot be opened; told if something belongs there
   std::vector<Item> items_;
   sync::BlockMap map_;
   std::uint32_t next_ = 0;  // item to look at, then to make

@@ -90,15 +90,14 @@ void StageService::on(const wire::StageFeed& feed) {
   } else {
     uplink_ = std::make_unique<StageUplink>(
         loop_, feed, files_->position(),
-        StageUplink::Callbacks{
-            .connected = [this] { link_up(); },
-            .pieces =
-                [this](const std::vector<sync::Piece>& pieces) {
-                  files_->take(pieces);
-                  work_on();
-                },
-            .ended = [this](std::string why) { link_lost(std::move(why)); },
-            .has_room = [this] { return files_->queued() < kMostQueued; }});
+        StageUplink::Callbacks{.connected = [this] { link_up(); },
+                               .pieces =
+                                   [this](const std::vector<sync::Piece>& pieces) {
+                                     files_->take(pieces);
+                                     work_on();
+                                   },
+                               .ended = [this](std::string why) { link_lost(std::move(why)); },
+                               .has_room = [this] { return files_->queued() < kMostQueued; }});
   }
   work_on();
 }

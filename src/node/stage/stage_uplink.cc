@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "model/ip_address.h"
 #include "model/result.h"
 #include "node/stage/stage_door.h"
 #include "os/reach_socket.h"
@@ -15,11 +16,6 @@ namespace dlaunch {
 namespace {
 
 constexpr std::size_t kReceive = std::size_t{256} << 10;
-
-std::string place_text(const StageAddress& at) {
-  const bool is_v6 = at.address.find(':') != std::string::npos;
-  return (is_v6 ? '[' + at.address + ']' : at.address) + ':' + std::to_string(at.port);
-}
 
 }  // namespace
 
@@ -35,11 +31,11 @@ StageUplink::StageUplink(EventLoop& loop, const wire::StageFeed& order, std::uin
   for (const StageAddress& at : order.at) {
     auto socket = begin_connect(at.address, at.port);
     if (!socket) {
-      problem_ = place_text(at) + ": " + errno_text(socket.error());
+      problem_ = host_and_port(at.address, at.port) + ": " + errno_text(socket.error());
       continue;
     }
     const auto one = std::make_shared<Try>(loop_, std::move(*socket), key_);
-    one->address = place_text(at);
+    one->address = host_and_port(at.address, at.port);
     tries_.push_back(one);
     one->socket.on_writable([this, one] { greet(one); });
   }
@@ -52,8 +48,7 @@ void StageUplink::greet(const std::shared_ptr<Try>& one) {
     return give_up(one, errno_text(error));
   // So few bytes always fit into an empty socket buffer.
   const std::string greeting = stage_greeting(key_, position_);
-  const ssize_t n =
-      ::send(one->socket.get(), greeting.data(), greeting.size(), MSG_NOSIGNAL);
+  const ssize_t n = ::send(one->socket.get(), greeting.data(), greeting.size(), MSG_NOSIGNAL);
   if (n != static_cast<ssize_t>(greeting.size())) return give_up(one, errno_text(errno));
   wait(one);
 }
@@ -80,8 +75,8 @@ bool StageUplink::take(const std::shared_ptr<Try>& one) {
   for (;;) {
     const auto outcome = one->receiver.next(frame);
     if (outcome == SealedReceiver::Outcome::more) return true;
-    const auto pieces = outcome == SealedReceiver::Outcome::frame ? sync::read_pieces(frame)
-                                                                  : std::nullopt;
+    const auto pieces =
+        outcome == SealedReceiver::Outcome::frame ? sync::read_pieces(frame) : std::nullopt;
     if (!pieces) {
       give_up(one, "what it sends is damaged");
       return false;

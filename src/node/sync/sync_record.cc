@@ -1,6 +1,5 @@
 #include "node/sync/sync_record.h"
 
-#include <cstdio>
 #include <optional>
 #include <utility>
 
@@ -31,13 +30,6 @@ std::string cache_folder(const Environment& env) {
     if (value && value->starts_with('/')) return *value + below;
   }
   return {};
-}
-
-std::string hex(const ContentHash& hash) {
-  char text[33];
-  std::snprintf(text, sizeof text, "%016llx%016llx", static_cast<unsigned long long>(hash.high),
-                static_cast<unsigned long long>(hash.low));
-  return text;
 }
 
 /// Nodes may share the home folder with the records, and each have a workdir at the same path.
@@ -99,7 +91,7 @@ SyncRecord::SyncRecord(const Environment& env, const std::string& root, const st
     hasher.add(std::string_view("\0", 1));
   }
   folder_ = cache + "/dlaunch/sync";
-  path_ = folder_ + '/' + hex(hasher.hash());
+  path_ = folder_ + '/' + hex_text(hasher.hash());
 }
 
 SyncEntries SyncRecord::load() const {

@@ -38,7 +38,9 @@ timespec time_of(std::int64_t nanoseconds) {
   return {static_cast<time_t>(seconds), static_cast<long>(rest)};
 }
 
-std::string part_name() { return random_name(".dlaunch-part-"); }
+std::string part_name() {
+  return random_name(".dlaunch-part-");
+}
 
 std::optional<struct statvfs> file_system_of(int folder) {
   struct statvfs info {};
@@ -277,12 +279,7 @@ namespace {
 std::string part_of(const std::string& name) {
   ContentHasher hasher;
   hasher.add(name);
-  const ContentHash hash = hasher.hash();
-  char text[64];
-  std::snprintf(text, sizeof text, ".dlaunch-stage-%016llx%016llx",
-                static_cast<unsigned long long>(hash.high),
-                static_cast<unsigned long long>(hash.low));
-  return text;
+  return ".dlaunch-stage-" + hex_text(hasher.hash());
 }
 
 }  // namespace

@@ -64,7 +64,7 @@ class SyncTree {
   [[nodiscard]] int finish_file(const SyncEntry& entry, NewFile& file);
 
   /// A file that is being staged, beside its place and under a name that a later staging of the
-  /// same path finds. Nobody else may write it meanwhile: EWOULDBLOCK where another process does.
+  /// same path finds. Locked (flock(2)) until it is closed: EWOULDBLOCK where another process holds it.
   /// Without `make` ENOENT if there is none.
   [[nodiscard]] int open_part(const std::string& path, bool make, UniqueFd& part);
   /// Like finish_file().

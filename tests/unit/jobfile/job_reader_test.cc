@@ -133,7 +133,8 @@ TEST(ReadJob, PatternsOfMetricsHaveOneGroup) {
 }
 
 TEST(ReadJob, FindsUnknownKeysInsideOfWhatIsNotAvailableYet) {
-  const auto job = read_text("command: x\nmpi: {lancher: 1}\nstage: [{frm: a, to: /b, unpack: x}]\n");
+  const auto job =
+      read_text("command: x\nmpi: {lancher: 1}\nstage: [{frm: a, to: /b, unpack: x}]\n");
   EXPECT_THAT(
       errors_of(job),
       ElementsAre("job.yaml:2:7: error: unknown key \"lancher\" in mpi, did you mean \"launcher\"?",

@@ -78,9 +78,8 @@ TEST(Pieces, AreReadAsTheyWereWritten) {
   append_piece({~std::uint64_t{0}, ~std::uint64_t{0}, block}, bytes);
   const auto pieces = read_pieces(bytes);
   ASSERT_TRUE(pieces);
-  EXPECT_THAT(*pieces,
-              testing::ElementsAre(Piece{7, 8, std::string_view("a\0b", 3)},
-                                   Piece{~std::uint64_t{0}, ~std::uint64_t{0}, block}));
+  EXPECT_THAT(*pieces, testing::ElementsAre(Piece{7, 8, std::string_view("a\0b", 3)},
+                                            Piece{~std::uint64_t{0}, ~std::uint64_t{0}, block}));
   EXPECT_EQ(read_pieces("")->size(), 0U);
 }
 

@@ -36,8 +36,7 @@ TEST(Chain, NeverRunsInACircle) {
     const auto forwards = *rc::gen::nonEmpty<std::vector<bool>>();
     Chain chain(forwards);
     const auto node = rc::gen::inRange<std::size_t>(0, forwards.size());
-    for (const auto& [a, b] :
-         *rc::gen::container<std::vector<std::pair<std::size_t, std::size_t>>>(
+    for (const auto& [a, b] : *rc::gen::container<std::vector<std::pair<std::size_t, std::size_t>>>(
              rc::gen::pair(node, node)))
       chain.failed(a, b);
     for (std::size_t i = 0; i < forwards.size(); ++i) {

@@ -13,21 +13,19 @@
 namespace dlaunch::wire {
 
 /// A message of either direction or of the channel, in the order of their types.
-using Message =
-    std::variant<Hello, Heartbeat, Ack, Bye, FactsRequest, StartRanks, StopRanks, KillRanks,
-                 OutputCredit, StdinData, Facts, RanksStarted, RankNotStarted, RankExited,
-                 OutputData, OutputEnd, StdinTaken, AttemptEnded, Notice, PortTaken,
-                 CheckPrerequisites, FetchOutput, ForgetOutput, PrerequisitesMissing, FetchedOutput,
-                 Resume, OpenDoor, Knock, CloseDoor, DoorOpen, Knocked, SyncBegin, SyncEntries,
-                 SyncSettled, SyncRemove, SyncData, SyncEnd, SyncFolder, SyncWants, SyncTaken,
-                 SyncDone, PreparePmix, PmixReady, PmixFence, PmixWanted, PmixData, SignalRanks,
-                 Signalled, RanksAwaited, StartMpirun, MpirunOutput, MpirunEnded, Deadline, Inspect,
-                 Inspected, TakeStacks, StacksTaken, Pulse, OpenTerminal, TerminalInput,
-                 ResizeTerminal, TerminalTaken, CloseTerminal, TerminalOutput, TerminalEnded,
-                 PySpyData, PySpyTaken, PreemptionNotice, SeeCheckpoints, CheckpointsSeen,
-                 StageBegin, StageEntries, StageStream, StageHashes, StageServe, StageFeed,
-                 StageData, StageOver, StageWants, StageReady, StageListening, StageLinked,
-                 StageProgress, StageDone>;
+using Message = std::variant<
+    Hello, Heartbeat, Ack, Bye, FactsRequest, StartRanks, StopRanks, KillRanks, OutputCredit,
+    StdinData, Facts, RanksStarted, RankNotStarted, RankExited, OutputData, OutputEnd, StdinTaken,
+    AttemptEnded, Notice, PortTaken, CheckPrerequisites, FetchOutput, ForgetOutput,
+    PrerequisitesMissing, FetchedOutput, Resume, OpenDoor, Knock, CloseDoor, DoorOpen, Knocked,
+    SyncBegin, SyncEntries, SyncSettled, SyncRemove, SyncData, SyncEnd, SyncFolder, SyncWants,
+    SyncTaken, SyncDone, PreparePmix, PmixReady, PmixFence, PmixWanted, PmixData, SignalRanks,
+    Signalled, RanksAwaited, StartMpirun, MpirunOutput, MpirunEnded, Deadline, Inspect, Inspected,
+    TakeStacks, StacksTaken, Pulse, OpenTerminal, TerminalInput, ResizeTerminal, TerminalTaken,
+    CloseTerminal, TerminalOutput, TerminalEnded, PySpyData, PySpyTaken, PreemptionNotice,
+    SeeCheckpoints, CheckpointsSeen, StageBegin, StageEntries, StageStream, StageHashes, StageServe,
+    StageFeed, StageData, StageOver, StageWants, StageReady, StageListening, StageLinked,
+    StageProgress, StageDone>;
 
 inline Frame encode(const Message& message) {
   return std::visit([](const auto& one) { return encode(one); }, message);

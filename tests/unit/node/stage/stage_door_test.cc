@@ -142,9 +142,9 @@ TEST_F(StageDoorTest, StrangersGetNoByte) {
   const std::string greeting = stage_greeting(key_of('A'), 0);
   std::string other_key = stage_greeting(key_of('Q'), 0);
   std::string with_ticket = key_of('A').ticket + other_key.substr(32);
-  for (const std::string& says :
-       {std::string(kGreetingBytes, 'x'), std::string("GET / HTTP/1.1\r\n\r\n") + std::string(99, '\n'),
-        other_key, with_ticket, std::string(1000, '\0')}) {
+  for (const std::string& says : {std::string(kGreetingBytes, 'x'),
+                                  std::string("GET / HTTP/1.1\r\n\r\n") + std::string(99, '\n'),
+                                  other_key, with_ticket, std::string(1000, '\0')}) {
     EXPECT_EQ(last_words(stranger(says)), "");
   }
   EXPECT_TRUE(door_->listens()) << "the key is not used up by a wrong greeting";
@@ -161,10 +161,10 @@ TEST_F(StageDoorTest, AGreetingThatWasOverheardOpensNothingTwice) {
   EXPECT_TRUE(wait_for([&] { return !door_->listens(); }));
   const auto again = begin_connect("127.0.0.2", door_->addresses().front().port);
   EXPECT_TRUE(!again || wait_for([&] {
-                loop_.poll();
-                return connect_error(again->get()) != 0 ||
-                       ::send(again->get(), greeting.data(), greeting.size(), MSG_NOSIGNAL) < 0;
-              }));
+    loop_.poll();
+    return connect_error(again->get()) != 0 ||
+           ::send(again->get(), greeting.data(), greeting.size(), MSG_NOSIGNAL) < 0;
+  }));
 }
 
 TEST_F(StageDoorTest, SilentGuestsPushEachOtherOut) {

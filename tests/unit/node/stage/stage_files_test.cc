@@ -279,8 +279,7 @@ TEST_F(StageFilesTest, ReadsBlocksOfWrittenAndOfFinishedFiles) {
   }
   files.set_hash(0, strong(a));
   const std::string blocks[] = {a.substr(0, kBlock), a.substr(kBlock), b.substr(0, kBlock)};
-  for (std::uint64_t i = 0; i < 3; ++i)
-    files.take({{i, block_hash(blocks[i]), blocks[i]}});
+  for (std::uint64_t i = 0; i < 3; ++i) files.take({{i, block_hash(blocks[i]), blocks[i]}});
   while (files.write_some()) {
   }
   EXPECT_EQ(files.problem(), "");
