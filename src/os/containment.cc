@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <charconv>
 #include <csignal>
+#include <iterator>
 #include <string>
 #include <string_view>
 
@@ -63,6 +64,15 @@ std::vector<pid_t> children_by_scan(pid_t pid) {
   return children;
 }
 
+/// One of our children that is a zombie: nothing is below it. Cheaper than a look into /proc, of
+/// which thousands may be due when processes fork faster than we reap.
+bool is_zombie_child(pid_t pid) {
+  siginfo_t ended{};
+  return ::waitid(P_PID, static_cast<id_t>(pid), &ended,
+                  WEXITED | WNOHANG | WNOWAIT | __WALL) == 0 &&
+         ended.si_pid == pid;
+}
+
 }  // namespace
 
 void become_subreaper() {
@@ -105,7 +115,7 @@ std::vector<pid_t> descendants(const std::set<pid_t>& spared) {
     for (const pid_t child : children_of(parent)) {
       if (spared.contains(child) || !seen.insert(child).second) continue;
       found.push_back(child);
-      open.push_back(child);
+      if (parent != self || !is_zombie_child(child)) open.push_back(child);
     }
   }
   return found;
@@ -125,7 +135,9 @@ void kill_these(const std::vector<pid_t>& found, const std::set<pid_t>& spared) 
   for (const pid_t pid : found) ::kill(pid, SIGKILL);
   // A process with a pending SIGKILL cannot fork: what these have now is all that they get.
   std::set<pid_t> seen(found.begin(), found.end());
-  std::vector<pid_t> open(found);
+  std::vector<pid_t> open;
+  std::copy_if(found.begin(), found.end(), std::back_inserter(open),
+               [](pid_t pid) { return !is_zombie_child(pid); });
   while (!open.empty()) {
     const pid_t parent = open.back();
     open.pop_back();
@@ -147,6 +159,18 @@ bool is_child(pid_t pid) {
   siginfo_t ignored{};
   return pid > 0 && ::waitid(P_PID, static_cast<id_t>(pid), &ignored,
                              WEXITED | WNOHANG | WNOWAIT | __WALL) == 0;
+}
+
+ReapPass reap_some(const std::function<void(const Reaped&)>& on_reaped) {
+  constexpr int kAtMost = 256;
+  ReapPass pass;
+  for (int i = 0; i < kAtMost; i++) {
+    const auto reaped = reap_one(pass.none_left);
+    if (!reaped) return pass;
+    if (on_reaped) on_reaped(*reaped);
+  }
+  pass.more = true;
+  return pass;
 }
 
 std::optional<Reaped> reap_one(bool& none_left) {
@@ -182,10 +206,8 @@ bool kill_descendants(std::chrono::milliseconds limit, const KillRound& round, b
   MonotonicTime stuck_since = MonotonicTime::max();
   std::chrono::microseconds pause = kShortestPause;
   while (true) {
-    bool none_left = false;
-    while (reap_one(none_left)) {
-    }
-    if (none_left) return true;
+    const ReapPass reaped = reap_some();
+    if (reaped.none_left) return true;
     // Children, but nothing to kill: these are the spared ones, or /proc shows none.
     const std::vector<pid_t> found = round();
     if (found.empty()) return some_spared;
@@ -195,6 +217,7 @@ bool kill_descendants(std::chrono::milliseconds limit, const KillRound& round, b
       stuck_since = are_beyond_kill(found) ? std::min(stuck_since, now) : MonotonicTime::max();
       if (stuck_since < now && now - stuck_since > kBeyondKill) return false;
     }
+    if (reaped.more) continue;
     // The kernel needs time to tear a process down, and there is no event for "any descendant". The
     // pause grows, because some take seconds.
     const timespec moment{0, std::chrono::nanoseconds(pause).count()};

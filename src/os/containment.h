@@ -52,6 +52,14 @@ struct Reaped {
 };
 [[nodiscard]] std::optional<Reaped> reap_one(bool& none_left);
 
+/// Reaps ended children, the oldest first, but only some hundreds of them: processes that fork and
+/// exit without end would keep the caller from what ends them.
+struct ReapPass {
+  bool none_left = false;  // there are no children at all
+  bool more = false;       // others may have ended: call again
+};
+ReapPass reap_some(const std::function<void(const Reaped&)>& on_reaped = {});
+
 /// Blocks until a child has ended, without reaping it, or the limit has passed. SIGCHLD must be
 /// blocked.
 void wait_for_child(std::chrono::milliseconds limit);

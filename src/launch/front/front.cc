@@ -320,13 +320,11 @@ class Front {
   // everything is cleaned up.
   bool wait_for_agents() {
     for (const MonotonicTime end = monotonic_now() + kPatience; monotonic_now() < end;) {
-      bool none_left = false;
-      while (reap_one(none_left)) {
-      }
-      if (none_left) return true;
+      const ReapPass reaped = reap_some();
+      if (reaped.none_left) return true;
       before_.merge(shared_masters());  // of connect.persist
       if (!before_.empty() && descendants(before_).empty()) return true;
-      wait_for_child(kLookForOrphans);
+      if (!reaped.more) wait_for_child(kLookForOrphans);
     }
     return false;
   }

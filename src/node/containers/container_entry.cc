@@ -213,14 +213,14 @@ class ContainedProgram {
 
   /// Reaps ended children. True: the program was among them.
   bool reap(const std::function<void(const Reaped&)>& on_other = {}) {
-    bool ended = false, none_left = false;
-    while (const auto reaped = reap_one(none_left)) {
-      companions_.erase(reaped->pid);
-      if (reaped->pid != pid_ && on_other) on_other(*reaped);
-      if (reaped->pid != pid_ || status_) continue;
-      status_ = reaped->status;
-      ended = true;
-    }
+    bool ended = false;
+    more_to_reap_ = reap_some([&](const Reaped& reaped) {
+                      companions_.erase(reaped.pid);
+                      if (reaped.pid != pid_ && on_other) on_other(reaped);
+                      if (reaped.pid != pid_ || status_) return;
+                      status_ = reaped.status;
+                      ended = true;
+                    }).more;
     return ended;
   }
 
@@ -230,7 +230,7 @@ class ContainedProgram {
     ::kill(pid_, SIGKILL);
     const auto limit = std::chrono::steady_clock::now() + kCleanupLimit;
     while (!status_ && std::chrono::steady_clock::now() < limit) {
-      wait_for_child(kCleanupLimit);
+      if (!more_to_reap_) wait_for_child(kCleanupLimit);
       reap();
     }
     return status_.has_value();
@@ -247,6 +247,8 @@ class ContainedProgram {
     return companions_.empty();
   }
   [[nodiscard]] const ExitStatus& status() const { return *status_; }
+  /// Other children may have ended, too: call reap() again.
+  [[nodiscard]] bool more_to_reap() const { return more_to_reap_; }
 
  private:
   [[nodiscard]] bool is_our_shell() const {
@@ -259,6 +261,7 @@ class ContainedProgram {
   UniqueFd terminal_;
   pid_t pid_ = 0;
   std::optional<ExitStatus> status_;
+  bool more_to_reap_ = false;
   std::set<pid_t> companions_;
 };
 
@@ -335,7 +338,7 @@ bool watch(int socket, int signals, ContainedProgram& program) {
   BesidePrograms beside(socket);
   while (!program.is_over()) {
     pollfd watched[] = {{socket, POLLIN, 0}, {signals, POLLIN, 0}};
-    (void)::poll(watched, 2, -1);
+    (void)::poll(watched, 2, program.more_to_reap() ? 0 : -1);
     while (const int number = read_signal(signals)) {
       // `podman stop`, or a runtime that forwards its signals.
       if (number != SIGCHLD) program.signal(number);

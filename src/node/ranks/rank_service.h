@@ -124,6 +124,7 @@ class RankService {
   void start_none_of(const std::vector<Rank>& ranks);
   void wait_for_children();
   void reap();
+  void reap_rest_later();
   [[nodiscard]] bool only_templates_left() const;
   void on_ended(const Reaped& reaped, WallTime now);
   void tell_if_port_is_taken();
@@ -184,6 +185,7 @@ class RankService {
   std::chrono::milliseconds kill_pause_ = kKillRound;
   bool told_stuck_ = false;
   ReleasedPorts released_;
+  bool reaps_later_ = false;       // a further pass of reap() is posted
   bool looked_for_taken_ = false;  // released ports were checked in this pass of reap()
 };
 

@@ -43,18 +43,28 @@ void RankService::reap() {
   looked_for_taken_ = false;
   // First: ranks may end because mpirun has.
   if (mpirun_.reap(now)) loop_.post([this] { end_attempt_if_over(); });
-  bool none_left = false;
-  while (const auto reaped = reap_one(none_left)) {
+  const ReapPass pass = reap_some([&](const Reaped& reaped) {
     // It may have ended since the check above.
-    if (mpirun_.was_reaped(reaped->pid, reaped->status, now)) {
+    if (mpirun_.was_reaped(reaped.pid, reaped.status, now)) {
       loop_.post([this] { end_attempt_if_over(); });
-    } else if (!containers_.was_reaped(reaped->pid) && !terminals_.was_reaped(*reaped) &&
-               !preemption_.was_reaped(*reaped)) {
-      on_ended(*reaped, now);
+    } else if (!containers_.was_reaped(reaped.pid) && !terminals_.was_reaped(reaped) &&
+               !preemption_.was_reaped(reaped)) {
+      on_ended(reaped, now);
     }
-  }
+  });
+  if (pass.more) return reap_rest_later();
   if (!ending_ || containers_.needs_clearing()) return;
-  if (none_left || only_templates_left()) checkpoints_.when_told([this] { attempt_is_empty(); });
+  if (pass.none_left || only_templates_left())
+    checkpoints_.when_told([this] { attempt_is_empty(); });
+}
+
+void RankService::reap_rest_later() {
+  if (reaps_later_) return;
+  reaps_later_ = true;
+  loop_.post([this] {
+    reaps_later_ = false;
+    reap();
+  });
 }
 
 bool RankService::only_templates_left() const {
