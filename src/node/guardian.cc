@@ -28,6 +28,7 @@
 #include "os/process_title.h"
 #include "os/signals.h"
 #include "os/stuck.h"
+#include "os/time_slice.h"
 
 namespace dlaunch {
 
@@ -45,6 +46,7 @@ int exit_code_of(int status) {
 void settle_in(const AgentOptions& options, int own_pidfd) {
   ::setsid();
   wake_when_parent_dies();
+  shorten_time_slice();
   take_all_signals();
   close_all_but({options.read.get(), options.write.get(), own_pidfd, options.launcher.front.get(),
                  options.launcher.engine.get()});

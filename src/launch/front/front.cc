@@ -29,6 +29,7 @@
 #include "os/job_tree.h"
 #include "os/signals.h"
 #include "os/stuck.h"
+#include "os/time_slice.h"
 
 namespace dlaunch {
 
@@ -364,6 +365,7 @@ std::vector<int> signals_to_pass() {
 int run_engine(const std::function<int(UniqueFd)>& engine, UniqueFd link) {
   ::setsid();
   wake_when_parent_dies();
+  shorten_time_slice();
   return engine(std::move(link));
 }
 
@@ -397,6 +399,7 @@ int run_front(const std::function<int(UniqueFd link)>& engine, const FrontOption
     ::_exit(run_engine(engine, std::move(ends->second)));
   }
   ends->second.reset();
+  shorten_time_slice();
   return Front(pid, {before.begin(), before.end()}, std::move(ends->first), std::move(*signal_fd),
                options)
       .run();
