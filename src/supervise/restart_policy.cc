@@ -69,16 +69,23 @@ RestartDecision RestartBudget::after(const FailedAttempt& failed, NodesLeft node
     return {Kind::none, Duration(0), 0, std::move(why)};
   }
   // A hang or a lost node goes unnoticed for a while, which does not count as healthy.
-  const MonotonicTime healthy = failed.ran - failed.unnoticed.value_or(Duration(0));
-  if (healthy >= policy_.reset_after) used_ = 0;
-  if (used_ >= static_cast<std::uint32_t>(policy_.max)) {
+  const RestartDecision decision = at_best(failed.ran - failed.unnoticed.value_or(Duration(0)));
+  if (decision.kind == Kind::restart) {
+    used_ = decision.number;
+    wait_ = decision.wait;
+  }
+  return decision;
+}
+
+RestartDecision RestartBudget::at_best(MonotonicTime healthy) const {
+  using Kind = RestartDecision::Kind;
+  const std::uint32_t used = healthy >= policy_.reset_after ? 0 : used_;
+  if (used >= static_cast<std::uint32_t>(policy_.max)) {
     return {Kind::none, Duration(0), 0,
             "restart.max of " + std::to_string(policy_.max) + " is used up"};
   }
-  ++used_;
-  if (healthy >= std::min<MonotonicTime>(kHealthy, policy_.reset_after)) wait_.reset();
-  wait_ = next_wait();
-  return {Kind::restart, *wait_, used_, ""};
+  const bool begins_anew = healthy >= std::min<MonotonicTime>(kHealthy, policy_.reset_after);
+  return {Kind::restart, begins_anew ? policy_.backoff_min : next_wait(), used + 1, ""};
 }
 
 bool RestartBudget::answers(RestartCause cause) const {

@@ -56,6 +56,10 @@ class RestartBudget {
   /// Counts the restart when there is one.
   [[nodiscard]] RestartDecision after(const FailedAttempt&, NodesLeft = {});
 
+  /// What after() would return for an attempt that ran this long, if its cause and the nodes forbid
+  /// nothing. Counts nothing.
+  [[nodiscard]] RestartDecision at_best(MonotonicTime healthy) const;
+
   /// False: the first attempt is the only one.
   [[nodiscard]] bool may_restart() const { return policy_.max > 0 || port_retries_ > 0; }
   /// The next attempt waits for lost nodes.

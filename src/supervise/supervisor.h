@@ -188,7 +188,10 @@ class Supervisor {
   void attempt_over();
   /// That of the attempt, with the rank that failed first.
   [[nodiscard]] Outcome final_outcome() const;
-  [[nodiscard]] RestartDecision decide_restart(const FailedAttempt& failed);
+  [[nodiscard]] FailedAttempt as_failed() const;
+  [[nodiscard]] RestartDecision decide_restart(const FailedAttempt&, RestartBudget&) const;
+  [[nodiscard]] RestartDecision may_follow() const;
+  [[nodiscard]] RestartDecision within_run_limit(RestartDecision decision) const;
   [[nodiscard]] bool lacks_nodes() const;
   void repeat(FailedAttempt failed, const RestartDecision& decision);
   void end_rank(Rank, RankEnd, ClockError);

@@ -42,24 +42,47 @@ void Supervisor::attempt_over() {
                                        "a node has ended ranks that it was not told to end"));
   }
   if (!attempt_.outcome) return advance(Step::emptied);
+  FailedAttempt failed = as_failed();
+  const RestartDecision decision = decide_restart(failed, restarts_);
+  if (decision.kind != RestartDecision::Kind::none) return repeat(std::move(failed), decision);
+  if (!decision.why_not.empty()) ask(action::Tell{wording::no_restart(decision.why_not)});
+  advance(Step::emptied);
+}
+
+/// The attempt, if it ended now. It has an outcome.
+FailedAttempt Supervisor::as_failed() const {
   FailedAttempt failed;
   failed.attempt = attempt_.number;
   failed.outcome = final_outcome();
   failed.ran = attempt_.halted - attempt_.began;
   failed.unnoticed = attempt_.unnoticed;
   failed.stopped = now_ - attempt_.halted;
-  const RestartDecision decision = decide_restart(failed);
-  if (decision.kind != RestartDecision::Kind::none) return repeat(std::move(failed), decision);
-  if (!decision.why_not.empty()) ask(action::Tell{wording::no_restart(decision.why_not)});
-  advance(Step::emptied);
+  return failed;
 }
 
-RestartDecision Supervisor::decide_restart(const FailedAttempt& failed) {
+RestartDecision Supervisor::decide_restart(const FailedAttempt& failed,
+                                           RestartBudget& budget) const {
   if (attempt_.cancelled) return {};
   if (lacks_nodes())
     return {RestartDecision::Kind::none, Duration(0), 0,
             restarts_.max() > 0 ? wording::too_few_remain() : ""};
-  RestartDecision decision = restarts_.after(failed, {needs_lost_nodes(), attempt_.node_stuck});
+  return within_run_limit(budget.after(failed, {needs_lost_nodes(), attempt_.node_stuck}));
+}
+
+/// Whether the run can have another attempt that is not planned yet. While one runs, this assumes
+/// that it ends now, by a failure that is restarted.
+RestartDecision Supervisor::may_follow() const {
+  if (phase_ == Phase::wait || phase_ == Phase::connect)
+    return {RestartDecision::Kind::restart, Duration(0), 0, ""};
+  if (attempt_.outcome) {
+    RestartBudget unspent = restarts_;
+    return decide_restart(as_failed(), unspent);
+  }
+  const bool is_planned = phase_ == Phase::plan;
+  return within_run_limit(restarts_.at_best(is_planned ? MonotonicTime(0) : now_ - attempt_.began));
+}
+
+RestartDecision Supervisor::within_run_limit(RestartDecision decision) const {
   const bool follows = decision.kind != RestartDecision::Kind::none;
   if (follows && run_due_ && after(decision.wait) >= *run_due_) {
     return {RestartDecision::Kind::none, Duration(0), 0,
@@ -253,8 +276,11 @@ void Supervisor::join_again(NodeId node) {
         return (one.second == Channel::lost || returns_.waits_for(one.first)) &&
                !withdrawn_.contains(one.first);
       }));
+  const RestartDecision next = may_follow();
   ask(action::Tell{
-      wording::node_joins(node_name(node), nodes_left_without(lost), config_.nodes_wanted)});
+      next.kind == RestartDecision::Kind::none
+          ? wording::node_is_not_needed(node_name(node), next.why_not)
+          : wording::node_joins(node_name(node), nodes_left_without(lost), config_.nodes_wanted)});
   if (phase_ != Phase::connect) return;
   gather(node);
   leave_out_lost();  // those that are waited for may not be needed any more

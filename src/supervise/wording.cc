@@ -156,6 +156,10 @@ std::string node_joins(const std::string& node, std::size_t left, std::uint32_t 
          counted(wanted, "node");
 }
 
+std::string node_is_not_needed(const std::string& node, const std::string& why) {
+  return node_is_back(node) + (why.empty() ? "" : ", but no restart would follow now: " + why);
+}
+
 std::string new_port(const FailedAttempt& failed) {
   const TakenPort port = failed.outcome.port.value_or(TakenPort{});
   return "port " + std::to_string(port.port) + " was taken by " +

@@ -59,6 +59,8 @@ using NodeNames = std::map<NodeId, std::string>;
 /// "gpu03 answers again and is a spare", or "... the next attempt has 4 of 4 nodes".
 [[nodiscard]] std::string node_joins(const std::string& node, std::size_t left,
                                      std::uint32_t wanted);
+/// "gpu03 answers again, but no restart would follow now: restart.max of 1 is used up"
+[[nodiscard]] std::string node_is_not_needed(const std::string& node, const std::string& why);
 /// "port 20001 was taken by pid 8812 (...) before rank 0 could listen; trying another port"
 [[nodiscard]] std::string new_port(const FailedAttempt&);
 /// Why a preemption is not followed by another attempt.

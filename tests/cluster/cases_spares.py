@@ -7,7 +7,7 @@ import signal
 from case import case
 from cases_faults import kill_on
 from cases_lost_nodes import RESTARTS, bring_back, expect_restarted, launch, wait_for_words
-from expectations import expect_equal, expect_in
+from expectations import expect, expect_equal, expect_in
 from run_helpers import look
 
 
@@ -96,6 +96,22 @@ def a_job_that_shrank_grows_at_the_next_restart(box):
     run.end(0, patience=60)
     expect_equal(nodes_of_plan(box), ["node1", "node2"], "who ran last")
     expect_equal([one["cause"] for one in box.json("summary.json")["earlier"]], ["node-lost", "signal"], "earlier attempts")
+
+
+@case
+def a_node_that_returns_when_no_restart_is_left(box):
+    box.make_cluster(2)
+    script = f'if [ $DLAUNCH_ATTEMPT = 0 ]; then echo up $RANK > $EVENTS; exec sleep 600; fi; exec {box.rank} tell again gate'
+    run = box.launch("/bin/sh", "-c", script, hosts=box.cluster.names, options=[*RESTARTS, "--nnodes", "1:2", "--set", "restart.max=1"])
+    box.expect_all("up", 2)
+    box.cluster[2].power_off()
+    box.expect_all("again", 1)
+    bring_back(box.cluster[2])
+    wait_for_words(run, "node2 answers again, but no restart would follow now", 20)
+    box.open_gate()
+    run.end(0)
+    expect_in("node2 answers again, but no restart would follow now: restart.max of 1 is used up", run.words, "why")
+    expect("the next attempt" not in run.words, run.text)
 
 
 @case

@@ -54,6 +54,15 @@ TEST(RestartBudget, CountsUpToMax) {
   EXPECT_EQ(last.why_not, "restart.max of 2 is used up");
 }
 
+TEST(RestartBudget, WhatItWouldDecideCountsNothing) {
+  RestartBudget budget(policy(1), 0);
+  EXPECT_EQ(budget.at_best(seconds(1)).number, 1u);
+  EXPECT_EQ(budget.at_best(seconds(1)), budget.after(failed(1)));
+  EXPECT_EQ(budget.at_best(seconds(1)).why_not, "restart.max of 1 is used up");
+  EXPECT_EQ(budget.at_best(policy(1).reset_after).number, 1u);
+  EXPECT_EQ(budget.at_best(seconds(1)), budget.after(failed(1)));
+}
+
 // The defaults of the job file: 0s..5m.
 TEST(RestartBudget, TheFirstRestartIsImmediateAndQuickRepetitionsWait) {
   RestartBudget budget(policy(20), 0);

@@ -337,6 +337,58 @@ TEST(SupervisorNodes, AJobThatShrankGrowsAtTheNextRestart) {
   finish_on(run, {0, 1});
 }
 
+/// Attempt 1 runs, and a try to connect node 1 is under way.
+Script trying_node_1(SupervisorConfig c) {
+  Script run(c, {0, 1});
+  shrink(run);
+  EXPECT_EQ(run.at(seconds(17)).tick(), "connect 1");
+  return run;
+}
+
+TEST(SupervisorNodes, NoAttemptIsPromisedWhereNoneCanFollow) {
+  SupervisorConfig c = of_one_or_two();
+  c.restart.max = 1;
+  EXPECT_EQ(trying_node_1(c).at(seconds(18)).ready(1),
+            "tell \"node2 answers again, but no restart would follow now: restart.max of 1 is used "
+            "up\"");
+  const std::string promised = "tell \"node2 answers again; the next attempt has 2 of 2 nodes\"";
+  c.restart.reset_after = seconds(60);
+  Script restored = trying_node_1(c);
+  EXPECT_EQ(restored.at(seconds(74)).lost(1), "");
+  EXPECT_EQ(restored.at(seconds(75)).tick(), "connect 1");
+  EXPECT_EQ(restored.ready(1), promised) << "attempt 1 has run for a minute";
+  c.restart.max = 3;
+  EXPECT_EQ(trying_node_1(c).at(seconds(18)).ready(1), promised);
+  c.run_limit = seconds(20);
+  EXPECT_EQ(trying_node_1(c).at(seconds(18)).ready(1),
+            "tell \"node2 answers again, but no restart would follow now: its wait of 10 s would end "
+            "after the time limit of 20 s\"");
+}
+
+TEST(SupervisorNodes, NoAttemptIsPromisedWhileTheLastOneIsStopped) {
+  SupervisorConfig c = of_one_or_two();
+  Script cancelled = trying_node_1(c);
+  (void)cancelled.cancel(SIGTERM);
+  EXPECT_EQ(cancelled.ready(1), "tell \"node2 answers again\"");
+  Script failing = trying_node_1(c);
+  (void)failing.exited(0, code(126));
+  EXPECT_EQ(failing.ready(1),
+            "tell \"node2 answers again, but no restart would follow now: exit code 126 means that a "
+            "program cannot be executed\"");
+  Script restarting = trying_node_1(c);
+  (void)restarting.exited(0, code(1));
+  EXPECT_THAT(restarting.ready(1), testing::HasSubstr("the next attempt has 2 of 2 nodes"));
+}
+
+TEST(SupervisorNodes, ANodeThatAnswersInTheWaitIsPartOfTheNextAttempt) {
+  SupervisorConfig c = of_one_or_two();
+  c.restart.max = 2;
+  Script run = trying_node_1(c);
+  (void)run.exited(0, code(1));
+  EXPECT_THAT(run.empty(0), testing::HasSubstr("attempt 2 follows"));
+  EXPECT_EQ(run.ready(1), "tell \"node2 answers again; the next attempt has 2 of 2 nodes\"");
+}
+
 TEST(SupervisorNodes, AReplacedNodeBecomesASpare) {
   Script run(of_three(2), {0, 1});
   lose_node(run);
