@@ -19,7 +19,9 @@ struct NodeStatus {
 /// A node of the run that the attempt does not use.
 struct SpareStatus {
   std::string host;
-  bool is_ready = false;  // connected; else it is lost, or was left out
+  /// "ready", "checking": connected, but not known yet to be of use; "not connected": lost, or left
+  /// out.
+  std::string state;
   bool operator==(const SpareStatus&) const = default;
 };
 

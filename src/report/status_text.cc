@@ -272,11 +272,12 @@ std::string node_line(const NodeStatus& node) {
   return line + ", " + size_text(pulse.memory_available) + " of memory free";
 }
 
-/// "spares: gpu05, gpu06 (not connected)"
+/// "spares: gpu05, gpu06 (not connected), gpu07 (checking)"
 std::string spares_line(const std::vector<SpareStatus>& spares) {
   return (spares.size() == 1 ? "spare: " : "spares: ") +
          joined(spares, ", ", [](const SpareStatus& one) {
-           return plain_line(one.host) + (one.is_ready ? "" : " (not connected)");
+           return plain_line(one.host) +
+                  (one.state == "ready" ? "" : " (" + plain_line(one.state) + ')');
          });
 }
 
@@ -353,8 +354,7 @@ void write_rank(JsonText& json, const StatusReply& reply, const RankStatus& rank
 void write_spares(JsonText& json, const std::vector<SpareStatus>& spares) {
   json.begin_array();
   for (const SpareStatus& one : spares) {
-    json.begin_object().key("host").string(one.host).key("state");
-    json.string(one.is_ready ? "ready" : "not connected").end_object();
+    json.begin_object().key("host").string(one.host).key("state").string(one.state).end_object();
   }
   json.end_array();
 }

@@ -490,7 +490,7 @@ inline constexpr auto kFields<NodeStatus> =
                field("pulse", &NodeStatus::pulse)};
 template <>
 inline constexpr auto kFields<SpareStatus> =
-    std::tuple{field("host", &SpareStatus::host), field("is_ready", &SpareStatus::is_ready)};
+    std::tuple{field("host", &SpareStatus::host), field("state", &SpareStatus::state)};
 template <>
 inline constexpr auto kFields<RankStatus> =
     std::tuple{field("node", &RankStatus::node), field("started", &RankStatus::started),

@@ -3,11 +3,13 @@
 import json
 import os
 import signal
+import zipfile
 
 from case import case
 from cases_faults import kill_on
 from cases_lost_nodes import RESTARTS, bring_back, expect_restarted, launch, wait_for_words
 from expectations import expect, expect_equal, expect_in
+from processes import wait_until
 from run_helpers import look
 
 
@@ -80,6 +82,31 @@ def a_node_that_was_replaced_becomes_a_spare(box):
     expect_restarted(box, run, 2, [["node1"], ["node2"]], attempt=2)
     expect_equal(nodes_of_plan(box), ["node3", "node1"], "who ran last")
     expect_equal([spare["host"] for spare in box.json("summary.json")["spares"]], ["node2"], "spares in the summary")
+
+
+@case
+def a_node_that_is_checked_is_not_ready_yet(box):
+    """The check asks a Python for a module in a zip file, and that Python waits."""
+    box.make_cluster(3)
+    program = f'import os; first = os.environ["DLAUNCH_ATTEMPT"] == "0"; os.execv("{box.rank}", ["rank", "tell", *(["up", "pause"] if first else ["again", "gate"])])'
+    with zipfile.ZipFile(box.path("modules.zip"), "w") as modules:
+        modules.writestr("waits.py", program)
+    box.write("site/sitecustomize.py", f'import os, time\nwhile os.path.exists("{box.path("hold")}"): time.sleep(0.05)\n')
+    run = box.launch("/usr/bin/python3", "-m", "waits", hosts=["node1", "node2", "node3"],
+                     options=[*RESTARTS, "--set", "nodes=2", "--set", "spares=1", "--set", "restart.max=2",
+                              "--set", f"env.PYTHONPATH={box.path('modules.zip')}:{box.path('site')}"])
+    box.expect_all("up", 2)
+    box.cluster[1].power_off()
+    box.expect_all("again", 2)
+    box.write("hold", "")
+    bring_back(box.cluster[1])
+    wait_until(lambda: spares_in_status(box) == {"node1": "checking"}, "node1 is checked", 20, 0.02)
+    expect_in("spare: node1 (checking)", look(box, "status").out.decode(), "the line of status")
+    os.remove(box.path("hold"))
+    wait_for_words(run, "node1 answers again and is a spare", 20)
+    expect_equal(spares_in_status(box), {"node1": "ready"}, "when it has passed")
+    box.open_gate()
+    run.end(0)
 
 
 @case

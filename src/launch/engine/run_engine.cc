@@ -123,6 +123,7 @@ RunEngine::RunEngine(const RunOptions& options, LocalStart local, UniqueFd front
           loop_, options.spec, nodes_,
           {.passed =
                [this](NodeId node, Attempt attempt) {
+                 nodes_.admit(node);
                  push(event::NodeReady{node, attempt});
                },
            .failed = [this](NodeId node, std::string what,

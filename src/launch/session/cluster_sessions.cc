@@ -140,6 +140,7 @@ void ClusterSessions::set_run(std::string run_id) {
 void ClusterSessions::begin_session(NodeId node, Connection connection, bool is_kept) {
   Member& member = members_.at(node);
   member.is_kept = is_kept;
+  member.is_ready = false;
   Session::Settings settings{start_.targets[node.value].host.name, member.id,
                              spec_.timeouts.fence_after, spec_.timeouts.lost_after};
   if (connection.remote) settings.way_back = way_back_to(node);
@@ -169,6 +170,7 @@ Session::Listener ClusterSessions::listener_of(NodeId node) {
                 if (!is_present()) return;
                 if (auto* facts = std::get_if<wire::Facts>(&message)) {
                   Node* const present = find(node);
+                  if (present != nullptr) members_.at(node).is_ready = true;
                   (present != nullptr ? *present : returned_.at(node)).facts =
                       std::move(facts->facts);
                 }
@@ -367,9 +369,12 @@ std::vector<SpareStatus> ClusterSessions::spares(const LaunchPlan& plan) const {
   if (!has_membership(spec_)) return spares;
   for (const auto& [node, member] : members_) {
     if (plan.find(node)) continue;
-    const bool is_ready =
+    const bool is_connected =
         member.session && member.session->is_greeted() && !member.session->ended();
-    spares.push_back({start_.targets[node.value].host.name, is_ready});
+    const char* const state = !is_connected     ? "not connected"
+                              : member.is_ready ? "ready"
+                                                : "checking";
+    spares.push_back({start_.targets[node.value].host.name, state});
   }
   return spares;
 }

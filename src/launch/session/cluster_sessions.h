@@ -71,6 +71,8 @@ class ClusterSessions : public Nodes {
   /// A node that was taken out of the set and has told its facts to a new session; null: it has
   /// not, or is part of cluster() again.
   [[nodiscard]] const Node* returned(NodeId node) const;
+  /// A returned node has passed its check: the next attempt can use it.
+  void admit(NodeId node) { members_.at(node).is_ready = true; }
   /// Those that an attempt with this plan does not use; none where all that are given are used.
   [[nodiscard]] std::vector<SpareStatus> spares(const LaunchPlan& plan) const;
   /// All were forked here and none was lost: their processes end by themselves.
@@ -86,6 +88,7 @@ class ClusterSessions : public Nodes {
     std::uint64_t id = 0;              // of the present session; 0: none, it was removed
     std::uint32_t tries = 0;           // to connect it
     bool is_kept = false;              // the present session is over a kept connection
+    bool is_ready = false;             // its facts are known; if it returned, see admit()
     Attempt attempt;                   // whose facts that session was asked for
   };
 

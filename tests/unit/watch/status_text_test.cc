@@ -111,6 +111,16 @@ TEST(StatusText, BeforeTheRanksAndWithoutWatching) {
   EXPECT_THAT(text, HasSubstr("rank  host   state\n   0  gpu01  started\n"));
 }
 
+TEST(StatusText, SparesWithTheirStates) {
+  StatusReply reply = reply_of(1, 1);
+  reply.spares = {{"gpu05", "ready"}, {"gpu06", "not connected"}, {"gpu07", "checking"}};
+  EXPECT_THAT(status_text(reply, 80),
+              HasSubstr("spares: gpu05, gpu06 (not connected), gpu07 (checking)\n"));
+  const auto json = nlohmann::json::parse(status_json(reply));
+  EXPECT_EQ(json["spares"][0]["state"], "ready");
+  EXPECT_EQ(json["spares"][2]["state"], "checking");
+}
+
 TEST(StatusText, WhatComesFromRanksIsHarmless) {
   StatusReply reply = reply_of(1, 1);
   reply.ranks[0].pulse.last_line = "\x1b[31mred\xff";

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
+#include "os/build_id.h"
 #include "os/clock.h"
 #include "os/descriptors.h"
 #include "os/signals.h"
@@ -154,6 +155,29 @@ TEST_F(ClusterSessionsTest, APlanNamesTheNodesOfTheSetThatThereIsThen) {
   EXPECT_EQ(plan->node_of(Rank(1)), NodeId(3));
   EXPECT_EQ(plan->find(NodeId(3)), NodeRank(1));
   EXPECT_FALSE(plan->find(NodeId(0)));
+}
+
+TEST_F(ClusterSessionsTest, ASpareIsReadyOnceItHasToldItsFacts) {
+  for (const char* name : {"gpu01", "gpu02"}) add_agent(name);
+  spec_.nodes = NodeRange{1, 1};
+  spec_.spares = 1;
+  begin();
+  LaunchPlan plan;
+  plan.nodes.emplace_back().id = NodeId(0);
+  const auto state = [&] { return sessions_->spares(plan).at(0).state; };
+  EXPECT_EQ(state(), "not connected");
+  sessions_->connect(NodeId(1));
+  wire::Hello hello;
+  hello.build_id = own_build_id();
+  agents_[1]->send(hello);
+  ASSERT_TRUE(wait_for([&] { return state() != "not connected"; }));
+  EXPECT_EQ(state(), "checking");
+  agents_[1]->send(wire::Facts{});
+  ASSERT_TRUE(wait_for([this] { return !messages_.empty(); }));
+  EXPECT_EQ(state(), "ready");
+  agents_[1]->send(wire::Bye{});
+  ASSERT_TRUE(wait_for([this] { return !lost_.empty(); }));
+  EXPECT_EQ(state(), "not connected");
 }
 
 TEST_F(ClusterSessionsTest, EndsWhenAllAgentsHaveLeft) {
