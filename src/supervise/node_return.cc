@@ -11,6 +11,9 @@ namespace {
 constexpr Duration kFirstPause = std::chrono::milliseconds(500);
 // Time for a login; a try with less time proves nothing about the node.
 constexpr Duration kShortestTry = std::chrono::seconds(2);
+// What a connected node is asked for during a try, each with the limit of one: its facts, and
+// whether what the ranks need is there.
+constexpr int kAnswers = 2;
 
 /// A limit beyond the clock's range means no limit.
 MonotonicTime later(MonotonicTime from, Duration by) {
@@ -90,9 +93,21 @@ std::vector<NodeReturns::Try> NodeReturns::take_tries(MonotonicTime now) {
     if (entry.state != State::pausing || entry.try_at > now || *entry.due <= now) continue;
     entry.state = State::trying;
     const auto left = std::chrono::duration_cast<Duration>(*entry.due - now);
-    tries.push_back({node, std::clamp(left, Duration(1), std::max(try_limit_, Duration(1)))});
+    const Duration within = std::clamp(left, Duration(1), std::max(try_limit_, Duration(1)));
+    entry.silent_at = later(now, within);
+    for (int answer = 0; answer < kAnswers; ++answer)
+      entry.silent_at = later(entry.silent_at, std::max(try_limit_, Duration(1)));
+    tries.push_back({node, within});
   }
   return tries;
+}
+
+std::vector<NodeId> NodeReturns::silent(MonotonicTime now) const {
+  std::vector<NodeId> nodes;
+  for (const auto& [node, entry] : nodes_) {
+    if (entry.state == State::trying && entry.silent_at <= now) nodes.push_back(node);
+  }
+  return nodes;
 }
 
 std::vector<NodeReturns::Waited> NodeReturns::overdue(MonotonicTime now) const {
@@ -108,8 +123,8 @@ std::optional<MonotonicTime> NodeReturns::earliest() const {
   for (const auto& [node, entry] : nodes_) {
     if (!waits_for(node)) continue;
     const MonotonicTime next =
-        entry.state == State::pausing ? std::min(entry.try_at, *entry.due) : *entry.due;
-    if (next == MonotonicTime::max()) continue;  // a try without a limit of its own
+        std::min(entry.state == State::pausing ? entry.try_at : entry.silent_at, *entry.due);
+    if (next == MonotonicTime::max()) continue;  // nothing has a limit
     if (!earliest || next < *earliest) earliest = next;
   }
   return earliest;

@@ -48,13 +48,16 @@ class NodeReturns {
   [[nodiscard]] bool waits_for(NodeId node) const;
   [[nodiscard]] bool is_trying(NodeId node) const;
 
+  /// Nodes whose try has lasted so long that they must have been connected and yet have told
+  /// nothing; for each of them try_failed() is due.
+  [[nodiscard]] std::vector<NodeId> silent(MonotonicTime now) const;
   /// Nodes with a try under way.
   [[nodiscard]] std::vector<NodeId> being_tried() const;
   /// The tries that are due; each counts as under way from now on.
   [[nodiscard]] std::vector<Try> take_tries(MonotonicTime now);
   /// Nodes whose limit has passed, in ascending order.
   [[nodiscard]] std::vector<Waited> overdue(MonotonicTime now) const;
-  /// The next time at which take_tries() or overdue() may return something.
+  /// The next time at which take_tries(), silent() or overdue() may return something.
   [[nodiscard]] std::optional<MonotonicTime> earliest() const;
   void forget(NodeId node) { nodes_.erase(node); }
   /// An attempt runs: nodes that are lost from now on begin a new limit.
@@ -68,6 +71,7 @@ class NodeReturns {
     MonotonicTime fenced{};
     std::optional<MonotonicTime> due;  // set by the first wait_for()
     MonotonicTime try_at{};            // while pausing
+    MonotonicTime silent_at{};         // while trying
     Duration pause{};
   };
   [[nodiscard]] const Entry* find(NodeId node) const;

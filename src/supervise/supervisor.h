@@ -179,6 +179,7 @@ class Supervisor {
   [[nodiscard]] bool goes_on_without_lost() const;
   void wait_for_lost(NodeId node, Channel before, const std::string& what);
   void try_lost_nodes();
+  void give_up_silent(NodeReturns& tried);
   void gather(NodeId);
   [[nodiscard]] bool tries_absent_nodes() const;
   void join_again(NodeId);
@@ -234,6 +235,7 @@ class Supervisor {
   RestartBudget restarts_;
   NodeReturns returns_;
   NodeReturns absent_;  // left out as lost; they return to the set when they answer
+  std::set<NodeId> told_silent_;  // the user knows that they were connected and told no facts
   Ledger ledger_;
   std::vector<FailedAttempt> earlier_;
   MonotonicTime failed_at_{};  // the last of them

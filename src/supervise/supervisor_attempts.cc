@@ -286,7 +286,23 @@ void Supervisor::join_again(NodeId node) {
   leave_out_lost();  // those that are waited for may not be needed any more
 }
 
+/// An agent may hang while it gathers its facts and go on with heartbeats, so that its session does
+/// not end by itself.
+void Supervisor::give_up_silent(NodeReturns& tried) {
+  for (const NodeId node : tried.silent(now_)) {
+    const std::string what = wording::no_facts(config_.connect_limit);
+    tried.try_failed(node, what, now_);
+    if (const auto member = nodes_.find(node); member != nodes_.end())
+      member->second = Channel::lost;
+    ask(action::ReleaseNode{node});
+    if (told_silent_.insert(node).second)
+      ask(action::Tell{wording::tried_again(node_name(node), what)});
+  }
+}
+
 void Supervisor::try_lost_nodes() {
+  give_up_silent(absent_);
+  give_up_silent(returns_);
   if (tries_absent_nodes()) {
     for (const NodeReturns::Try& one : absent_.take_tries(now_))
       ask(action::ConnectNode{one.node, attempt_.number, one.within});

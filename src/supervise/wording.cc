@@ -183,6 +183,14 @@ std::string killing(std::uint32_t count) {
   return "killing " + counted(count, "rank") + " now";
 }
 
+std::string no_facts(Duration limit) {
+  return "connected, but did not tell its facts within " + duration(limit);
+}
+
+std::string tried_again(const std::string& node, const std::string& what) {
+  return node + ": " + what + "; it is tried again";
+}
+
 std::string no_answer(Duration limit) {
   return "no answer within " + duration(limit);
 }

@@ -35,7 +35,9 @@ TEST(NodeReturns, NothingIsTriedBeforeTheFence) {
   EXPECT_TRUE(tried(returns, 12s).empty());
   EXPECT_EQ(tried(returns, 13s), std::vector<std::uint32_t>{3});
   EXPECT_TRUE(returns.is_trying(kNode));
-  EXPECT_EQ(returns.earliest(), MonotonicTime(5min + 13s)) << "the limit counts from there";
+  EXPECT_EQ(returns.earliest(), MonotonicTime(13s + 90s)) << "of this try";
+  EXPECT_TRUE(returns.overdue(5min + 12s).empty());
+  EXPECT_EQ(returns.overdue(5min + 13s).size(), 1u) << "the limit counts from there";
 }
 
 TEST(NodeReturns, PausesDoubleUpToTheirMaximum) {
@@ -79,6 +81,21 @@ TEST(NodeReturns, ATryTakesNoLongerThanItsOwnLimit) {
   EXPECT_EQ(returns.take_tries(0s).front().within, 30s);
   EXPECT_TRUE(returns.overdue(59min).empty());
   EXPECT_EQ(returns.overdue(1h).size(), 1u) << "whether or not it has answered";
+}
+
+TEST(NodeReturns, AConnectedNodeThatTellsNothingIsTriedAgain) {
+  NodeReturns returns(Duration::max(), 30s);
+  returns.note_lost(lost(3), 0s);
+  returns.wait_for(kNode, 0s);
+  ASSERT_EQ(tried(returns, 0s).size(), 1u);
+  EXPECT_EQ(returns.earliest(), MonotonicTime(90s)) << "connecting, its facts, its check";
+  EXPECT_TRUE(returns.silent(89s).empty());
+  EXPECT_EQ(returns.silent(90s), std::vector<NodeId>{kNode});
+  returns.try_failed(kNode, "silent", 90s);
+  EXPECT_TRUE(returns.silent(91s).empty());
+  EXPECT_EQ(tried(returns, 91s).size(), 1u);
+  returns.came_back(kNode);
+  EXPECT_TRUE(returns.silent(1h).empty());
 }
 
 TEST(NodeReturns, WhoIsLostAgainHasWhatIsLeftOfTheLimit) {

@@ -360,9 +360,10 @@ TEST(SupervisorNodes, NoAttemptIsPromisedWhereNoneCanFollow) {
   c.restart.max = 3;
   EXPECT_EQ(trying_node_1(c).at(seconds(18)).ready(1), promised);
   c.run_limit = seconds(20);
-  EXPECT_EQ(trying_node_1(c).at(seconds(18)).ready(1),
-            "tell \"node2 answers again, but no restart would follow now: its wait of 10 s would end "
-            "after the time limit of 20 s\"");
+  EXPECT_EQ(
+      trying_node_1(c).at(seconds(18)).ready(1),
+      "tell \"node2 answers again, but no restart would follow now: its wait of 10 s would end "
+      "after the time limit of 20 s\"");
 }
 
 TEST(SupervisorNodes, NoAttemptIsPromisedWhileTheLastOneIsStopped) {
@@ -372,9 +373,10 @@ TEST(SupervisorNodes, NoAttemptIsPromisedWhileTheLastOneIsStopped) {
   EXPECT_EQ(cancelled.ready(1), "tell \"node2 answers again\"");
   Script failing = trying_node_1(c);
   (void)failing.exited(0, code(126));
-  EXPECT_EQ(failing.ready(1),
-            "tell \"node2 answers again, but no restart would follow now: exit code 126 means that a "
-            "program cannot be executed\"");
+  EXPECT_EQ(
+      failing.ready(1),
+      "tell \"node2 answers again, but no restart would follow now: exit code 126 means that a "
+      "program cannot be executed\"");
   Script restarting = trying_node_1(c);
   (void)restarting.exited(0, code(1));
   EXPECT_THAT(restarting.ready(1), testing::HasSubstr("the next attempt has 2 of 2 nodes"));
@@ -387,6 +389,36 @@ TEST(SupervisorNodes, ANodeThatAnswersInTheWaitIsPartOfTheNextAttempt) {
   (void)run.exited(0, code(1));
   EXPECT_THAT(run.empty(0), testing::HasSubstr("attempt 2 follows"));
   EXPECT_EQ(run.ready(1), "tell \"node2 answers again; the next attempt has 2 of 2 nodes\"");
+}
+
+TEST(SupervisorNodes, ANodeThatIsConnectedAndTellsNothingIsTriedAgainAndToldOnce) {
+  Script run = trying_node_1(of_one_or_two());
+  EXPECT_EQ(run.at(milliseconds(106'999)).tick(), "");
+  EXPECT_EQ(
+      run.at(seconds(107)).tick(),
+      "release 1; tell \"node2: connected, but did not tell its facts within 30 s; it is tried "
+      "again\"");
+  EXPECT_EQ(run.lost(1), "") << "its session has ended";
+  EXPECT_EQ(run.at(milliseconds(107'500)).tick(), "connect 1");
+  EXPECT_EQ(run.at(milliseconds(197'500)).tick(), "release 1");
+  EXPECT_EQ(run.ready(1), "") << "too late";
+  EXPECT_EQ(run.at(milliseconds(198'500)).tick(), "connect 1");
+  EXPECT_EQ(run.ready(1), "tell \"node2 answers again; the next attempt has 2 of 2 nodes\"");
+}
+
+TEST(SupervisorNodes, SoIsOneThatIsWaitedFor) {
+  SupervisorConfig c = named(2);
+  c.connect_limit = seconds(2);
+  Script run(c, {0, 1});
+  lose_node(run);
+  EXPECT_THAT(run.at(seconds(15)).tick(), testing::EndsWith("connect 1"));
+  EXPECT_EQ(run.attempt(1).ready(0), "");
+  EXPECT_THAT(run.at(seconds(21)).tick(),
+              testing::StartsWith("release 1; tell \"node2: connected"));
+  EXPECT_EQ(run.lost(1), "");
+  EXPECT_EQ(run.at(milliseconds(21'500)).tick(), "connect 1");
+  EXPECT_EQ(run.ready(1), "tell \"node2 answers again\"; plan 1");
+  finish_on(run, {0, 1});
 }
 
 TEST(SupervisorNodes, AReplacedNodeBecomesASpare) {
@@ -411,7 +443,7 @@ TEST(SupervisorNodes, WhatWasLeftOutIsTriedEverLessOften) {
   for (int i = 0; i < 12; ++i) {
     const auto due = std::chrono::duration_cast<milliseconds>(*run.deadline());
     EXPECT_EQ(run.at(due).tick(), "connect 1");
-    EXPECT_EQ(run.deadline(), std::nullopt) << "the try has a limit of its own";
+    EXPECT_EQ(run.deadline(), due + seconds(90)) << "to connect, to tell its facts, to be checked";
     EXPECT_EQ(run.lost(1, "refused"), "");
     pauses.push_back(std::chrono::duration_cast<seconds>(*run.deadline() - due));
   }
