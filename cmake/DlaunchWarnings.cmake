@@ -11,5 +11,5 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
 endif()
 # Sources that are compiled together see each other's unnamed namespaces; other builds have these warnings.
 if(DLAUNCH_UNITY)
-  target_compile_options(dlaunch_warnings INTERFACE -Wno-shadow -Wno-subobject-linkage)
+  target_compile_options(dlaunch_warnings INTERFACE -Wno-shadow $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
 endif()

@@ -23,6 +23,12 @@ inline constexpr std::uint16_t kTypes = 84;
 [[nodiscard]] Frame encode_message(const FromAgent& message);
 [[nodiscard]] Frame encode_message(const ChannelMessage& message);
 
+/// A message, or a variant that messages travel in. Other overloads of encode() take variants that
+/// contain a message.
+template <class T>
+concept Encodable = OneOf<T, ToAgent> || OneOf<T, FromAgent> || OneOf<T, ChannelMessage> ||
+                    OneOf<T, std::variant<ToAgent, FromAgent, ChannelMessage>>;
+
 /// The variant that a message of type T travels in.
 template <class T>
 using VariantOf = std::conditional_t<
@@ -32,6 +38,7 @@ using VariantOf = std::conditional_t<
 /// names must be free of '=' and not empty, and no string may contain a NUL byte, as exec(3)
 /// demands anyway: the receiver refuses such a message. Raw messages may hold any bytes.
 template <class T>
+  requires Encodable<std::remove_cvref_t<T>>
 [[nodiscard]] Frame encode(T&& message) {
   using Message = std::remove_cvref_t<T>;
   if constexpr (requires { std::variant_size<Message>::value; }) {

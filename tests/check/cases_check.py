@@ -75,13 +75,19 @@ def sixteen_good_nodes_are_good_in_a_logarithmic_number_of_rounds(box):
 @case(alone=True, budget=200)
 def no_node_is_named_where_all_are_good(box):
     box.make_cluster(4)
-    expect_no_bad_node(box, 10)
+    expect_no_bad_node(box, 3)
 
 
 @case(alone=True, budget=200)
 def no_node_of_three_good_ones_is_named(box):
     box.make_cluster(3)
-    expect_no_bad_node(box, 10)
+    expect_no_bad_node(box, 3)
+
+
+@case(alone=True, budget=1200, long=True)
+def in_fifty_runs_no_node_of_three_is_named(box):
+    box.make_cluster(3)
+    expect_no_bad_node(box, 50)
 
 
 @case(alone=True, budget=3600, long=True)

@@ -99,7 +99,7 @@ SUITES = [
     Suite("fuzz", ["fuzz"], fuzz_suite, budget=300, budget_all=3000, presets_all=("fuzz-coverage",)),
     Suite("unit-tsan", ["tsan"], ctest("tsan", "unit"), budget=900, only_all=True),
     Suite("process-tsan", ["tsan"], python_suite("process/run.py", "--dlaunch", program("tsan")), budget=3600, only_all=True),
-    Suite("tidy", ["asan"], python_suite("tidy/run.py"), budget=3600, only_all=True),
+    Suite("tidy", [], python_suite("tidy/run.py"), budget=3600, only_all=True),
     Suite("bench", ["release"], python_suite("bench/launch", "--check", "--dlaunch", program("release")), budget=900, only_all=True),
     Suite("bench-ssh", ["release"], python_suite("bench/ssh", "--check", "--dlaunch", program("release")), budget=1800, only_all=True),
     Suite("bench-mpi", ["release"], python_suite("bench/mpi", "--check", "--dlaunch", program("release")), budget=900, only_all=True),
