@@ -5,11 +5,10 @@ import re
 import resource
 import signal
 import socket
-import time
 
 from case import case
 from expectations import Skip, expect, expect_equal, expect_in
-from processes import PATIENCE
+from run_helpers import wait_for_screen
 
 HOST = os.uname().nodename
 # A rank that fails as often as the first argument says, counted in a file of its own.
@@ -32,13 +31,6 @@ def attempts(box):
 
 def output(box, attempt, rank=0):
     return box.read(box.run_folder(), f"attempt-{attempt}", f"rank-{rank}.out").decode()
-
-
-def wait_for_screen(run, text):
-    deadline = time.monotonic() + PATIENCE
-    while text.encode() not in run.screen:
-        left = deadline - time.monotonic()
-        expect(left > 0 and run.read_screen(left), f"no {text!r} on the screen: {run.screen!r}")
 
 
 @case

@@ -8,7 +8,7 @@ import signal
 from case import case
 from expectations import expect, expect_equal, expect_in
 from processes import command_of, wait_until
-from run_helpers import INTERNAL, NODE_LOST, TERM, USAGE, killed, listed, only_id, start
+from run_helpers import INTERNAL, NODE_LOST, TERM, USAGE, killed, listed, only_id, start, wait_for_screen
 
 
 @case
@@ -220,6 +220,8 @@ def the_message_after_ctrl_c_has_a_line_of_its_own(box):
     box.expect_all("ready", 2)
     run.type(b"\x03")
     box.expect_all("term", 2)
+    # The terminal echoes the next key at once, also while this message is still on its way.
+    wait_for_screen(run, "stopping 2 ranks")
     run.type(b"\x03")
     run.end(130)
     expect_in(b"^C", run.screen, "echo of the terminal")

@@ -3,9 +3,10 @@
 import json
 import os
 import signal
+import time
 
-from expectations import Skip
-from processes import wait_gone
+from expectations import Skip, expect
+from processes import PATIENCE, wait_gone
 
 TERM = str(int(signal.SIGTERM))
 NOBODY = 65534
@@ -15,6 +16,13 @@ USAGE, NODE_LOST, INTERNAL, NO_PERMISSION = 64, 69, 70, 77
 def look(box, *words, code=0, **options):
     """A command beside a run that goes on."""
     return box.start(*words, **options).end(code, left=1000)
+
+
+def wait_for_screen(run, text):
+    deadline = time.monotonic() + PATIENCE
+    while text.encode() not in run.screen:
+        left = deadline - time.monotonic()
+        expect(left > 0 and run.read_screen(left), f"no {text!r} on the screen: {run.screen!r}")
 
 
 def start(box, *words, options=(), ranks=2):
