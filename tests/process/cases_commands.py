@@ -217,8 +217,9 @@ def the_recorded_job_names_the_commit(box):
     box.write("repo/train.py", "print(2)\n")
     run = box.start("run", "-q", "--", box.rank, "tell", "ready", "gate", cwd=box.path("repo"))
     box.expect_events(["ready 0"])
-    record = lambda: box.read(box.run_folder("repo/runs"), "job.yaml").decode()
-    wait_until(lambda: f"# git commit {commit} (work); 1 file differs from it: train.py\n" in record(), "the commit", pause=0.05)
+    record = os.path.join(box.run_folder("repo/runs"), "job.yaml")  # written beside the ranks
+    wait_until(lambda: os.path.exists(record), "the recorded job")
+    wait_until(lambda: f"# git commit {commit} (work); 1 file differs from it: train.py\n" in box.read(record).decode(), "the commit", pause=0.05)
     box.open_gate()
     run.end(0)
     expect_equal(git("status", "--porcelain").stdout.decode(), " M train.py\n", "git does not see runs/")

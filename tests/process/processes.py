@@ -40,9 +40,10 @@ def children_of(pid):
     return sorted(child for child, parent in all_processes().items() if parent == pid)
 
 
-def descendants_of(root):
+def descendants_of(root, processes=None):
+    """In a listing taken before, where one is given."""
     tree, found, todo = {}, [], [root]
-    for pid, parent in all_processes().items():
+    for pid, parent in (all_processes() if processes is None else processes).items():
         tree.setdefault(parent, []).append(pid)
     while todo:
         children = tree.get(todo.pop(), [])

@@ -51,8 +51,10 @@ class Runner:
         start = time.monotonic()
         command = [*self.suite.namespace, "/usr/bin/python3", os.path.join(HERE, "run_case.py"), os.pathsep.join(dict.fromkeys(sys.path)),
                    self.suite.sandbox, one.module, one.name, folder, result, self.dlaunch, self.rank]
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                   stderr=subprocess.STDOUT)
+        try:
+            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        except OSError as error:  # no process or no memory: this case alone fails
+            return results.case(name, results.FAILED, f"it could not be started: {error}", 0.0)
         try:
             output = process.communicate(timeout=one.budget)[0].decode(errors="replace")
         except subprocess.TimeoutExpired:
@@ -106,15 +108,19 @@ def main(suite, description):
         if not suite.namespace and not suite.why_skipped:
             print("no namespaces here (unshare is not permitted): the cases run below a subreaper instead", flush=True)
         outcomes = []
+
+        def keep(outcome):
+            report(outcome)
+            outcomes.append(outcome)
+            results.write(options.results, outcomes)  # so far, for a suite that runs over its budget
+
         chosen.sort(key=lambda one: one.alone)  # those use resources that all runs on the machine share
         together = [one for one in chosen if not one.alone]
         with ThreadPoolExecutor(options.jobs) as pool:
             for outcome in pool.map(runner.run, together):
-                report(outcome)
-                outcomes.append(outcome)
+                keep(outcome)
         for one in chosen[len(together):]:
-            outcomes.append(runner.run(one))
-            report(outcomes[-1])
+            keep(runner.run(one))
         if not options.all:
             unsteady.settle(outcomes, lambda i, repeat: runner.run(chosen[i], f"-again-{repeat}")["outcome"] == results.PASSED)
             for one in outcomes:

@@ -398,13 +398,12 @@ class Sandbox:
     def survivors(self):
         """Processes that are alive and neither this one nor its helpers."""
         self.reap()
-        mine = descendants_of(os.getpid())
-        if self.namespaced:
-            mine = sorted(all_processes())
+        processes = all_processes()  # one listing: a rank of another run that ends between two would be counted
+        mine = sorted(processes) if self.namespaced else descendants_of(os.getpid(), processes)
         running = {run.pid for run in self._runs if run.code is None and run.pid not in self._statuses}
         below = set()
         for pid in running:
-            below |= {pid, *descendants_of(pid)}  # including itself while it is ending: nothing of it outlives it
+            below |= {pid, *descendants_of(pid, processes)}  # including itself while it is ending: nothing of it outlives it
         return [pid for pid in mine if pid not in self._own and pid not in below]
 
     def expect_nobody(self, what, patience=PATIENCE):

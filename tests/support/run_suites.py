@@ -239,6 +239,16 @@ def print_table(outcomes, seconds):
     say(f"{'in all':<41}{seconds:>9.1f}")
 
 
+def print_failures(outcomes):
+    """Once more at the end, where a reader of a long log looks first."""
+    for one in outcomes:
+        for failed in (case for case in one.cases if case["outcome"] == results.FAILED):
+            lines = failed["detail"].strip().splitlines() or [""]
+            say(f"FAILED {one.suite}: {failed['name']}" + "".join(f"\n    {line[:200]}" for line in lines[:6]))
+        if count(one.cases, results.FAILED):
+            say(tail(one.log, 6))
+
+
 def parse_arguments():
     names = [suite.name for suite in SUITES]
     parser = argparse.ArgumentParser(prog="tests/run.sh", description="Builds dlaunch and runs its tests.")
@@ -272,6 +282,7 @@ def main():
             outcomes.append(run_suite(suite, options, folder))
     seconds = time.monotonic() - start
     print_table(outcomes, seconds)
+    print_failures(outcomes)
     if not options.everything and seconds > WHOLE_GOAL:
         say(f"note: {seconds / 60:.0f} minutes; on two idle cores the goal is at most {WHOLE_GOAL // 60}")
     cases = [one for outcome in outcomes for one in outcome.cases]

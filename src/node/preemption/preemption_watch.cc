@@ -52,12 +52,12 @@ bool are_about(int changes, std::string_view name) {
   bool found = false;
   for (int i = 0; i < kReadsPerTurn; ++i) {
     const ssize_t n = ::read(changes, events, sizeof events);
+    if (n <= 0) break;
     for (const char* at = events; at < events + n;) {
       const auto& event = *reinterpret_cast<const inotify_event*>(at);
       found = found || (event.mask & IN_Q_OVERFLOW) != 0 || (event.len > 0 && name == event.name);
       at += sizeof event + event.len;
     }
-    if (n <= 0) break;
   }
   return found;
 }
