@@ -20,6 +20,15 @@ struct DiskFact {
   bool operator==(const DiskFact&) const = default;
 };
 
+/// How quickly files are read, as an interpreter reads what it imports.
+struct FolderSpeed {
+  std::string path;
+  std::string file_system;    // "nfs4 at /home (home.lan:/home)"; empty: unknown
+  std::uint32_t files = 0;    // that were found and read, from a folder down
+  std::uint64_t took_ns = 0;  // to find and read them
+  bool operator==(const FolderSpeed&) const = default;
+};
+
 /// A node's condition beyond its NodeFacts: collected only for checks, because it takes a while.
 struct NodeCondition {
   std::string problem;                     // why nothing is known, one sentence; else empty
@@ -29,6 +38,7 @@ struct NodeCondition {
   std::uint64_t shm_bytes = 0;             // size of /dev/shm; 0: there is none
   std::uint64_t open_files_hard = 0;       // the hard limit
   std::vector<DiskFact> disks;             // of the requested folders
+  std::vector<FolderSpeed> code;           // of the requested folders that are there
   std::vector<std::string> collectives;    // "mpi: ready, Open MPI v4.1.4", "nccl: ...", why not
   std::string boot_id;                     // equal for containers of one kernel; empty: unknown
   std::uint32_t load_hundredths = 0;       // load average of the last minute, proc(5), times 100

@@ -56,6 +56,7 @@ struct StagedNode {
   std::string name;
   std::uint64_t bytes = 0;          // that it received
   std::uint64_t from_launcher = 0;  // of these
+  std::uint64_t removed = 0;        // files and folders that were gone from the source
   std::string source{};             // the node that fed it last; empty: the launcher
   bool operator==(const StagedNode&) const = default;
 };

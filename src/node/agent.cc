@@ -89,7 +89,7 @@ class Agent {
         pump_(loop_, channel_),
         stdin_(loop_, channel_),
         stager_(loop_, login_, [this](const wire::FromAgent& message) { channel_.send(message); }),
-        stage_(loop_, [this](const wire::FromAgent& message) { channel_.send(message); }),
+        stage_(loop_, login_, [this](const wire::FromAgent& message) { channel_.send(message); }),
         mpi_(loop_, channel_, id_),
         mpirun_probe_(loop_),
         pmix_probe_(loop_),

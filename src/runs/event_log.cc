@@ -166,6 +166,7 @@ struct MemberWriter {
     name("staged");
     node(staged.node);
     json.key("bytes").number(staged.bytes).key("from_launcher").number(staged.from_launcher);
+    json.key("removed").number(staged.removed);
     if (!staged.source.empty()) json.key("source").string(staged.source);
   }
   void operator()(const SyncedNode& synced) const {

@@ -389,6 +389,10 @@ inline constexpr auto kFields<DiskFact> = std::tuple{
     field("total_bytes", &DiskFact::total_bytes), field("is_read_only", &DiskFact::is_read_only),
     field("problem", &DiskFact::problem)};
 template <>
+inline constexpr auto kFields<FolderSpeed> =
+    std::tuple{field("path", &FolderSpeed::path), field("file_system", &FolderSpeed::file_system),
+               field("files", &FolderSpeed::files), field("took_ns", &FolderSpeed::took_ns)};
+template <>
 inline constexpr auto kFields<NodeCondition> =
     std::tuple{field("problem", &NodeCondition::problem),
                field("gpu_findings", &NodeCondition::gpu_findings),
@@ -397,14 +401,19 @@ inline constexpr auto kFields<NodeCondition> =
                field("shm_bytes", &NodeCondition::shm_bytes),
                field("open_files_hard", &NodeCondition::open_files_hard),
                field("disks", &NodeCondition::disks),
+               field("code", &NodeCondition::code),
                field("collectives", &NodeCondition::collectives),
                field("boot_id", &NodeCondition::boot_id),
                field("load_hundredths", &NodeCondition::load_hundredths)};
 template <>
-inline constexpr auto kFields<Inspect> = std::tuple{
-    field("folders", &Inspect::folders),         field("gpus", &Inspect::gpus),
-    field("collectives", &Inspect::collectives), field("limit_ms", &Inspect::limit_ms, kInterval),
-    field("carried", &Inspect::carried),         field("env", &Inspect::env)};
+inline constexpr auto kFields<Inspect> =
+    std::tuple{field("folders", &Inspect::folders),
+               field("code", &Inspect::code),
+               field("gpus", &Inspect::gpus),
+               field("collectives", &Inspect::collectives),
+               field("limit_ms", &Inspect::limit_ms, kInterval),
+               field("carried", &Inspect::carried),
+               field("env", &Inspect::env)};
 template <>
 inline constexpr auto kFields<Inspected> = std::tuple{field("condition", &Inspected::condition)};
 
@@ -584,7 +593,8 @@ inline constexpr auto kFields<CheckpointList> = std::tuple{
 
 template <>
 inline constexpr auto kFields<StageBegin> =
-    std::tuple{field("id", &StageBegin::id), field("roots", &StageBegin::roots)};
+    std::tuple{field("id", &StageBegin::id), field("roots", &StageBegin::roots),
+               field("origins", &StageBegin::origins), field("needs", &StageBegin::needs)};
 
 template <>
 inline constexpr auto kFields<StageEntries> =
@@ -618,6 +628,7 @@ inline constexpr auto kFields<StageOver> = std::tuple{field("id", &StageOver::id
 template <>
 inline constexpr auto kFields<StageWants> =
     std::tuple{field("id", &StageWants::id), field("wants", &StageWants::wants),
+               field("missing", &StageWants::missing), field("looked", &StageWants::looked),
                field("last", &StageWants::last)};
 
 template <>
@@ -641,7 +652,8 @@ inline constexpr auto kFields<StageProgress> =
 
 template <>
 inline constexpr auto kFields<StageDone> =
-    std::tuple{field("id", &StageDone::id), field("problem", &StageDone::problem)};
+    std::tuple{field("id", &StageDone::id), field("problem", &StageDone::problem),
+               field("removed", &StageDone::removed)};
 
 template <>
 inline constexpr auto kFields<SeeCheckpoints> =

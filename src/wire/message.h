@@ -672,6 +672,7 @@ struct CheckpointsSeen {
 /// launcher -> agent: asks for the node's condition. -> Inspected, within `limit_ms`
 struct Inspect {
   std::vector<std::string> folders;  // absolute; report the free space of their file systems
+  std::vector<std::string> code;     // likewise; how quickly their files are read
   bool gpus = true;                  // query nvidia-smi and the kernel's log
   bool collectives = true;           // run `dlaunch collectives --probe`
   std::uint32_t limit_ms = 20000;
@@ -803,6 +804,9 @@ struct TerminalEnded {
 struct StageBegin {
   std::uint32_t id = 0;
   std::vector<std::string> roots;  // absolute folders
+  std::vector<std::string> origins;  // of each root: where it comes from, to remove there what is
+                                     // gone here; empty: nothing is removed
+  std::vector<std::string> needs;    // absolute paths that staged environments need besides
   bool operator==(const StageBegin&) const = default;
 };
 /// launcher -> agent: parents before what is in them, each path once. -> StageWants
@@ -865,6 +869,8 @@ struct StageOver {
 struct StageWants {
   std::uint32_t id = 0;
   std::vector<StageWant> wants;
+  std::vector<std::uint32_t> missing;  // indexes of StageBegin::needs, in the first one
+  std::uint32_t looked = 0;            // entries that it has looked at
   bool last = false;
   bool operator==(const StageWants&) const = default;
 };
@@ -902,7 +908,8 @@ struct StageProgress {
 /// any time.
 struct StageDone {
   std::uint32_t id = 0;
-  std::string problem;  // "/local/data: No space left on device"
+  std::string problem;        // "/local/data: No space left on device"
+  std::uint64_t removed = 0;  // files and folders that were gone from the source
   bool operator==(const StageDone&) const = default;
 };
 

@@ -3,6 +3,7 @@ and nodes each have their own."""
 
 import json
 import os
+import shutil
 import signal
 
 from case import case
@@ -281,3 +282,74 @@ def sources_that_are_none(box):
     write(f"{FROM}/x", b"x")
     run = launch(box, f"[{{from: {FROM}/x, to: {TO}/}}]").end(JOB_FILE)
     expect_in(f"names a folder: name the file, as in {TO}/x", run.text, "what to do")
+
+
+@case
+def the_command_copies_to_all_hosts_and_starts_nothing(box):
+    cluster = box.make_cluster(3)
+    hosts = ("--hosts", "node[1-3]", "--set", f"connect.ssh={cluster.ssh}")
+    content = pseudo_random_bytes(2 * BLOCK, 1)
+    write(box.path("data"), content)
+    run = box.run("stage", *hosts, "--from", "data", "--to", f"{TO}/data")
+    expect_in("dlaunch: staged 1 file, 131 kB on 3 nodes in", run.words, "what was done")
+    for node in cluster.nodes:
+        with open(node.path(f"{TO}/data"), "rb") as file:
+            expect(file.read() == content, node.name)
+    run = box.run("stage", *hosts, "--from", "data", "--to", f"{TO}/data")
+    expect_in(": 0 bytes sent from here", run.words, "sent again")
+    box.write_job(f"command: 'true'\nnodes: 2\nspares: 1\nstage: [{{from: data, to: {TO}/more}}]\n")
+    run = box.run("stage", "job.yaml", "-q")
+    expect_equal(run.text, "", "said with -q")
+    expect(all(os.path.exists(node.path(f"{TO}/more")) for node in cluster.nodes), "a spare too")
+    expect_equal(box.runs(), [], "run folders")
+    launch(box, f"[{{from: data, to: {TO}/more}}]").end(0)
+    expect_equal([event["bytes"] for event in staged(box).values()], [0, 0, 0], "sent by a run")
+
+
+@case
+def the_command_says_what_is_wrong(box):
+    cluster = box.make_cluster(1)
+    hosts = ("--hosts", "node1", "--set", f"connect.ssh={cluster.ssh}")
+    box.write("job.yaml", "command: 'true'\n")
+    for words, code, text in [
+            (("--to", "/run/x"), 64, "--to goes with --from"),
+            (("job.yaml",), 64, "the job has no `stage`: name a file or folder with --from"),
+            (("--from", "missing"), JOB_FILE, f"{box.path('missing')}: No such file or directory"),
+            (("--from", "/etc/passwd", "--to", "here"), JOB_FILE, "must be an absolute path, the same on all nodes"),
+            (("--from", "/etc/passwd", "--to", "/proc/x"), NOT_COPIED, "node1: /proc")]:
+        expect_in(text, box.run("stage", *hosts, *words, code=code).words, str(words))
+
+
+@case
+def more_files_than_are_announced_at_once(box):
+    cluster = box.make_cluster(2)
+    for number in range(10000):
+        write(f"{FROM}/many/{number % 100}/{number}", b"x" if number % 1000 == 0 else b"")
+    stage = f"[{{from: {FROM}/many, to: {TO}/many}}]"
+    launch(box, stage).end(0)
+    expect_equal(picture(cluster[2].path(f"{TO}/many")), picture(f"{FROM}/many"), "the folder on node2")
+    launch(box, stage).end(0)
+    expect_equal([event["bytes"] for event in staged(box).values()], [0, 0], "sent again")
+
+
+@case
+def what_is_gone_is_removed_where_a_staging_put_it(box):
+    cluster = box.make_cluster(2)
+    for name in ("a", "old/one", "old/two", "changed", "mine"):
+        write(f"{FROM}/corpus/{name}", name.encode())
+    stage = f"[{{from: {FROM}/corpus, to: {TO}/corpus}}]"
+    there = lambda node: sorted(os.fsdecode(path) for path in picture(cluster[node].path(f"{TO}/corpus")))
+    shutil.copytree(f"{FROM}/corpus", cluster[2].path(f"{TO}/corpus"))  # node2 has it already, by someone else
+    launch(box, stage).end(0)
+    write(cluster[1].path(f"{TO}/corpus/old/own"), b"of a user of the node")
+    write(cluster[1].path(f"{TO}/corpus/changed"), b"here")
+    shutil.rmtree(f"{FROM}/corpus/old")
+    for name in ("changed", "mine"):
+        os.unlink(f"{FROM}/corpus/{name}")
+    run = launch(box, stage, "-v").end(0)
+    expect_in(", 3 removed that are gone here", run.words, "what is said")
+    expect_equal(there(1), ["a", "changed", "old", "old/own"], "on node1")
+    expect_equal(there(2), ["a", "changed", "mine", "old", "old/one", "old/two"], "on node2")
+    expect_equal({node: event["removed"] for node, event in staged(box).items()}, {1: 3, 2: 0}, "events.jsonl")
+    launch(box, stage).end(0)
+    expect_equal(there(1), ["a", "changed", "old", "old/own"], "on node1")

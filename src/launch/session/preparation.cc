@@ -124,13 +124,15 @@ Coroutine Preparation::talk() {  // NOLINT(readability-function-size)
     take_sync(**synced_report_);
     due = monotonic_now() + limit_within(spec_.timeouts.connect);
   }
-  if (starts && needs_staging()) {
+  const bool copies = settings_.up_to == PrepareStep::copies;
+  if ((starts || copies) && needs_staging()) {
     begin_staging();
     co_await until(&Preparation::is_staged);  // which has limits of its own
-    if (!*staged_report_) co_return fail_at(PrepareStep::start, staged_report_->error());
+    if (!*staged_report_) co_return fail_at(PrepareStep::copies, staged_report_->error());
     take_staging(**staged_report_);
     due = monotonic_now() + limit_within(spec_.timeouts.connect);
   }
+  if (copies) co_return;
 
   // Both at once: what the ranks need, and the servers by which ranks of MPI meet.
   ask_for_prerequisites();
@@ -334,7 +336,10 @@ bool Preparation::needs_staging() const {
 }
 
 void Preparation::begin_staging() {
-  StageRunSettings settings = stage_settings(spec_, *outcome_.plan, nodes_.cluster());
+  const bool to_all = settings_.up_to == PrepareStep::copies;
+  StageRunSettings settings = stage_settings(
+      spec_, *outcome_.plan, nodes_.cluster(), to_all ? StageTo::cluster : StageTo::plan,
+      find_variable(context_.launcher_env, "HOME").value_or(""));
   settings.window_delay = window_delay(spec_.timeouts);
   listener_.copying(true);
   staging_.begin(std::move(settings));

@@ -33,6 +33,7 @@ enum class PrepareStep : std::uint8_t {
   facts,          // each node is connected and tells what it has
   meeting,        // where ranks can meet, found by trying
   plan,           // a value; asks nothing
+  copies,         // staged files are copied to all nodes; nothing else after the plan
   prerequisites,  // whether what the ranks need is on each node
   start,          // workdir and staged files are copied before it, PMIx servers are made beside it
 };
@@ -62,7 +63,7 @@ struct Prepared {
 struct PrepareListener {
   /// Once for each begin(), perhaps from within it.
   std::function<void(Prepared)> done;
-  // With PrepareStep::start, where the job has a sync or a stage:
+  // With PrepareStep::start and ::copies, where the job has a sync or a stage:
   std::function<void(bool)> copying{};              // begins; has ended well
   std::function<void(const SyncReport&)> synced{};  // before copying(false)
   std::function<void(const StageReport&)> staged{};  // likewise

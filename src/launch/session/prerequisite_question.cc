@@ -14,6 +14,7 @@
 #include "os/unique_fd.h"
 #include "plan/command.h"
 #include "plan/prerequisites.h"
+#include "text/json_text.h"
 
 namespace dlaunch {
 
@@ -148,9 +149,12 @@ std::vector<std::string> environment_advice(const ActiveEnvironment& environment
   } else if (environment.by_uv) {
     make = "uv venv " + folder + " && uv pip install --python " + folder + " -r requirements.txt";
   }
+  std::string stage = "stage=[{from: ";
+  append_json_string(stage, environment.folder);
   std::vector<std::string> lines = {
-      "make it there at the same path (on " + node + ": " + make +
-      "), keep it in a folder that all nodes share, or activate one in setup"};
+      "copy it there: --set " + jobfile::shell_quote(stage + "}]"),
+      "or make it there at the same path (on " + node + ": " + make +
+          "), keep it in a folder that all nodes share, or activate one in setup"};
   if (sync && is_inside)
     lines.emplace_back("sync: true copies nothing that a .gitignore file names");
   lines.emplace_back("to run with what the nodes have instead: --set active_env=optional");

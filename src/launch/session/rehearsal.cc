@@ -24,7 +24,8 @@ constexpr std::chrono::seconds kGoodbye{2};
 
 class Rehearsing {
  public:
-  Rehearsing(const JobSpec& spec, PrepareSettings settings, LocalStart local)
+  Rehearsing(const JobSpec& spec, PrepareSettings settings, PrepareListener listener,
+             LocalStart local)
       : nodes_(loop_, spec, std::move(local),
                {.on_message =
                     [this](NodeId node, wire::FromAgent message) {
@@ -35,8 +36,7 @@ class Rehearsing {
                       if (const auto* lost = std::get_if<event::NodeLost>(&news))
                         preparation_.node_lost(node, lost->what);
                     }}),
-        preparation_(loop_, spec, std::move(settings), nodes_,
-                     {.done = [this](Prepared outcome) { outcome_ = std::move(outcome); }}) {}
+        preparation_(loop_, spec, std::move(settings), nodes_, heard_by(std::move(listener))) {}
 
   Rehearsal run(const PlanContext& context) {
     nodes_.set_run("");
@@ -57,6 +57,10 @@ class Rehearsing {
   }
 
  private:
+  PrepareListener heard_by(PrepareListener listener) {
+    listener.done = [this](Prepared outcome) { outcome_ = std::move(outcome); };
+    return listener;
+  }
   void on(NodeId node, wire::OneOf<wire::Answers> auto& answer) { preparation_.on(node, answer); }
   void on(NodeId, wire::OneOf<wire::RunMessages> auto&) {}
   void on(NodeId, wire::OneOf<wire::SessionMessages> auto&) {}
@@ -71,7 +75,7 @@ class Rehearsing {
 }  // namespace
 
 Result<Rehearsal> rehearse(const JobSpec& spec, const PlanContext& context,
-                           PrepareSettings settings) {
+                           PrepareSettings settings, PrepareListener listener) {
   ensure_standard_descriptors();
   // SIGPIPE: an agent that is gone is an error to report, not our end.
   block_signals({SIGCHLD, SIGPIPE});
@@ -79,7 +83,7 @@ Result<Rehearsal> rehearse(const JobSpec& spec, const PlanContext& context,
   const std::vector<pid_t> before = children_of(::getpid());
   auto local = fork_local_agents(spec);
   if (!local) return tl::unexpected(local.error());
-  Rehearsing rehearsing(spec, std::move(settings), std::move(*local));
+  Rehearsing rehearsing(spec, std::move(settings), std::move(listener), std::move(*local));
   Rehearsal rehearsal = rehearsing.run(context);
   rehearsing.part({before.begin(), before.end()});
   return rehearsal;

@@ -1,5 +1,5 @@
-// The preparation of a run without the run: `plan`, `export mpirun` and `check` connect to the
-// nodes of a job, hold the conversation of preparation.h with them, and let them go.
+// The preparation of a run without the run: `plan`, `export mpirun`, `check` and `stage` connect to
+// the nodes of a job, hold the conversation of preparation.h with them, and let them go.
 #pragma once
 
 #include <map>
@@ -19,10 +19,10 @@ struct Rehearsal {
   std::map<NodeId, NodeClock> clocks;  // of the nodes that have a session
 };
 
-/// `settings.up_to` is any step but `start`. Every wait has a limit. Must be called before any
-/// thread exists. Errors: those of a host list, or of this machine; what goes wrong with nodes is
-/// in the outcome.
+/// `settings.up_to` is any step but `start`; `listener.done` is not called. Every wait has a limit.
+/// Must be called before any thread exists. Errors: those of a host list, or of this machine; what
+/// goes wrong with nodes is in the outcome.
 [[nodiscard]] Result<Rehearsal> rehearse(const JobSpec& spec, const PlanContext& context,
-                                         PrepareSettings settings);
+                                         PrepareSettings settings, PrepareListener listener = {});
 
 }  // namespace dlaunch

@@ -8,7 +8,6 @@
 #include "os/content_hash.h"
 #include "os/random.h"
 #include "sync/pieces.h"
-#include "sync/rules.h"
 #include "text/duration_text.h"
 #include "text/plain_text.h"
 #include "text/size_text.h"
@@ -19,8 +18,6 @@ namespace {
 
 constexpr std::chrono::milliseconds kTick{200};
 constexpr std::chrono::seconds kMoment{1};  // a shorter staging shows no line
-constexpr std::uint64_t kHashBlocks = 16;   // in one turn
-constexpr std::size_t kMostInMessage = 512;
 // Limits for data in transit to all nodes together, and to one.
 constexpr std::uint64_t kMostOnTheWay = std::uint64_t{128} << 20;
 constexpr std::uint64_t kMostToOne = std::uint64_t{4} << 20;
@@ -61,6 +58,8 @@ void StageRun::cancel() {
   working_ = false;
   timer_.cancel();
   source_.reset();
+  environments_ = {};
+  lacking_.clear();
   nodes_.clear();
   to_hash_.clear();
   hashing_.reset();
@@ -72,11 +71,6 @@ void StageRun::cancel() {
   chain_.reset();
   report_ = {};
   if (std::exchange(shown_, false)) callbacks_.show("");
-}
-
-template <class Holds>
-bool StageRun::all(Holds holds) const {
-  return std::all_of(nodes_.begin(), nodes_.end(), holds);
 }
 
 bool StageRun::any_failed() const {
@@ -102,30 +96,7 @@ void StageRun::work() {
   if (stage_ != Stage::idle && more) work_on();
 }
 
-// ---- what is there, here and on the nodes
-
-void StageRun::list_some() {
-  if (!source_->list_some()) return work_on();
-  if (!source_->status()) return finish(tl::unexpected(source_->status().error()));
-  stage_ = Stage::looking;
-  patient_from_ = monotonic_now();
-  report_.extent = source_->extent();
-  report_.special = source_->special();
-  send_entries();
-}
-
-void StageRun::send_entries() {
-  const std::vector<StageEntry>& entries = source_->entries();
-  for (const Node& node : nodes_) send(node, wire::StageBegin{id_, source_->roots()});
-  std::size_t next = 0;
-  do {
-    wire::StageEntries message{id_, {}, false};
-    for (; next < entries.size() && message.entries.size() < kMostInMessage; ++next)
-      message.entries.push_back(entries[next]);
-    message.last = next == entries.size();
-    for (const Node& node : nodes_) send(node, message);
-  } while (next < entries.size());
-}
+// ---- what the nodes say
 
 void StageRun::hear(NodeId id, const wire::StageAnswer& answer) {
   const auto node = std::find_if(nodes_.begin(), nodes_.end(),
@@ -138,154 +109,6 @@ void StageRun::hear(NodeId id, const wire::StageAnswer& answer) {
         take(*node, one);
       },
       answer);
-}
-
-/// An agent that names an unknown entry is faulty, and gets nothing for it; one that names more
-/// blocks than a file has ends the staging.
-void StageRun::take(Node& node, const wire::StageWants& wants) {
-  if (stage_ != Stage::looking || node.has_looked) return;
-  for (const StageWant& want : wants.wants) {
-    if (want.entry >= source_->entries().size()) continue;
-    auto& hashes = node.wants[want.entry];
-    hashes.insert(hashes.end(), want.hashes.begin(), want.hashes.end());
-    const sync::BlockMap& map = source_->map();
-    if (hashes.size() > map.end_of(want.entry) - map.first_of(want.entry))
-      node.problem = "its agent has named more blocks than a file has";
-  }
-  node.has_looked = wants.last;
-  all_looked();
-}
-
-void StageRun::all_looked() {
-  if (stage_ != Stage::looking ||
-      !all([](const Node& node) { return node.has_looked || !node.problem.empty(); }))
-    return;
-  if (any_failed()) return fail_at_nodes();
-  for (const Node& node : nodes_) {
-    for (const auto& [entry, hashes] : node.wants) {
-      if (!hashes.empty()) blocks_.try_emplace(entry);
-    }
-  }
-  for (const auto& [entry, hashes] : blocks_) to_hash_.push_back(entry);
-  stage_ = Stage::comparing;
-  work_on();
-}
-
-/// True: there is more to do.
-bool StageRun::hash_some() {
-  if (stage_ != Stage::comparing && stage_ != Stage::moving) return false;
-  if (!hashing_) {
-    if (to_hash_.empty()) return false;
-    hashing_ = Hashing();
-    hashing_->entry = to_hash_.front();
-    hashing_->block = source_->map().first_of(hashing_->entry);
-    to_hash_.pop_front();
-  }
-  const std::uint64_t end = source_->map().end_of(hashing_->entry);
-  std::string bytes;
-  for (std::uint64_t i = 0; i < kHashBlocks && hashing_->block < end; ++i, ++hashing_->block) {
-    bytes.clear();
-    if (const std::string problem = source_->read(hashing_->block, hashing_->reader, bytes);
-        !problem.empty()) {
-      fail(problem);
-      return false;
-    }
-    hashing_->strong.add(bytes);
-    if (stage_ == Stage::comparing) hashing_->blocks.push_back(block_hash(bytes));
-  }
-  if (hashing_->block == end) end_hash();
-  patient_from_ = monotonic_now();  // nodes may wait for it
-  return true;
-}
-
-void StageRun::end_hash() {
-  strong_[hashing_->entry] = hashing_->strong.hash();
-  if (stage_ == Stage::comparing) {
-    blocks_[hashing_->entry] = std::move(hashing_->blocks);
-  } else {
-    untold_.push_back(hashing_->entry);
-    if (untold_.size() >= kMostInMessage || to_hash_.empty() ||
-        source_->entries()[hashing_->entry].entry.size >= sync::kBlockBytes)
-      flush_hashes();
-  }
-  hashing_.reset();
-}
-
-void StageRun::flush_hashes() {
-  for (std::size_t next = 0; next < untold_.size();) {
-    wire::StageHashes message{id_, {}, {}};
-    for (; next < untold_.size() && message.entries.size() < kMostInMessage; ++next) {
-      message.entries.push_back(untold_[next]);
-      const StrongHash& hash = strong_[untold_[next]];
-      message.words.insert(message.words.end(), hash.begin(), hash.end());
-    }
-    for (const Node& node : nodes_) {
-      if (node.needs) send(node, message);
-    }
-  }
-  untold_.clear();
-}
-
-/// Everything that is known about the nodes becomes one stream.
-void StageRun::compare() {
-  const sync::BlockMap& map = source_->map();
-  std::vector<bool> missing(map.total());
-  for (Node& node : nodes_) {
-    for (const auto& [entry, hashes] : node.wants) {
-      const std::vector<std::uint64_t>* const own = hashes.empty() ? nullptr : &blocks_.at(entry);
-      bool is_same = true;
-      const std::uint64_t first = map.first_of(entry);
-      for (std::uint64_t i = 0; i < map.end_of(entry) - first; ++i) {
-        if (own != nullptr && i < hashes.size() && hashes[i] == (*own)[i]) continue;
-        missing[first + i] = true;
-        is_same = false;
-      }
-      node.needs = node.needs || !is_same;
-      if (is_same) node.same.push_back(entry);
-    }
-    node.wants.clear();
-  }
-  stream_ = sync::BlockStream(missing);
-  for (const BlockRun& run : stream_.runs()) {
-    const auto first = map.place_of(run.first);
-    const auto last = map.place_of(run.first + run.count - 1);
-    for (std::uint32_t entry = first.entry; entry <= last.entry; ++entry) {
-      const std::uint64_t from = entry == first.entry ? first.offset : 0;
-      const std::uint64_t size = source_->entries()[entry].entry.size;
-      if (map.first_of(entry) == map.end_of(entry)) continue;
-      stream_bytes_ += (entry == last.entry ? last.offset + last.size : size) - from;
-      if (strong_.contains(entry)) {
-        if (untold_.empty() || untold_.back() != entry) untold_.push_back(entry);
-      } else if (to_hash_.empty() || to_hash_.back() != entry) {
-        to_hash_.push_back(entry);
-      }
-    }
-  }
-  blocks_.clear();
-  std::vector<bool> forwards;
-  for (std::size_t i = 0; i < nodes_.size(); ++i)
-    forwards.push_back(nodes_[i].needs && settings_.nodes[i].forwards);
-  chain_.emplace(std::move(forwards));
-  stage_ = Stage::checking;
-  patient_from_ = monotonic_now();
-  for (Node& node : nodes_) send_stream(node);
-}
-
-void StageRun::send_stream(Node& node) {
-  const std::vector<BlockRun> none;
-  const std::vector<BlockRun>& runs = node.needs ? stream_.runs() : none;
-  std::size_t run = 0;
-  std::size_t same = 0;
-  wire::StageStream message;
-  do {
-    message = {id_, {}, {}, false};
-    for (; run < runs.size() && message.runs.size() < kMostInMessage; ++run)
-      message.runs.push_back(runs[run]);
-    for (; same < node.same.size() && message.same.size() < kMostInMessage; ++same)
-      message.same.push_back(node.same[same]);
-    message.last = run == runs.size() && same == node.same.size();
-    send(node, message);
-  } while (!message.last);
 }
 
 void StageRun::take(Node& node, const wire::StageReady&) {
@@ -380,6 +203,7 @@ void StageRun::take(Node& node, const wire::StageDone& done) {
   if (stage_ == Stage::checking) return all_ready();
   if (!node.problem.empty()) return fail_at_nodes();
   node.is_done = true;
+  node.result.removed = done.removed;
   if (!all([](const Node& one) { return one.is_done; })) return;
   for (Node& one : nodes_) {
     if (one.needs) one.result.bytes = stream_bytes_;
@@ -491,7 +315,12 @@ void StageRun::fail(std::string problem) {
 void StageRun::fail_at_nodes() {
   std::vector<std::pair<std::string, std::string>> problems;
   for (const Node& node : nodes_) problems.emplace_back(node.result.name, node.problem);
-  fail("files cannot be copied; nothing was started" + (kIndent + problems_of_nodes(problems)));
+  std::string text =
+      "files cannot be copied; nothing was started" + (kIndent + problems_of_nodes(problems));
+  std::vector<StagedEnvironments::Need> lacking;
+  for (const std::uint32_t need : lacking_) lacking.push_back(environments_.needs[need]);
+  for (const std::string& line : advice_on(lacking)) text += kIndent + line;
+  fail(std::move(text));
 }
 
 void StageRun::finish(Result<StageReport> report) {

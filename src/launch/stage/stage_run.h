@@ -7,11 +7,13 @@
 // for all that get any. Nothing is sent before all nodes have room for it.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -70,6 +72,9 @@ class StageRun {
     explicit Node(sync::Window first) : window(std::move(first)) {}
     StagedNode result;
     std::string problem;
+    std::uint32_t announced = 0;  // entries
+    std::uint32_t looked = 0;     // of these
+    bool all_announced = false;
     bool has_looked = false;
     bool is_ready = false;
     bool is_done = false;
@@ -108,7 +113,9 @@ class StageRun {
   void work_on();
   void work();
   void list_some();
-  void send_entries();
+  void begin_nodes();
+  void announce(Node& node);
+  void note_missing(Node& node, const std::vector<std::uint32_t>& missing);
   void all_looked();
   [[nodiscard]] bool hash_some();
   void end_hash();
@@ -127,7 +134,9 @@ class StageRun {
     return static_cast<std::size_t>(&node - nodes_.data());
   }
   template <class Holds>
-  [[nodiscard]] bool all(Holds holds) const;
+  [[nodiscard]] bool all(Holds holds) const {
+    return std::all_of(nodes_.begin(), nodes_.end(), holds);
+  }
   [[nodiscard]] bool any_failed() const;
   void send(const Node& node, const wire::ToAgent& message) {
     callbacks_.send(node.result.node, message);
@@ -149,6 +158,8 @@ class StageRun {
   MonotonicTime moving_from_{0};
   MonotonicTime patient_from_{0};  // silence of nodes does not count before this
   std::optional<StageSource> source_;
+  StagedEnvironments environments_;
+  std::set<std::uint32_t> lacking_;  // of their needs, those that some node lacks
   std::vector<Node> nodes_;
   std::deque<std::uint32_t> to_hash_;
   std::optional<Hashing> hashing_;

@@ -1,5 +1,8 @@
 #include "launch/stage/stage_settings.h"
 
+#include <filesystem>
+#include <utility>
+
 #include "plan/candidates.h"
 
 namespace dlaunch {
@@ -22,17 +25,24 @@ std::vector<std::string> addresses_between(RendezvousSpec rendezvous, const Node
   return addresses;
 }
 
+std::string absolute(const std::string& from, const std::string& workdir, const std::string& home) {
+  if (from.starts_with('/')) return from;
+  return from.starts_with("~/") ? home + from.substr(1) : workdir + '/' + from;
+}
+
 }  // namespace
 
-StageRunSettings stage_settings(const JobSpec& spec, const LaunchPlan& plan,
-                                const Cluster& cluster) {
+StageRunSettings stage_settings(const JobSpec& spec, const LaunchPlan& plan, const Cluster& cluster,
+                                StageTo to, const std::string& home) {
   StageRunSettings settings;
   for (const Transfer& line : spec.stage) {
-    const bool is_absolute = line.from.starts_with('/');
-    settings.items.push_back({is_absolute ? line.from : plan.workdir + '/' + line.from, line.to});
+    StageItem item{absolute(line.from, plan.workdir, home), line.to};
+    if (item.to.empty()) item.to = std::filesystem::path(item.from).lexically_normal();
+    settings.items.push_back(std::move(item));
   }
-  for (const NodePlan& node : plan.nodes) {
-    const bool forwards = node.is_remote && spec.stage_via == StageVia::nodes;
+  for (const Node& node : cluster.nodes) {
+    if (to == StageTo::plan && !plan.find(node.id)) continue;
+    const bool forwards = !node.is_launcher && spec.stage_via == StageVia::nodes;
     settings.nodes.push_back({node.id, node.name, forwards});
   }
   settings.addresses = [&cluster, rendezvous = spec.rendezvous, nodes = settings.nodes](

@@ -8,9 +8,12 @@
 
 namespace dlaunch {
 
-/// For all nodes of the plan. `cluster` must outlive the staging's settings: it knows the addresses
-/// at which nodes may reach each other.
+/// For the nodes of the plan, or all of the cluster. `cluster` must outlive the staging's settings:
+/// it knows the addresses at which nodes may reach each other. `home`: what "~/" in a `from` stands
+/// for.
+enum class StageTo : std::uint8_t { plan, cluster };
 [[nodiscard]] StageRunSettings stage_settings(const JobSpec& spec, const LaunchPlan& plan,
-                                              const Cluster& cluster);
+                                              const Cluster& cluster, StageTo to,
+                                              const std::string& home);
 
 }  // namespace dlaunch

@@ -1,5 +1,6 @@
 #include "launch/stage/stage_source.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <limits>
@@ -46,6 +47,11 @@ void StageSource::begin_item(const StageItem& item) {
                                          " names a folder: name the file, as in " + item.to +
                                          item.from.substr(item.from.rfind('/') + 1));
   const std::string to = without_slashes(item.to);
+  if (const auto other = std::find(targets_.begin(), targets_.end(), to); other != targets_.end()) {
+    const std::string& from = items_[static_cast<std::size_t>(other - targets_.begin())].from;
+    return fail(exit_code::kJobFile, from + " and " + item.from + " have the same target: " + to);
+  }
+  targets_.push_back(to);
   is_file_.push_back(is_file);
   sources_.push_back(item.from);
   if (!is_file) {
@@ -97,6 +103,18 @@ void StageSource::fail(int code, std::string message) {
 std::string StageSource::source_of(std::uint32_t entry) const {
   const StageEntry& at = entries_[entry];
   return sources_[at.root] + (is_file_[at.root] ? "" : '/' + at.entry.path);
+}
+
+std::vector<std::string> StageSource::origins(const std::string& machine) const {
+  std::vector<std::string> origins;
+  for (std::size_t i = 0; i < roots_.size(); ++i)
+    origins.push_back(is_file_[i] ? "" : machine + ':' + without_slashes(sources_[i]));
+  return origins;
+}
+
+StagedEnvironments StageSource::environments() const {
+  return staged_environments(
+      {roots_, targets_, entries_, [this](std::uint32_t entry) { return source_of(entry); }});
 }
 
 std::string StageSource::read(std::uint64_t block, Reader& reader, std::string& bytes) const {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "launch/stage/environment_needs.h"
 #include "launch/sync/entry_file.h"
 #include "launch/sync/workdir_list.h"
 #include "model/result.h"
@@ -33,7 +34,11 @@ class StageSource {
 
   /// Folders on the nodes, by index as in StageEntry.
   [[nodiscard]] const std::vector<std::string>& roots() const { return roots_; }
+  /// As in wire::StageBegin: that of a folder is its path on this machine.
+  [[nodiscard]] std::vector<std::string> origins(const std::string& machine) const;
   [[nodiscard]] const std::vector<StageEntry>& entries() const { return entries_; }
+  /// Looks at files again.
+  [[nodiscard]] StagedEnvironments environments() const;
   [[nodiscard]] const sync::BlockMap& map() const { return map_; }
   [[nodiscard]] const SyncExtent& extent() const { return extent_; }
   [[nodiscard]] const std::vector<std::string>& special() const { return special_; }
@@ -57,6 +62,7 @@ class StageSource {
   std::size_t next_ = 0;
   Status status_;
   std::optional<WorkdirLister> lister_;
+  std::vector<std::string> targets_;  // by item
   std::vector<std::string> roots_;
   std::vector<std::string> sources_;  // by root: the folder, or the file itself
   std::vector<bool> is_file_;         // by root

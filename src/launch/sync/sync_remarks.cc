@@ -46,10 +46,15 @@ std::vector<std::string> remarks_on(const StageReport& report) {
 
 std::string staged_text(const StageReport& report) {
   std::uint64_t bytes = 0;
-  for (const StagedNode& node : report.nodes) bytes += node.from_launcher;
+  std::uint64_t removed = 0;
+  for (const StagedNode& node : report.nodes) {
+    bytes += node.from_launcher;
+    removed = std::max(removed, node.removed);
+  }
   return "staged " + files_text(report.extent.files, report.extent.bytes) + " on " +
          std::to_string(report.nodes.size()) + (report.nodes.size() == 1 ? " node" : " nodes") +
-         " in " + duration_text(report.took) + ": " + size_text(bytes) + " sent from here";
+         " in " + duration_text(report.took) + ": " + size_text(bytes) + " sent from here" +
+         (removed > 0 ? ", " + std::to_string(removed) + " removed that are gone here" : "");
 }
 
 std::string problems_of_nodes(const std::vector<std::pair<std::string, std::string>>& problems) {

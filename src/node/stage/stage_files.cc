@@ -53,14 +53,18 @@ int StageFiles::Basis::holder_of(std::uint64_t offset, std::uint64_t size) const
 
 // ---- comparing
 
-void StageFiles::open(const std::vector<std::string>& roots) {
+void StageFiles::open(const std::vector<std::string>& roots,
+                      const std::vector<std::string>& origins, const Environment& env) {
   roots_ = roots;
+  records_.resize(roots.size());
   trees_.resize(roots.size());
   for (std::size_t i = 0; i < roots.size() && problem_.empty(); ++i) {
     if (!roots[i].starts_with('/')) {
       problem_ = roots[i] + ": is not an absolute path";
     } else {
       errors_.push_back(trees_[i].open(roots[i], true));
+      if (errors_.back() == 0 && i < origins.size() && !origins[i].empty())
+        records_[i].emplace(env, roots[i], origins[i]);
     }
   }
 }
@@ -208,7 +212,18 @@ void StageFiles::check_room() {
 
 // ---- writing
 
+void StageFiles::begin_records() {
+  for (const Item& item : items_) {
+    const bool is_written = item.is_fetched || item.action == Action::make;
+    if (auto& record = records_[item.at.root]) record->add(item.at.entry, is_written);
+  }
+  for (auto& record : records_) {
+    if (record) record->save();
+  }
+}
+
 bool StageFiles::make_some() {
+  if (next_ == 0) begin_records();
   for (std::size_t i = 0; i < kLooks && next_ < items_.size() && problem_.empty(); ++i)
     make(next_++);
   ++work_;
@@ -345,14 +360,23 @@ void StageFiles::end_file(const StrongHash& hash) {
   if (error != 0) fail(item, error);
 }
 
+std::uint64_t StageFiles::removed() const {
+  std::uint64_t removed = 0;
+  for (const auto& record : records_) removed += record ? record->removed() : 0;
+  return removed;
+}
+
 bool StageFiles::finish_some() {
+  ++work_;
+  for (std::size_t i = 0; i < records_.size(); ++i) {
+    if (records_[i] && !records_[i]->remove_some(trees_[i])) return false;
+  }
   // Last, because the mode may forbid even the owner to write.
   for (std::size_t i = 0; i < kLooks && !made_folders_.empty() && problem_.empty(); ++i) {
     const Item& made = items_[made_folders_.back()];
     made_folders_.pop_back();
     if (const int error = tree_of(made).set_mode(made.at.entry); error != 0) fail(made, error);
   }
-  ++work_;
   return made_folders_.empty();
 }
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "model/stage.h"
+#include "node/stage/stage_record.h"
 #include "node/sync/sync_tree.h"
 #include "os/strong_hash.h"
 #include "os/unique_fd.h"
@@ -32,10 +33,13 @@ class StageFiles {
 
   // ---- comparing
 
-  void open(const std::vector<std::string>& roots);
+  /// `env`: the agent's own. `origins`: of each root, as in wire::StageBegin.
+  void open(const std::vector<std::string>& roots, const std::vector<std::string>& origins,
+            const Environment& env);
   void add(std::vector<StageEntry> entries);
   /// Adds to `wants` what some further entries lack. True: it has looked at all that were added.
   [[nodiscard]] bool look_some(std::vector<StageWant>& wants);
+  [[nodiscard]] std::uint32_t looked() const { return next_; }
 
   // ---- the stream
 
@@ -53,8 +57,10 @@ class StageFiles {
   void drop_queue();
   /// True: there is more to do at once.
   [[nodiscard]] bool write_some();
-  /// Sets the modes of folders: call it when is_complete(). True: done.
+  /// Removes what is gone, and sets the modes of folders: call it when is_complete(). True: done.
   [[nodiscard]] bool finish_some();
+  /// Files and folders that finish_some() has removed.
+  [[nodiscard]] std::uint64_t removed() const;
 
   [[nodiscard]] bool is_complete() const { return position_ == stream_.size() && !current_; }
   /// Blocks of the stream that are written.
@@ -116,6 +122,7 @@ class StageFiles {
   void look_at(std::uint32_t number, std::vector<StageWant>& wants);
   void hash_some(std::vector<StageWant>& wants);
   [[nodiscard]] bool open_basis(const Item& item, bool make, Basis& basis);
+  void begin_records();
   void make(std::uint32_t number);
   void begin_file();
   [[nodiscard]] std::uint64_t gap_end() const;
@@ -129,6 +136,7 @@ class StageFiles {
   std::vector<std::string> roots_;
   std::vector<SyncTree> trees_;  // by root
   std::vector<int> errors_;  // by root: why it cannot be opened; told if something belongs there
+  std::vector<std::optional<StageRecord>> records_;  // by root
   std::vector<Item> items_;
   sync::BlockMap map_;
   std::uint32_t next_ = 0;  // item to look at, then to make

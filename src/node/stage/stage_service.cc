@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include <sys/stat.h>
+
 #include "os/clock.h"
 
 namespace dlaunch {
@@ -26,6 +28,7 @@ void StageService::abandon() {
   doors_.clear();  // before the files that they read
   files_.reset();
   wants_.clear();
+  missing_.clear();
   stage_ = Stage::looking;
   all_listed_ = from_launcher_ = false;
   link_ = 0;
@@ -36,7 +39,15 @@ void StageService::on(wire::StageBegin& begin) {
   abandon();
   id_ = begin.id;
   files_.emplace();
-  files_->open(begin.roots);
+  for (std::uint32_t i = 0; i < begin.needs.size(); ++i) {
+    struct stat info {};
+    if (::stat(begin.needs[i].c_str(), &info) != 0) missing_.push_back(i);
+  }
+  if (!missing_.empty()) {  // nothing will be copied: nothing is made
+    all_listed_ = true;
+    return tell_wants(true);
+  }
+  files_->open(begin.roots, begin.origins, env_);
   has_failed();
 }
 
@@ -156,7 +167,7 @@ void StageService::look() {
   std::size_t hashes = 0;
   for (const StageWant& want : wants_) hashes += want.hashes.size();
   const bool is_full = wants_.size() >= kMostWants || hashes >= kMostHashes;
-  if (is_last || is_full || is_sign_due()) tell_wants(is_last);
+  if (all || is_full || is_sign_due()) tell_wants(is_last);
   if (is_last) {
     stage_ = Stage::looked;
   } else if (!all) {
@@ -167,7 +178,8 @@ void StageService::look() {
 void StageService::tell_wants(bool last) {
   told_work_ = files_->work();
   told_at_ = monotonic_now();
-  send_(wire::StageWants{id_, std::exchange(wants_, {}), last});
+  send_(wire::StageWants{id_, std::exchange(wants_, {}), std::exchange(missing_, {}),
+                         files_->looked(), last});
 }
 
 void StageService::write() {
@@ -184,7 +196,7 @@ void StageService::write() {
     if (!is_finished) return work_on();
     uplink_.reset();
     stage_ = Stage::done;
-    return send_(wire::StageDone{id_, {}});
+    return send_(wire::StageDone{id_, {}, files_->removed()});
   }
   const bool is_due = files_->position() >= told_position_ + kTold ||
                       received_ - files_->queued() > told_taken_ || is_sign_due();
@@ -206,7 +218,7 @@ void StageService::forget_closed_doors() {
 
 bool StageService::has_failed() {
   if (files_->problem().empty()) return false;
-  const wire::StageDone done{id_, files_->problem()};
+  const wire::StageDone done{id_, files_->problem(), 0};
   abandon();
   send_(done);
   return true;

@@ -21,7 +21,9 @@ namespace dlaunch {
 class StageService {
  public:
   using Send = std::function<void(const wire::FromAgent&)>;
-  StageService(EventLoop& loop, Send send) : loop_(loop), send_(std::move(send)) {}
+  /// `env`: the agent's own, which outlives this.
+  StageService(EventLoop& loop, const Environment& env, Send send)
+      : loop_(loop), env_(env), send_(std::move(send)) {}
 
   void on(wire::StageBegin& begin);
   void on(wire::StageEntries& entries);
@@ -52,11 +54,13 @@ class StageService {
   bool has_failed();
 
   EventLoop& loop_;
+  const Environment& env_;
   Send send_;
   std::uint32_t id_ = 0;
   std::uint64_t turns_ = 0;  // identifies the staging of a posted turn
   bool working_ = false;     // a turn is posted
   Stage stage_ = Stage::looking;
+  std::vector<std::uint32_t> missing_;
   bool all_listed_ = false;
   std::optional<StageFiles> files_;  // while a staging is under way
   std::vector<StageWant> wants_;

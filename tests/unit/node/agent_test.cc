@@ -238,15 +238,18 @@ struct EachMessage {
   // One staging, each as far as its message.
   void of(wire::StageBegin*) {
     agent.greet();
-    agent.say(wire::StageBegin{1, {"local"}});
+    agent.say(wire::StageBegin{1, {"local"}, {}, {}});
     EXPECT_EQ(agent.answer<wire::StageDone>().problem, "local: is not an absolute path");
   }
   void of(wire::StageEntries*) {
     agent.greet();
-    agent.say(wire::StageBegin{1, {agent.path("local")}});
+    agent.say(wire::StageBegin{1, {agent.path("none")}, {}, {"/", "/missing"}});
+    EXPECT_EQ(agent.answer<wire::StageWants>().missing, (std::vector<std::uint32_t>{1}));
+    agent.say(wire::StageBegin{1, {agent.path("local")}, {}, {"/"}});
     agent.say(wire::StageEntries{1, {{0, {"a", SyncEntry::Kind::file, 0644, 4, 1, ""}}}, true});
     const auto wants = agent.answer<wire::StageWants>();
     EXPECT_EQ(wants.wants, (std::vector<StageWant>{{0, {}}}));
+    EXPECT_EQ(wants.looked, 1U);
     EXPECT_TRUE(wants.last);
   }
   void of(wire::StageStream*) {

@@ -137,7 +137,9 @@ TEST_F(MissingPrerequisitesTest, AnActiveEnvironmentThatIsNotThere) {
       "\n         gpu04: the virtual environment /home/me/job/.venv, active here, has no usable "
       "bin/python3 there (it leads to /opt/python3: No such file or directory): python3 would not "
       "be found"
-      "\n         make it there at the same path (on gpu02: cd /home/me/job && uv sync), keep it "
+      "\n         copy it there: --set 'stage=[{from: \"/home/me/job/.venv\"}]'"
+      "\n         or make it there at the same path (on gpu02: cd /home/me/job && uv sync), keep "
+      "it "
       "in a folder that all nodes share, or activate one in setup"
       "\n         sync: true copies nothing that a .gitignore file names"
       "\n         to run with what the nodes have instead: --set active_env=optional");

@@ -31,7 +31,7 @@ class StageDoorTest : public testing::Test {
   StageDoorTest() {
     std::string name = (fs::temp_directory_path() / "dlaunch-door-XXXXXX").string();
     folder_ = ::mkdtemp(name.data());
-    files_.open({folder_});
+    files_.open({folder_}, {}, {});
     files_.add({{0, {"a", SyncEntry::Kind::file, 0640, kBlocks * sync::kBlockBytes, 1, ""}}});
     std::vector<StageWant> wants;
     while (!files_.look_some(wants)) {

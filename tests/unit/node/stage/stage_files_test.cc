@@ -57,7 +57,7 @@ class StageFilesTest : public testing::Test {
   };
   void look(One& one, const std::string& bytes) {
     one.bytes = bytes;
-    one.files.open({folder_});
+    one.files.open({folder_}, {}, {});
     one.files.add({{0, {"a", SyncEntry::Kind::file, 0640, bytes.size(), 1'000'000'000, ""}}});
     while (one.files.problem().empty() && !one.files.look_some(one.wants)) {
     }
@@ -254,12 +254,12 @@ TEST_F(StageFilesTest, APartThatIsAnotherNameOfAFileIsNotWrittenTo) {
 TEST_F(StageFilesTest, PathsThatLeadOut) {
   for (const char* path : {"../x", "/etc/passwd", "a/../../x", "", "a//b"}) {
     StageFiles files;
-    files.open({folder_});
+    files.open({folder_}, {}, {});
     files.add({{0, {path, SyncEntry::Kind::file, 0644, 1, 1, ""}}});
     EXPECT_THAT(files.problem(), HasSubstr("is not a path below what is staged")) << path;
   }
   StageFiles files;
-  files.open({folder_});
+  files.open({folder_}, {}, {});
   files.add({{1, {"a", SyncEntry::Kind::file, 0644, 1, 1, ""}}});
   EXPECT_NE(files.problem(), "") << "there is no second root";
 }
@@ -268,7 +268,7 @@ TEST_F(StageFilesTest, ReadsBlocksOfWrittenAndOfFinishedFiles) {
   StageFiles files;
   const std::string a = content(kBlock + 7, 1);
   const std::string b = content(2 * kBlock, 2);
-  files.open({folder_});
+  files.open({folder_}, {}, {});
   files.add({{0, {"a", SyncEntry::Kind::file, 0644, a.size(), 1, ""}},
              {0, {"b", SyncEntry::Kind::file, 0644, b.size(), 1, ""}}});
   std::vector<StageWant> wants;

@@ -1,0 +1,120 @@
+#include <cstdio>
+#include <memory>
+#include <utility>
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "cli/load_job.h"
+#include "cli/print.h"
+#include "launch/session/rehearsal.h"
+#include "launch/sync/sync_remarks.h"
+#include "model/environment.h"
+#include "os/own_machine.h"
+#include "text/json_text.h"
+#include "text/plain_text.h"
+
+namespace dlaunch {
+
+namespace {
+
+constexpr const char* kFooter =
+    "Examples:\n"
+    "  dlaunch stage job.yaml                              what the job stages, before it is "
+    "started\n"
+    "  dlaunch stage --hosts gpu[01-08] --from ~/venvs/train\n"
+    "                                                      to the same path on these nodes\n"
+    "  dlaunch stage --hosts gpu[01-08] --from data.tar --to /local/data.tar\n"
+    "\n"
+    "Exit code: 0 all nodes have it; 69 a node cannot be connected or was lost;\n"
+    "75 a node cannot take it; 64 usage, 65 job file.";
+
+/// A line that the next one replaces.
+void show_line(const std::string& text) {
+  if (::isatty(STDERR_FILENO) != 1) return;
+  winsize size{};
+  const bool is_known = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 4;
+  std::fprintf(stderr, "\r\033[K%s",
+               plain_line(text).substr(0, is_known ? size.ws_col - 1U : 79U).c_str());
+}
+
+struct StageCommand {
+  JobOptions job;
+  std::optional<std::string> from;
+  std::optional<std::string> to;
+  bool quiet = false;
+
+  int execute() const {
+    auto loaded = load();
+    if (!loaded) return print_error(loaded.error());
+    const auto folder = current_folder();
+    PlanContext context;
+    context.launcher_env = environment_from_block(environ);
+    context.current_folder = *folder;
+    PrepareSettings settings;
+    settings.up_to = PrepareStep::copies;
+    settings.try_meeting = false;
+    PrepareListener listener;
+    listener.copying = [](bool) {};
+    listener.staged = [this](const StageReport& report) { tell(report); };
+    listener.show = [this](const std::string& text) {
+      if (!quiet) show_line(text);
+    };
+    const auto rehearsal =
+        rehearse(loaded->spec, context, std::move(settings), std::move(listener));
+    if (!rehearsal) return print_error(rehearsal.error());
+    const auto& failure = rehearsal->outcome.failure;
+    return failure ? print_error(*failure) : exit_code::kOk;
+  }
+
+  /// All hosts that the job may use, spares too, get what it or --from stages.
+  [[nodiscard]] Result<LoadedJob> load() const {
+    const auto folder = current_folder();
+    if (!folder) return tl::unexpected(folder.error());
+    if (to && !from) return fail(exit_code::kUsage, "--to goes with --from");
+    JobOptions wanted = job;
+    if (from) wanted.sets.push_back(line(*folder));
+    if (job.file.empty() && from) wanted.arguments = {"true"};
+    auto loaded = load_job(wanted, *folder);
+    if (!loaded) return loaded;
+    if (loaded->spec.stage.empty())
+      return fail(exit_code::kUsage, "the job has no `stage`: name a file or folder with --from");
+    if (const Status hosts = resolve_job_hosts(wanted, quiet, *loaded); !hosts)
+      return tl::unexpected(hosts.error());
+    loaded->spec.nodes.reset();
+    loaded->spec.spares = 0;
+    return loaded;
+  }
+
+  [[nodiscard]] std::string line(const std::string& folder) const {
+    std::string text = "stage=[{from: ";
+    append_json_string(
+        text, from->starts_with('/') || from->starts_with("~/") ? *from : folder + '/' + *from);
+    if (to) append_json_string(text.append(", to: "), *to);
+    return text + "}]";
+  }
+
+  void tell(const StageReport& report) const {
+    for (const std::string& remark : remarks_on(report))
+      std::fprintf(stderr, "dlaunch: note: %s\n", remark.c_str());
+    if (!quiet) std::fprintf(stderr, "dlaunch: %s\n", staged_text(report).c_str());
+  }
+};
+
+}  // namespace
+
+Subcommand stage_command() {
+  auto stage = std::make_shared<StageCommand>();
+  const auto describe = [stage](CommandOptions options) {
+    add_job_options(options, stage->job);
+    options.value("--from", stage->from, "This file or folder, not what the job stages", "PATH");
+    options.value("--to", stage->to, "Its absolute path on the nodes; else the same as here",
+                  "PATH");
+    options.flag("-q,--quiet", stage->quiet, "Only failures");
+  };
+  return {"stage", "Copy files and folders to nodes", kFooter, describe,
+          [stage] { return stage->execute(); }};
+}
+
+}  // namespace dlaunch

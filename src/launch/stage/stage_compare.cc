@@ -1,0 +1,222 @@
+// The first half of a staging: what is there, here and on the nodes, and which blocks are missing.
+#include <algorithm>
+
+#include "launch/stage/stage_run.h"
+#include "os/clock.h"
+#include "os/content_hash.h"
+#include "os/own_machine.h"
+#include "sync/rules.h"
+#include "text/plain_text.h"
+
+namespace dlaunch {
+
+namespace {
+
+constexpr std::uint64_t kHashBlocks = 16;  // in one turn
+constexpr std::size_t kMostInMessage = 512;
+constexpr std::uint32_t kMostAnnounced = 4096;
+
+}  // namespace
+
+void StageRun::list_some() {
+  if (!source_->list_some()) return work_on();
+  if (!source_->status()) return finish(tl::unexpected(source_->status().error()));
+  stage_ = Stage::looking;
+  patient_from_ = monotonic_now();
+  report_.extent = source_->extent();
+  report_.special = source_->special();
+  environments_ = source_->environments();
+  for (const std::string& folder : environments_.moved)
+    report_.notes.push_back(
+        "stage: scripts of the environment " + plain_line(folder) +
+        " name its path here, which is another one; without `to` it is the same");
+  begin_nodes();
+}
+
+void StageRun::begin_nodes() {
+  wire::StageBegin begin{id_, source_->roots(), source_->origins(own_hostname()), {}};
+  for (const auto& need : environments_.needs) begin.needs.push_back(need.path);
+  for (Node& node : nodes_) {
+    send(node, begin);
+    announce(node);
+  }
+}
+
+/// Some thousand entries at a time: else those for all nodes would fill the memory.
+void StageRun::announce(Node& node) {
+  const std::vector<StageEntry>& entries = source_->entries();
+  while (!node.all_announced && node.announced - node.looked < kMostAnnounced) {
+    wire::StageEntries message{id_, {}, false};
+    for (; node.announced < entries.size() && message.entries.size() < kMostInMessage;
+         ++node.announced)
+      message.entries.push_back(entries[node.announced]);
+    node.all_announced = message.last = node.announced == entries.size();
+    send(node, message);
+  }
+}
+
+/// An agent that names an unknown entry is faulty, and gets nothing for it; one that names more
+/// blocks than a file has ends the staging.
+void StageRun::take(Node& node, const wire::StageWants& wants) {
+  if (stage_ != Stage::looking || node.has_looked) return;
+  for (const StageWant& want : wants.wants) {
+    if (want.entry >= source_->entries().size()) continue;
+    auto& hashes = node.wants[want.entry];
+    hashes.insert(hashes.end(), want.hashes.begin(), want.hashes.end());
+    const sync::BlockMap& map = source_->map();
+    if (hashes.size() > map.end_of(want.entry) - map.first_of(want.entry))
+      node.problem = "its agent has named more blocks than a file has";
+  }
+  note_missing(node, wants.missing);
+  node.looked = std::clamp(wants.looked, node.looked, node.announced);
+  announce(node);
+  node.has_looked = wants.last;
+  all_looked();
+}
+
+void StageRun::note_missing(Node& node, const std::vector<std::uint32_t>& missing) {
+  const auto& needs = environments_.needs;
+  for (const std::uint32_t one : missing) {
+    if (one >= needs.size()) return;
+    lacking_.insert(one);
+  }
+  if (missing.empty() || !node.problem.empty()) return;
+  const StagedEnvironments::Need& first = needs[missing.front()];
+  node.problem = plain_line(first.path) + " is not there, and the environment " +
+                 plain_line(first.environment) + " needs it";
+  if (missing.size() > 1) node.problem += " and " + std::to_string(missing.size() - 1) + " more";
+}
+
+void StageRun::all_looked() {
+  if (stage_ != Stage::looking ||
+      !all([](const Node& node) { return node.has_looked || !node.problem.empty(); }))
+    return;
+  if (any_failed()) return fail_at_nodes();
+  for (const Node& node : nodes_) {
+    for (const auto& [entry, hashes] : node.wants) {
+      if (!hashes.empty()) blocks_.try_emplace(entry);
+    }
+  }
+  for (const auto& [entry, hashes] : blocks_) to_hash_.push_back(entry);
+  stage_ = Stage::comparing;
+  work_on();
+}
+
+/// True: there is more to do.
+bool StageRun::hash_some() {
+  if (stage_ != Stage::comparing && stage_ != Stage::moving) return false;
+  if (!hashing_) {
+    if (to_hash_.empty()) return false;
+    hashing_ = Hashing();
+    hashing_->entry = to_hash_.front();
+    hashing_->block = source_->map().first_of(hashing_->entry);
+    to_hash_.pop_front();
+  }
+  const std::uint64_t end = source_->map().end_of(hashing_->entry);
+  std::string bytes;
+  for (std::uint64_t i = 0; i < kHashBlocks && hashing_->block < end; ++i, ++hashing_->block) {
+    bytes.clear();
+    if (const std::string problem = source_->read(hashing_->block, hashing_->reader, bytes);
+        !problem.empty()) {
+      fail(problem);
+      return false;
+    }
+    hashing_->strong.add(bytes);
+    if (stage_ == Stage::comparing) hashing_->blocks.push_back(block_hash(bytes));
+  }
+  if (hashing_->block == end) end_hash();
+  patient_from_ = monotonic_now();  // nodes may wait for it
+  return true;
+}
+
+void StageRun::end_hash() {
+  strong_[hashing_->entry] = hashing_->strong.hash();
+  if (stage_ == Stage::comparing) {
+    blocks_[hashing_->entry] = std::move(hashing_->blocks);
+  } else {
+    untold_.push_back(hashing_->entry);
+    if (untold_.size() >= kMostInMessage || to_hash_.empty() ||
+        source_->entries()[hashing_->entry].entry.size >= sync::kBlockBytes)
+      flush_hashes();
+  }
+  hashing_.reset();
+}
+
+void StageRun::flush_hashes() {
+  for (std::size_t next = 0; next < untold_.size();) {
+    wire::StageHashes message{id_, {}, {}};
+    for (; next < untold_.size() && message.entries.size() < kMostInMessage; ++next) {
+      message.entries.push_back(untold_[next]);
+      const StrongHash& hash = strong_[untold_[next]];
+      message.words.insert(message.words.end(), hash.begin(), hash.end());
+    }
+    for (const Node& node : nodes_) {
+      if (node.needs) send(node, message);
+    }
+  }
+  untold_.clear();
+}
+
+/// Everything that is known about the nodes becomes one stream.
+void StageRun::compare() {
+  const sync::BlockMap& map = source_->map();
+  std::vector<bool> missing(map.total());
+  for (Node& node : nodes_) {
+    for (const auto& [entry, hashes] : node.wants) {
+      const std::vector<std::uint64_t>* const own = hashes.empty() ? nullptr : &blocks_.at(entry);
+      bool is_same = true;
+      const std::uint64_t first = map.first_of(entry);
+      for (std::uint64_t i = 0; i < map.end_of(entry) - first; ++i) {
+        if (own != nullptr && i < hashes.size() && hashes[i] == (*own)[i]) continue;
+        missing[first + i] = true;
+        is_same = false;
+      }
+      node.needs = node.needs || !is_same;
+      if (is_same) node.same.push_back(entry);
+    }
+    node.wants.clear();
+  }
+  stream_ = sync::BlockStream(missing);
+  for (const BlockRun& run : stream_.runs()) {
+    const auto first = map.place_of(run.first);
+    const auto last = map.place_of(run.first + run.count - 1);
+    for (std::uint32_t entry = first.entry; entry <= last.entry; ++entry) {
+      const std::uint64_t from = entry == first.entry ? first.offset : 0;
+      const std::uint64_t size = source_->entries()[entry].entry.size;
+      if (map.first_of(entry) == map.end_of(entry)) continue;
+      stream_bytes_ += (entry == last.entry ? last.offset + last.size : size) - from;
+      if (strong_.contains(entry)) {
+        if (untold_.empty() || untold_.back() != entry) untold_.push_back(entry);
+      } else if (to_hash_.empty() || to_hash_.back() != entry) {
+        to_hash_.push_back(entry);
+      }
+    }
+  }
+  blocks_.clear();
+  std::vector<bool> forwards;
+  for (std::size_t i = 0; i < nodes_.size(); ++i)
+    forwards.push_back(nodes_[i].needs && settings_.nodes[i].forwards);
+  chain_.emplace(std::move(forwards));
+  stage_ = Stage::checking;
+  patient_from_ = monotonic_now();
+  for (Node& node : nodes_) send_stream(node);
+}
+
+void StageRun::send_stream(Node& node) {
+  const std::vector<BlockRun> none;
+  const std::vector<BlockRun>& runs = node.needs ? stream_.runs() : none;
+  std::size_t run = 0;
+  std::size_t same = 0;
+  wire::StageStream message;
+  do {
+    message = {id_, {}, {}, false};
+    for (; run < runs.size() && message.runs.size() < kMostInMessage; ++run)
+      message.runs.push_back(runs[run]);
+    for (; same < node.same.size() && message.same.size() < kMostInMessage; ++same)
+      message.same.push_back(node.same[same]);
+    message.last = run == runs.size() && same == node.same.size();
+    send(node, message);
+  } while (!message.last);
+}
+
+}  // namespace dlaunch
