@@ -16,6 +16,7 @@
 #include "fabric/node_facts.h"
 #include "fabric/nvlink.h"
 #include "model/result.h"
+#include "node/folder_speed.h"
 #include "node/ranks/environment_block.h"
 #include "os/clock.h"
 #include "os/kernel_log.h"
@@ -165,6 +166,10 @@ Environment probe_environment(Environment login, const wire::Inspect& question,
 NodeCondition inspect_node(const wire::Inspect& question) {
   NodeCondition condition;
   for (const std::string& folder : question.folders) condition.disks.push_back(disk_of(folder));
+  for (const std::string& folder : question.code) {
+    if (FolderSpeed speed = read_folder(folder); speed.files > 0)
+      condition.code.push_back(std::move(speed));
+  }
   condition.shm_bytes = disk_of("/dev/shm").total_bytes;
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) condition.open_files_hard = limit.rlim_max;

@@ -10,7 +10,8 @@ namespace dlaunch {
 struct InspectionScope {
   bool gpus = true;         // query nvidia-smi
   bool collectives = true;  // find out whether the node can measure with traffic
-  bool workdir = false;     // the room on the workdir's file system
+  bool workdir = false;  // the room on the workdir's file system; how quickly code is read from it
+                         // and from an active environment
 };
 
 /// With the environment of the ranks that would measure for this job, so that both or neither find

@@ -116,6 +116,53 @@ void check_node(const CheckedNode& node, Finder found) {
   for (const std::string& text : rails_without_address(node.facts)) found.note("roce", text);
 }
 
+// ---- what an interpreter reads
+
+std::string time_text(std::uint64_t ns) {
+  constexpr std::uint64_t kSecond = 1'000'000'000;
+  const std::uint64_t unit = ns < kSecond ? kSecond / 1000 : kSecond;
+  const std::uint64_t tenths = ns * 10 / unit;
+  return std::to_string(tenths / 10) + '.' + std::to_string(tenths % 10) +
+         (ns < kSecond ? " ms" : " s");
+}
+
+/// One note for each folder, at the slowest node: a network file system is slow for all.
+void check_code(const CheckedNodes& nodes, Findings& findings) {
+  struct Slow {
+    std::uint32_t node = 0;
+    std::uint64_t each_ns = 0;  // for a file
+    std::size_t count = 0;      // of such nodes
+    const FolderSpeed* speed = nullptr;
+  };
+  std::map<std::string, Slow> slow;  // by folder
+  for (std::uint32_t i = 0; i < nodes.size(); ++i) {
+    for (const FolderSpeed& speed : nodes[i].condition.code) {
+      if (!answered(nodes[i]) || speed.files < kFewFiles) continue;
+      const std::uint64_t each = speed.took_ns / speed.files;
+      if (each < kSlowFileNs) continue;
+      Slow& known = slow[speed.path];
+      ++known.count;
+      if (each > known.each_ns) known = {i, each, known.count, &speed};
+    }
+  }
+  for (const auto& [path, one] : slow) {
+    std::string text = "files of " + path + " take " + time_text(one.each_ns) + " each to read";
+    if (!one.speed->file_system.empty()) text += ", from " + one.speed->file_system;
+    if (one.count > 1)
+      text +=
+          "; on " + counted(one.count - 1, "other node") + " more than " + time_text(kSlowFileNs);
+    text += ": an import of some " + std::to_string(kFilesOfFramework) +
+            " files, as of torch, takes about " + time_text(one.each_ns * kFilesOfFramework);
+    findings.push_back(
+        {Severity::note,
+         {one.node},
+         "slow-files",
+         std::move(text),
+         "copy it to a local disk of each node (dlaunch stage), or import once a node "
+         "(preload)"});
+  }
+}
+
 // ---- compared with the others
 
 /// The value of more than half of the nodes that have one, if these are three or more.
@@ -328,6 +375,7 @@ Findings check_nodes(const CheckedNodes& nodes, std::optional<std::uint32_t> exp
                           "dlaunch info on that node, dmesg | grep -i xid"});
     }
   }
+  check_code(nodes, findings);
   check_ports(nodes, findings);
   check_memory(nodes, findings);
   for (const Alike& alike : alikes()) {

@@ -236,6 +236,24 @@ TEST(NodeChecks, LimitsOfASingleNode) {
               ElementsAre("memlock 0", "shm 0", "clock 1", "disk 1", "gpu-health 2", "gpu-busy 2"));
 }
 
+TEST(NodeChecks, FilesThatAreSlowToReadAreNotedOnce) {
+  auto all = nodes(4);
+  for (auto& node : all) node.condition.code = {{"/job", "ext4 at /", 300, 15'000'000}};
+  EXPECT_THAT(check_nodes(all), IsEmpty());
+  all[1].condition.code = {{"/job", "nfs4 at /job (srv:/job)", 300, 600'000'000}};
+  all[2].condition.code = {{"/job", "nfs4 at /job (srv:/job)", 200, 1'260'000'000}};
+  all[3].condition.code = {
+      {"/job", "nfs4 at /job (srv:/job)", 19, 1'000'000'000}};  // too few to tell
+  const auto findings = check_nodes(all);
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_EQ(findings[0].severity, Severity::note);
+  EXPECT_EQ(findings[0].nodes, (std::vector<std::uint32_t>{2}));
+  EXPECT_EQ(findings[0].code, "slow-files");
+  EXPECT_EQ(findings[0].text,
+            "files of /job take 6.3 ms each to read, from nfs4 at /job (srv:/job); on 1 other node "
+            "more than 0.5 ms: an import of some 2000 files, as of torch, takes about 12.6 s");
+}
+
 TEST(NodeChecks, LimitsOfMissingHardwareDoNotMatter) {
   auto all = nodes(3, 0);
   for (auto& node : all) {

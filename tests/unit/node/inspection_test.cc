@@ -1,9 +1,14 @@
 #include "node/inspection.h"
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <optional>
 
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 
+#include "node/folder_speed.h"
 #include "os/clock.h"
 
 namespace dlaunch {
@@ -26,6 +31,31 @@ TEST(Inspection, FindsRoomAndWhatIsNotThere) {
   EXPECT_EQ(found.disks[0].problem, "");
   EXPECT_EQ(found.disks[1].problem, "No such file or directory");
   EXPECT_GT(found.open_files_hard, 0U);
+}
+
+TEST(Inspection, ReadsFilesOfCode) {
+  char base[] = "/tmp/dlaunch-code-XXXXXX";
+  ASSERT_NE(::mkdtemp(base), nullptr);
+  const std::filesystem::path folder = base;
+  std::filesystem::create_directories(folder / "a/b");
+  for (const char* name : {"one.py", "a/two.py", "a/b/three.py"})
+    std::ofstream(folder / name) << std::string(100'000, 'x');
+  std::filesystem::create_symlink("one.py", folder / "link.py");
+  ::mkfifo((folder / "fifo").c_str(), 0600);
+  wire::Inspect ask = question();
+  ask.code = {folder, "/there/is/no/such/folder"};
+  const NodeCondition found = inspect_node(ask);
+  ASSERT_THAT(found.code, SizeIs(1));
+  EXPECT_EQ(found.code[0].path, folder);
+  EXPECT_EQ(found.code[0].files, 3U);
+  EXPECT_GT(found.code[0].took_ns, 0U);
+  EXPECT_NE(found.code[0].file_system, "");
+  FolderSpeedLimits limits;
+  limits.files = 2;
+  EXPECT_EQ(read_folder(folder, limits).files, 2U);
+  limits.time = std::chrono::milliseconds(0);
+  EXPECT_EQ(read_folder(folder, limits).files, 0U);
+  std::filesystem::remove_all(folder);
 }
 
 TEST(Inspection, AnswersOnceFromAProcessOfItsOwn) {

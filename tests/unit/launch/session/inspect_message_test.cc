@@ -58,6 +58,12 @@ TEST(InspectMessage, AsksForTheRoomThatTheJobNeeds) {
   wanted.workdir = true;
   question = inspect_message(spec, context_of_a_shell(), wanted, false);
   EXPECT_THAT(question.folders, ElementsAre("/tmp", "/home/eve/data"));
+  EXPECT_THAT(question.code, ElementsAre("/home/eve/data"));
+  PlanContext active = context_of_a_shell();
+  active.launcher_env["VIRTUAL_ENV"] = "/home/eve/venv";
+  spec.sync = true;  // what is copied lies on a local disk
+  question = inspect_message(spec, active, wanted, false);
+  EXPECT_THAT(question.code, ElementsAre("/home/eve/venv/lib"));
 }
 
 }  // namespace
