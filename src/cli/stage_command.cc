@@ -75,8 +75,11 @@ struct StageCommand {
     if (to && !from) return fail(exit_code::kUsage, "--to goes with --from");
     JobOptions wanted = job;
     if (from) wanted.sets.push_back(line(*folder));
-    if (job.file.empty() && from) wanted.arguments = {"true"};
+    if (job.file.empty() && is_set(wanted, "stage")) wanted.arguments = {"true"};
     auto loaded = load_job(wanted, *folder);
+    if (!loaded && !from && loaded.error().exit_code == exit_code::kUsage && job.file.empty())
+      return fail(exit_code::kUsage,
+                  "nothing to copy: name a job file, or a file or folder with --from PATH");
     if (!loaded) return loaded;
     if (loaded->spec.stage.empty())
       return fail(exit_code::kUsage, "the job has no `stage`: name a file or folder with --from");

@@ -310,6 +310,8 @@ def the_command_copies_to_all_hosts_and_starts_nothing(box):
 def the_command_says_what_is_wrong(box):
     cluster = box.make_cluster(1)
     hosts = ("--hosts", "node1", "--set", f"connect.ssh={cluster.ssh}")
+    run = box.run("stage", *hosts, code=64)
+    expect_in("nothing to copy: name a job file, or a file or folder with --from PATH", run.words, "without anything")
     box.write("job.yaml", "command: 'true'\n")
     for words, code, text in [
             (("--to", "/run/x"), 64, "--to goes with --from"),

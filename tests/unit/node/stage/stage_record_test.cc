@@ -18,6 +18,7 @@ class StageRecordTest : public testing::Test {
   StageRecordTest() {
     EXPECT_NE(::mkdtemp(base_), nullptr);
     env_ = {{"HOME", std::string(base_) + "/home"}};
+    fs::create_directories(std::string(base_) + "/home");
     root_ = std::string(base_) + "/root";
     EXPECT_EQ(tree_.open(root_, true), 0);
   }
