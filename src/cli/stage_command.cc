@@ -1,6 +1,9 @@
 #include <cstdio>
 #include <memory>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -41,7 +44,7 @@ void show_line(const std::string& text) {
 
 struct StageCommand {
   JobOptions job;
-  std::optional<std::string> from;
+  std::vector<std::string> from;
   std::optional<std::string> to;
   bool quiet = false;
 
@@ -72,12 +75,13 @@ struct StageCommand {
   [[nodiscard]] Result<LoadedJob> load() const {
     const auto folder = current_folder();
     if (!folder) return tl::unexpected(folder.error());
-    if (to && !from) return fail(exit_code::kUsage, "--to goes with --from");
+    if (to && from.size() != 1) return fail(exit_code::kUsage, "--to goes with one --from");
     JobOptions wanted = job;
-    if (from) wanted.sets.push_back(line(*folder));
+    if (!from.empty()) wanted.sets.push_back(line(*folder));
     if (job.file.empty() && is_set(wanted, "stage")) wanted.arguments = {"true"};
     auto loaded = load_job(wanted, *folder);
-    if (!loaded && !from && loaded.error().exit_code == exit_code::kUsage && job.file.empty())
+    if (!loaded && from.empty() && loaded.error().exit_code == exit_code::kUsage &&
+        job.file.empty())
       return fail(exit_code::kUsage,
                   "nothing to copy: name a job file, or a file or folder with --from PATH");
     if (!loaded) return loaded;
@@ -91,11 +95,15 @@ struct StageCommand {
   }
 
   [[nodiscard]] std::string line(const std::string& folder) const {
-    std::string text = "stage=[{from: ";
-    append_json_string(
-        text, from->starts_with('/') || from->starts_with("~/") ? *from : folder + '/' + *from);
-    if (to) append_json_string(text.append(", to: "), *to);
-    return text + "}]";
+    std::string text = "stage=[";
+    for (const std::string& path : from) {
+      const bool is_relative = !path.starts_with('/') && !path.starts_with("~/");
+      append_json_string(text.append(text.ends_with('[') ? "{from: " : ", {from: "),
+                         is_relative ? folder + '/' + path : path);
+      if (to) append_json_string(text.append(", to: "), *to);
+      text += '}';
+    }
+    return text + ']';
   }
 
   void tell(const StageReport& report) const {
@@ -111,7 +119,7 @@ Subcommand stage_command() {
   auto stage = std::make_shared<StageCommand>();
   const auto describe = [stage](CommandOptions options) {
     add_job_options(options, stage->job);
-    options.value("--from", stage->from, "This file or folder, not what the job stages", "PATH");
+    options.values("--from", stage->from, "This file or folder, not what the job stages", "PATH");
     options.value("--to", stage->to, "Its absolute path on the nodes; else the same as here",
                   "PATH");
     options.flag("-q,--quiet", stage->quiet, "Only failures");

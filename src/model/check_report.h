@@ -24,8 +24,8 @@ struct DiskFact {
 struct FolderSpeed {
   std::string path;
   std::string file_system;    // "nfs4 at /home (home.lan:/home)"; empty: unknown
-  std::uint32_t files = 0;    // that were found and read, from a folder down
-  std::uint64_t took_ns = 0;  // to find and read them
+  std::uint32_t files = 0;    // that were read, from the folder down
+  std::uint64_t took_ns = 0;  // to open and read them
   bool operator==(const FolderSpeed&) const = default;
 };
 

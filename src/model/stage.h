@@ -29,6 +29,17 @@ struct StageEntry {
   bool operator==(const StageEntry&) const = default;
 };
 
+/// Where a line of `stage` comes from.
+struct StageOrigin {
+  std::string name;  // the machine and the folder; empty: a node removes nothing that is gone there
+  std::string target;  // absolute, on the nodes
+  // Of the source, stat(2): a node that sees the same at the target sees the source itself, perhaps
+  // by NFS, and must not write there.
+  std::uint64_t inode = 0;
+  std::int64_t changed = 0;  // status change, ns since 1970
+  bool operator==(const StageOrigin&) const = default;
+};
+
 /// What a node has at the path of a file.
 struct StageWant {
   std::uint32_t entry = 0;

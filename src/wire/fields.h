@@ -305,6 +305,10 @@ inline constexpr auto kFields<StageEntry> =
     std::tuple{field("root", &StageEntry::root), field("entry", &StageEntry::entry)};
 
 template <>
+inline constexpr auto kFields<StageOrigin> =
+    std::tuple{field("name", &StageOrigin::name), field("target", &StageOrigin::target),
+               field("inode", &StageOrigin::inode), field("changed", &StageOrigin::changed)};
+template <>
 inline constexpr auto kFields<StageWant> =
     std::tuple{field("entry", &StageWant::entry), field("hashes", &StageWant::hashes)};
 

@@ -804,8 +804,7 @@ struct TerminalEnded {
 struct StageBegin {
   std::uint32_t id = 0;
   std::vector<std::string> roots;  // absolute folders
-  std::vector<std::string> origins;  // of each root: where it comes from, to remove there what is
-                                     // gone here; empty: nothing is removed
+  std::vector<StageOrigin> origins;  // of each root
   std::vector<std::string> needs;    // absolute paths that staged environments need besides
   bool operator==(const StageBegin&) const = default;
 };

@@ -314,7 +314,7 @@ def the_command_says_what_is_wrong(box):
     expect_in("nothing to copy: name a job file, or a file or folder with --from PATH", run.words, "without anything")
     box.write("job.yaml", "command: 'true'\n")
     for words, code, text in [
-            (("--to", "/run/x"), 64, "--to goes with --from"),
+            (("--to", "/run/x"), 64, "--to goes with one --from"),
             (("job.yaml",), 64, "the job has no `stage`: name a file or folder with --from"),
             (("--from", "missing"), JOB_FILE, f"{box.path('missing')}: No such file or directory"),
             (("--from", "/etc/passwd", "--to", "here"), JOB_FILE, "must be an absolute path, the same on all nodes"),
@@ -355,3 +355,34 @@ def what_is_gone_is_removed_where_a_staging_put_it(box):
     expect_equal({node: event["removed"] for node, event in staged(box).items()}, {1: 3, 2: 0}, "events.jsonl")
     launch(box, stage).end(0)
     expect_equal(there(1), ["a", "changed", "old", "old/own"], "on node1")
+
+
+@case
+def what_another_line_stages_there_is_not_removed(box):
+    """And neither is anything while the source is empty."""
+    cluster = box.make_cluster(1)
+    write(f"{FROM}/p/code", b"code")
+    write(f"{FROM}/p/data/x", b"data")
+    launch(box, f"[{{from: {FROM}/p, to: {TO}/p}}]").end(0)
+    os.rename(f"{FROM}/p/data", f"{FROM}/data")
+    launch(box, f"[{{from: {FROM}/p, to: {TO}/p}}, {{from: {FROM}/data, to: {TO}//p/data/}}]").end(0)
+    expect(os.path.exists(cluster[1].path(f"{TO}/p/data/x")), "the data is gone")
+    os.rename(f"{FROM}/p", f"{FROM}/away")
+    os.makedirs(f"{FROM}/p")
+    launch(box, f"[{{from: {FROM}/p, to: {TO}/p}}]").end(0)
+    expect(os.path.exists(cluster[1].path(f"{TO}/p/code")), "a disk that was not mounted has emptied the folder")
+
+
+@case
+def a_node_that_sees_the_source_itself(box):
+    """The folder of the case is shared by all: nothing is written there, though other files are sent to the node."""
+    cluster = box.make_cluster(2)
+    source = box.path("shared")
+    write(f"{source}/a", pseudo_random_bytes(3 * BLOCK, 1))
+    write(f"{FROM}/b", b"b")
+    before = (os.stat(f"{source}/a").st_ino, os.stat(f"{source}/a").st_ctime_ns)
+    launch(box, f"[{{from: {source}}}, {{from: {FROM}/b, to: {TO}/b}}]").end(0)
+    expect_equal((os.stat(f"{source}/a").st_ino, os.stat(f"{source}/a").st_ctime_ns), before, "the source")
+    expect_equal([event["bytes"] for event in staged(box).values()], [1, 1], "sent")
+    expect(all(os.path.exists(node.path(f"{TO}/b")) for node in cluster.nodes), "the other file")
+

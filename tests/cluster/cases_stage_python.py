@@ -98,7 +98,7 @@ def packages_in_other_folders_and_links_are_needed_too(box):
     stage = f"{{from: {VENV}}}"
     run = launch(box, f"[{stage}]").end(NOT_COPIED)
     expect_in("and 2 more", run.words, "how many")
-    for path in ("/run/src/one", "/run/src/two words", "/run/src/three/code.py"):
+    for path in ("/run/src/one", '"/run/src/two words"', "/run/src/three/code.py"):
         expect_in(f"{{from: {path}}}", run.words, path)
     os.makedirs(cluster[1].path("/run/src/one"))  # one that the node has
     run = launch(box, f"[{stage}, {{from: /run/src/two words}}, {{from: /run/src/three/code.py}}]").end(0)
@@ -117,7 +117,7 @@ def an_environment_of_conda_has_its_own_python(box):
     run = launch(box, "[{from: /run/envs/train}]", command=show).end(0)
     expect_in(b"/run/envs/train /run/envs/train conda", run.out, "the rank's Python")
     run = launch(box, "[{from: /run/envs/train, to: /run/other}]", command=("/run/other/bin/python", "-c", SHOW)).end(0)
-    expect_in("scripts of the environment /run/other name its path here", run.words, "what may not work")
+    expect_in("scripts of the environment /run/other name the path that it has on this machine", run.words, "what may not work")
 
 
 @case

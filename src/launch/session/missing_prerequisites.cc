@@ -17,11 +17,12 @@ constexpr const char* kIndent = "\n         ";
 }  // namespace
 
 MissingPrerequisites::MissingPrerequisites(const LaunchPlan& plan, const Cluster& cluster,
-                                           bool sync,
+                                           bool sync, bool stages,
                                            std::map<NodeId, PrerequisiteQuestion> questions)
     : workdir_(plan.workdir),
       commands_(plan.commands),
       sync_(sync),
+      stages_(stages),
       questions_(std::move(questions)),
       attempt_(plan.attempt) {
   for (const auto& [id, question] : questions_) {
@@ -126,7 +127,8 @@ std::optional<Error> MissingPrerequisites::error() const {
   if (missing_.size() > 1) text = std::string("nothing was started, because of") + kIndent + text;
   for (const ActiveEnvironment& environment : lost_) {
     const std::string& first = names_.at(*sorted.front().nodes.begin());
-    for (const std::string& line : environment_advice(environment, first, workdir_, sync_)) {
+    for (const std::string& line :
+         environment_advice(environment, first, workdir_, sync_, stages_)) {
       if (text.find(line) == std::string::npos) text += kIndent + plain_line(line);
     }
   }

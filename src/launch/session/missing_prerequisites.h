@@ -20,8 +20,9 @@ namespace dlaunch {
 class MissingPrerequisites {
  public:
   MissingPrerequisites() = default;
-  /// Waits for an answer to each of `questions`; the nodes are in the cluster.
-  MissingPrerequisites(const LaunchPlan& plan, const Cluster& cluster, bool sync,
+  /// Waits for an answer to each of `questions`; the nodes are in the cluster. `sync`, `stages`:
+  /// whether the job has these keys.
+  MissingPrerequisites(const LaunchPlan& plan, const Cluster& cluster, bool sync, bool stages,
                        std::map<NodeId, PrerequisiteQuestion> questions);
 
   void add(NodeId node, const wire::PrerequisitesMissing& answer);
@@ -65,6 +66,7 @@ class MissingPrerequisites {
   std::string workdir_;
   std::vector<CommandPlan> commands_;
   bool sync_ = false;
+  bool stages_ = false;
   bool is_one_machine_ = false;  // this one
   bool lacks_workdir_ = false;
   std::map<NodeId, PrerequisiteQuestion> questions_;

@@ -337,9 +337,8 @@ bool Preparation::needs_staging() const {
 
 void Preparation::begin_staging() {
   const bool to_all = settings_.up_to == PrepareStep::copies;
-  StageRunSettings settings = stage_settings(
-      spec_, *outcome_.plan, nodes_.cluster(), to_all ? StageTo::cluster : StageTo::plan,
-      find_variable(context_.launcher_env, "HOME").value_or(""));
+  StageRunSettings settings = stage_settings(spec_, *outcome_.plan, nodes_.cluster(),
+                                             to_all ? StageTo::cluster : StageTo::plan, home());
   settings.window_delay = window_delay(spec_.timeouts);
   listener_.copying(true);
   staging_.begin(std::move(settings));
@@ -366,6 +365,7 @@ void Preparation::ask_for_prerequisites() {
     if (starts && !rank) continue;
     PrerequisiteQuestion question =
         prerequisite_question(spec_, plan, rank.value_or(NodeRank()), files);
+    if (!starts) leave_out(stage_targets(spec_, plan.workdir, home()), question);
     is_worth_it = is_worth_it || is_worth_asking(question);
     questions.emplace(node.id, std::move(question));
   }
@@ -374,7 +374,8 @@ void Preparation::ask_for_prerequisites() {
     prerequisites_asked_.add(node);
     nodes_.send(node, question.message);
   }
-  missing_ = MissingPrerequisites(plan, nodes_.cluster(), spec_.sync, std::move(questions));
+  missing_ = MissingPrerequisites(plan, nodes_.cluster(), spec_.sync, !spec_.stage.empty(),
+                                  std::move(questions));
 }
 
 Status Preparation::ask_for_pmix() {

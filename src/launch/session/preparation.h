@@ -141,6 +141,9 @@ class Preparation {
   void begin_staging();
   [[nodiscard]] bool is_staged() const { return staged_report_.has_value(); }
   void take_staging(const StageReport& report);
+  [[nodiscard]] std::string home() const {
+    return find_variable(context_.launcher_env, "HOME").value_or("");
+  }
   void ask_for_prerequisites();
   [[nodiscard]] Status ask_for_pmix();
   [[nodiscard]] bool all_checked() const { return missing_.complete() && pmix_.complete(); }

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -105,6 +106,34 @@ PrerequisiteQuestion prerequisite_question(const JobSpec& spec, const LaunchPlan
   return question;
 }
 
+void leave_out(const std::vector<std::string>& staged, PrerequisiteQuestion& question) {
+  const auto is_staged = [&](const std::string& path) {
+    return std::any_of(staged.begin(), staged.end(), [&](std::string_view target) {
+      while (target.size() > 1 && target.ends_with('/')) target.remove_suffix(1);
+      return path == target || (path.starts_with(target) && path[target.size()] == '/');
+    });
+  };
+  wire::CheckPrerequisites& check = question.message;
+  std::set<std::string> names;  // of programs of environments that are staged
+  for (std::size_t i = question.uses.size(); i-- > 0;) {
+    if (!is_staged(question.uses[i].path)) continue;
+    names.insert(question.uses[i].program);
+    question.uses.erase(question.uses.begin() + static_cast<std::ptrdiff_t>(i));
+    check.lookups.erase(check.lookups.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+  const auto is_left_out = [&](const auto& program) {
+    return names.contains(program.name) || is_staged(program.name);
+  };
+  std::erase_if(check.programs, is_left_out);
+  std::erase_if(check.files, is_staged);
+  std::erase_if(check.folders, is_staged);
+  // Those that go with uses are the first, and stay.
+  check.lookups.erase(
+      std::remove_if(check.lookups.begin() + static_cast<std::ptrdiff_t>(question.uses.size()),
+                     check.lookups.end(), is_left_out),
+      check.lookups.end());
+}
+
 bool is_worth_asking(const PrerequisiteQuestion& question) {
   const wire::CheckPrerequisites& check = question.message;
   return check.programs.size() > 1 || !check.files.empty() || !check.lookups.empty();
@@ -137,7 +166,7 @@ std::string lost_environment(const EnvironmentUse& use, const FoundProgram& foun
 
 std::vector<std::string> environment_advice(const ActiveEnvironment& environment,
                                             const std::string& node, const std::string& workdir,
-                                            bool sync) {
+                                            bool sync, bool stages) {
   const std::string folder = jobfile::shell_quote(environment.folder);
   const bool is_inside = environment.folder.starts_with(workdir + '/');
   std::string make =
@@ -149,10 +178,12 @@ std::vector<std::string> environment_advice(const ActiveEnvironment& environment
   } else if (environment.by_uv) {
     make = "uv venv " + folder + " && uv pip install --python " + folder + " -r requirements.txt";
   }
-  std::string stage = "stage=[{from: ";
-  append_json_string(stage, environment.folder);
+  std::string item = "{from: ";
+  append_json_string(item, environment.folder);
+  item += '}';
   std::vector<std::string> lines = {
-      "copy it there: --set " + jobfile::shell_quote(stage + "}]"),
+      "copy it there: " + (stages ? "add " + item + " to `stage`"
+                                  : "--set " + jobfile::shell_quote("stage=[" + item + ']')),
       "or make it there at the same path (on " + node + ": " + make +
           "), keep it in a folder that all nodes share, or activate one in setup"};
   if (sync && is_inside)

@@ -25,6 +25,9 @@ struct PrerequisiteQuestion {
                                                          const LaunchPlan& plan, NodeRank node,
                                                          const LauncherFiles& files);
 
+/// Without what lies at or below these paths, because it is copied to them only before the start.
+void leave_out(const std::vector<std::string>& staged, PrerequisiteQuestion& question);
+
 /// Whether ranks run on machines other than the launcher's own.
 [[nodiscard]] bool has_remote_nodes(const LaunchPlan& plan);
 
@@ -47,6 +50,7 @@ struct PrerequisiteQuestion {
 /// What to do about environments that nodes lack, one line each.
 [[nodiscard]] std::vector<std::string> environment_advice(const ActiveEnvironment& environment,
                                                           const std::string& node,
-                                                          const std::string& workdir, bool sync);
+                                                          const std::string& workdir, bool sync,
+                                                          bool stages);
 
 }  // namespace dlaunch

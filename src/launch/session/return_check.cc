@@ -34,13 +34,14 @@ void ReturnCheck::begin(const Node& node, Attempt attempt, const PlanContext& co
   const auto plan = make_plan(spec_, cluster, context);
   if (!plan) return fail(node.id, first_line(plan.error().message));
   const auto rank = plan->find(node.id);
-  if (spec_.sync || !rank) return listener_.passed(node.id, attempt);
+  // What is copied before the start may still be missing.
+  if (spec_.sync || !spec_.stage.empty() || !rank) return listener_.passed(node.id, attempt);
   PrerequisiteQuestion question =
       prerequisite_question(spec_, *plan, *rank, launcher_files(plan->workdir));
   const wire::CheckPrerequisites message = question.message;
   auto check = std::make_unique<Check>(
       loop_, attempt,
-      MissingPrerequisites(*plan, cluster, spec_.sync, {{node.id, std::move(question)}}));
+      MissingPrerequisites(*plan, cluster, false, false, {{node.id, std::move(question)}}));
   check->limit.after(spec_.timeouts.connect, [this, id = node.id] {
     fail(id, "no answer within " + wording::duration(spec_.timeouts.connect) +
                  " to whether what the ranks need is there");

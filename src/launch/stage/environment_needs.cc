@@ -1,10 +1,12 @@
 #include "launch/stage/environment_needs.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <map>
 #include <set>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include <fcntl.h>
@@ -13,6 +15,7 @@
 #include <nlohmann/json.hpp>
 
 #include "os/unique_fd.h"
+#include "text/json_text.h"
 #include "text/plain_text.h"
 #include "text/strings.h"
 
@@ -25,6 +28,7 @@ using Kind = SyncEntry::Kind;
 
 constexpr std::size_t kMostNeeds = 64;
 constexpr std::size_t kMostAdvised = 4;
+constexpr std::array kSystem = {"/usr/", "/lib", "/bin/", "/sbin/", "/etc/"};
 
 bool is_there(const std::string& path) {
   struct stat info {};
@@ -77,15 +81,35 @@ bool is_named(std::string_view path, std::string_view name) {
          (path.size() == name.size() || path[path.size() - name.size() - 1] == '/');
 }
 
-bool names_folders(const std::string& path) {
-  return path.ends_with(".pth") || is_named(path, "direct_url.json");
+/// Python reads .pth files only of these folders; elsewhere they may be anything, such as weights.
+bool names_folders(const fs::path& path) {
+  if (path.filename() == "direct_url.json" || path.filename() == "pyvenv.cfg") return true;
+  const fs::path folder = path.parent_path().filename();
+  return path.extension() == ".pth" && (folder == "site-packages" || folder == "dist-packages");
 }
 
-/// Folders that a file of an environment takes packages from.
+/// The base of an environment that has a copy of its Python (venv --copies), from its pyvenv.cfg.
+std::string base_of_copy(const fs::path& config) {
+  struct stat info {};
+  const std::string python = config.parent_path() / "bin" / "python";
+  if (::lstat(python.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return {};
+  const std::string text = beginning_of(config);
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::string_view line = take_line(rest);
+    const std::size_t equal = line.find('=');
+    if (equal != std::string_view::npos && trimmed(line.substr(0, equal)) == "home")
+      return std::string(trimmed(line.substr(equal + 1)));
+  }
+  return {};
+}
+
+/// Folders that an environment takes its Python or packages from, by one of its files.
 std::vector<std::string> folders_named_in(const std::string& path) {
   std::vector<std::string> folders;
   const std::string text = beginning_of(path);
-  if (!path.ends_with(".pth")) {
+  if (path.ends_with("/pyvenv.cfg")) {
+    folders.push_back(base_of_copy(path));
+  } else if (!path.ends_with(".pth")) {
     folders.push_back(editable_folder(text));
   } else {
     for (std::string_view rest = text; !rest.empty();)
@@ -93,6 +117,13 @@ std::vector<std::string> folders_named_in(const std::string& path) {
   }
   std::erase_if(folders, [](const auto& folder) { return !folder.starts_with('/'); });
   return folders;
+}
+
+bool lies_in_any(const std::string& path, const std::vector<std::string>& folders) {
+  return std::any_of(folders.begin(), folders.end(), [&](std::string_view folder) {
+    while (folder.size() > 1 && folder.ends_with('/')) folder.remove_suffix(1);
+    return path == folder || (path.starts_with(folder) && path[folder.size()] == '/');
+  });
 }
 
 class Search {
@@ -107,11 +138,13 @@ class Search {
       if (is_venv || is_conda) add_environment(i);
     }
     if (environments_.empty()) return {};
-    for (std::uint32_t i = 0; i < staged_.entries.size(); ++i) look_at(i);
+    for (std::uint32_t i = 0; i < staged_.entries.size() && !is_full(); ++i) look_at(i);
     return std::move(found_);
   }
 
  private:
+  [[nodiscard]] bool is_full() const { return found_.needs.size() == kMostNeeds; }
+
   /// On the nodes.
   [[nodiscard]] fs::path place_of(std::uint32_t entry) const {
     const StageEntry& at = staged_.entries[entry];
@@ -153,11 +186,9 @@ class Search {
   void need(const fs::path& path, const std::string& environment) {
     std::string text = path.lexically_normal();
     while (text.size() > 1 && text.ends_with('/')) text.pop_back();
-    const bool is_staged =
-        std::any_of(staged_.targets.begin(), staged_.targets.end(), [&](const std::string& target) {
-          return text == target || (text.starts_with(target) && text[target.size()] == '/');
-        });
-    if (is_staged || found_.needs.size() == kMostNeeds || !known_.insert(text).second) return;
+    const bool is_staged = lies_in_any(text, staged_.targets) || lies_in_any(text, staged_.sources);
+    const bool is_text = text.find('\0') == std::string::npos;
+    if (is_staged || !is_text || is_full() || !known_.insert(text).second) return;
     found_.needs.push_back({std::move(text), environment});
   }
 
@@ -167,12 +198,42 @@ class Search {
   StagedEnvironments found_;
 };
 
-/// The folder to copy where this is needed; empty: the system's own.
-std::string folder_to_stage(const std::string& path) {
-  const fs::path file = path;
-  if (file.parent_path().filename() != "bin") return path;
-  std::string prefix = file.parent_path().parent_path();
-  return prefix == "/" || prefix == "/usr" || prefix == "/usr/local" ? std::string() : prefix;
+bool is_of_system(const std::string& path) {
+  return std::any_of(kSystem.begin(), kSystem.end(),
+                     [&](const char* folder) { return path.starts_with(folder); });
+}
+
+/// The folder of a Python with its library that can be copied; empty: this is none.
+std::string python_folder(const fs::path& path) {
+  std::error_code error;
+  const fs::path bin = path.filename() == "bin" ? path : path.parent_path();
+  const fs::path prefix = bin.parent_path();
+  if (bin.filename() != "bin") return {};
+  for (const auto& library : fs::directory_iterator(prefix / "lib", error)) {
+    if (fs::exists(library.path() / "os.py", error)) return prefix;
+  }
+  return {};
+}
+
+/// As YAML within [] or {}.
+std::string yaml_text(const std::string& text) {
+  if (text.find_first_of(" ,:{}[]#'\"&*!|>%@`\\") == std::string::npos) return text;
+  std::string quoted;
+  append_json_string(quoted, text);
+  return quoted;
+}
+
+std::string advice_on(const std::string& path) {
+  const std::string name = fs::path(path).filename();
+  const std::string folder = python_folder(path);
+  if (!folder.empty() && !is_of_system(path))
+    return "stage it too, to the same path: {from: " + yaml_text(folder) + '}';
+  if (!folder.empty() ||
+      (name.starts_with("python") && fs::path(path).parent_path().filename() == "bin"))
+    return "install " + plain_line(name == "bin" ? "that Python" : name) +
+           " on these nodes, or make the environment with a Python that can be staged (uv, conda)";
+  if (is_of_system(path)) return "install on these nodes what " + plain_line(path) + " belongs to";
+  return "stage it too, to the same path: {from: " + yaml_text(path) + '}';
 }
 
 }  // namespace
@@ -184,12 +245,7 @@ StagedEnvironments staged_environments(const StagedEntries& staged) {
 std::vector<std::string> advice_on(const std::vector<StagedEnvironments::Need>& needs) {
   std::vector<std::string> lines;
   for (const auto& need : needs) {
-    const std::string folder = plain_line(folder_to_stage(need.path));
-    std::string line = folder.empty()
-                           ? "install " + plain_line(fs::path(need.path).filename().string()) +
-                                 " on these nodes, or make the environment with a Python "
-                                 "that can be staged (uv, conda)"
-                           : "stage it too, to the same path: {from: " + folder + '}';
+    std::string line = advice_on(need.path);
     if (std::find(lines.begin(), lines.end(), line) == lines.end())
       lines.push_back(std::move(line));
     if (lines.size() == kMostAdvised) break;

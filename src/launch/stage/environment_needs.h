@@ -17,6 +17,7 @@ namespace dlaunch {
 struct StagedEntries {
   const std::vector<std::string>& roots;    // folders on the nodes, by StageEntry::root
   const std::vector<std::string>& targets;  // the files and folders on the nodes that were named
+  const std::vector<std::string>& sources;  // likewise, here
   const std::vector<StageEntry>& entries;
   std::function<std::string(std::uint32_t entry)> source;  // its path here
 };
@@ -26,8 +27,8 @@ struct StagedEnvironments {
     std::string path;         // on the nodes
     std::string environment;  // likewise
   };
-  std::vector<Need> needs;         // none of what is staged itself; at most 64
-  std::vector<std::string> moved;  // environments that get another path than here, by it
+  std::vector<Need> needs;         // at most 64; nothing that is staged, to whatever path
+  std::vector<std::string> moved;  // environments whose path on the nodes is not the one here
 };
 
 /// Looks at and reads files. Folders with a pyvenv.cfg or, of conda and pixi, with conda-meta are

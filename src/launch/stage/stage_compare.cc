@@ -25,11 +25,13 @@ void StageRun::list_some() {
   patient_from_ = monotonic_now();
   report_.extent = source_->extent();
   report_.special = source_->special();
+  // One long turn where an environment has thousands of links, before anything runs.
   environments_ = source_->environments();
+  if (!settings_.needs_all) environments_.needs.clear();
   for (const std::string& folder : environments_.moved)
     report_.notes.push_back(
         "stage: scripts of the environment " + plain_line(folder) +
-        " name its path here, which is another one; without `to` it is the same");
+        " name the path that it has on this machine; leave out `to` to keep that path");
   begin_nodes();
 }
 
@@ -68,6 +70,7 @@ void StageRun::take(Node& node, const wire::StageWants& wants) {
       node.problem = "its agent has named more blocks than a file has";
   }
   note_missing(node, wants.missing);
+  node.has_answered = true;
   node.looked = std::clamp(wants.looked, node.looked, node.announced);
   announce(node);
   node.has_looked = wants.last;
@@ -77,8 +80,11 @@ void StageRun::take(Node& node, const wire::StageWants& wants) {
 void StageRun::note_missing(Node& node, const std::vector<std::uint32_t>& missing) {
   const auto& needs = environments_.needs;
   for (const std::uint32_t one : missing) {
-    if (one >= needs.size()) return;
-    lacking_.insert(one);
+    if (one < needs.size()) {
+      lacking_.insert(one);
+    } else {
+      node.problem = "its agent lacks what it was not asked for";
+    }
   }
   if (missing.empty() || !node.problem.empty()) return;
   const StagedEnvironments::Need& first = needs[missing.front()];
@@ -88,10 +94,12 @@ void StageRun::note_missing(Node& node, const std::vector<std::uint32_t>& missin
 }
 
 void StageRun::all_looked() {
-  if (stage_ != Stage::looking ||
-      !all([](const Node& node) { return node.has_looked || !node.problem.empty(); }))
-    return;
-  if (any_failed()) return fail_at_nodes();
+  if (stage_ != Stage::looking) return;
+  // Not after the others have hashed all that they have.
+  const bool all_answered =
+      all([](const Node& node) { return node.has_answered || !node.problem.empty(); });
+  if (all_answered && any_failed()) return fail_at_nodes();
+  if (!all([](const Node& node) { return node.has_looked; })) return;
   for (const Node& node : nodes_) {
     for (const auto& [entry, hashes] : node.wants) {
       if (!hashes.empty()) blocks_.try_emplace(entry);

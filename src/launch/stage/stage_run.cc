@@ -265,7 +265,7 @@ void StageRun::watch_links(MonotonicTime now) {
     const bool is_asked = (stage_ == Stage::looking && !node.has_looked) ||
                           (stage_ == Stage::checking && !node.is_ready) ||
                           (is_moving && !node.is_done);
-    if (!is_asked) continue;
+    if (!is_asked || !node.problem.empty()) continue;
     const Node* const source = is_moving && node.source ? &nodes_[*node.source] : nullptr;
     // It has what its source has: the source is what is slow.
     if (source != nullptr && node.is_linked && source->position <= node.position) continue;
@@ -320,6 +320,8 @@ void StageRun::fail_at_nodes() {
   std::vector<StagedEnvironments::Need> lacking;
   for (const std::uint32_t need : lacking_) lacking.push_back(environments_.needs[need]);
   for (const std::string& line : advice_on(lacking)) text += kIndent + line;
+  if (!lacking.empty())
+    text += kIndent + std::string("to stage it all the same: --set active_env=optional");
   fail(std::move(text));
 }
 

@@ -37,6 +37,7 @@ struct StageRunSettings {
     bool forwards = true;  // may feed others and be fed by them
   };
   std::vector<StageItem> items;
+  bool needs_all = true;  // what environments need must be on the nodes
   std::vector<To> nodes;
   /// Addresses of the first node at which the second one may reach it; indexes into `nodes`.
   std::function<std::vector<std::string>(std::size_t, std::size_t)> addresses;
@@ -75,6 +76,7 @@ class StageRun {
     std::uint32_t announced = 0;  // entries
     std::uint32_t looked = 0;     // of these
     bool all_announced = false;
+    bool has_answered = false;
     bool has_looked = false;
     bool is_ready = false;
     bool is_done = false;

@@ -32,14 +32,23 @@ std::string absolute(const std::string& from, const std::string& workdir, const 
 
 }  // namespace
 
+std::vector<std::string> stage_targets(const JobSpec& spec, const std::string& workdir,
+                                       const std::string& home) {
+  std::vector<std::string> targets;
+  for (const Transfer& line : spec.stage) {
+    const std::filesystem::path from = absolute(line.from, workdir, home);
+    targets.push_back(line.to.empty() ? from.lexically_normal().string() : line.to);
+  }
+  return targets;
+}
+
 StageRunSettings stage_settings(const JobSpec& spec, const LaunchPlan& plan, const Cluster& cluster,
                                 StageTo to, const std::string& home) {
   StageRunSettings settings;
-  for (const Transfer& line : spec.stage) {
-    StageItem item{absolute(line.from, plan.workdir, home), line.to};
-    if (item.to.empty()) item.to = std::filesystem::path(item.from).lexically_normal();
-    settings.items.push_back(std::move(item));
-  }
+  settings.needs_all = spec.active_env == ActiveEnv::required;
+  const std::vector<std::string> targets = stage_targets(spec, plan.workdir, home);
+  for (std::size_t i = 0; i < targets.size(); ++i)
+    settings.items.push_back({absolute(spec.stage[i].from, plan.workdir, home), targets[i]});
   for (const Node& node : cluster.nodes) {
     if (to == StageTo::plan && !plan.find(node.id)) continue;
     const bool forwards = !node.is_launcher && spec.stage_via == StageVia::nodes;

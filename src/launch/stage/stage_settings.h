@@ -1,5 +1,9 @@
 #pragma once
 
+#include <cstdint>
+#include <string>
+#include <vector>
+
 #include "launch/stage/stage_run.h"
 #include "model/cluster.h"
 #include "model/job_spec.h"
@@ -15,5 +19,10 @@ enum class StageTo : std::uint8_t { plan, cluster };
 [[nodiscard]] StageRunSettings stage_settings(const JobSpec& spec, const LaunchPlan& plan,
                                               const Cluster& cluster, StageTo to,
                                               const std::string& home);
+
+/// Of each line, its absolute path on the nodes.
+[[nodiscard]] std::vector<std::string> stage_targets(const JobSpec& spec,
+                                                     const std::string& workdir,
+                                                     const std::string& home);
 
 }  // namespace dlaunch

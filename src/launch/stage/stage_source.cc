@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <filesystem>
 #include <limits>
 #include <memory>
 #include <utility>
@@ -17,6 +18,10 @@ namespace dlaunch {
 namespace {
 
 constexpr mode_t kPermissions = 0777;
+
+bool lies_in(const std::string& path, const std::string& folder) {
+  return path.size() > folder.size() && path.starts_with(folder) && path[folder.size()] == '/';
+}
 
 std::string without_slashes(std::string path) {
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
@@ -46,7 +51,9 @@ void StageSource::begin_item(const StageItem& item) {
     return fail(exit_code::kJobFile, item.from + ": is a file, and " + item.to +
                                          " names a folder: name the file, as in " + item.to +
                                          item.from.substr(item.from.rfind('/') + 1));
-  const std::string to = without_slashes(item.to);
+  const std::string to = without_slashes(std::filesystem::path(item.to).lexically_normal());
+  if (to == "/")
+    return fail(exit_code::kJobFile, item.from + ": `to` must name a file or a folder, not /");
   if (const auto other = std::find(targets_.begin(), targets_.end(), to); other != targets_.end()) {
     const std::string& from = items_[static_cast<std::size_t>(other - targets_.begin())].from;
     return fail(exit_code::kJobFile, from + " and " + item.from + " have the same target: " + to);
@@ -54,6 +61,8 @@ void StageSource::begin_item(const StageItem& item) {
   targets_.push_back(to);
   is_file_.push_back(is_file);
   sources_.push_back(item.from);
+  origins_.push_back(
+      {"", to, info.st_ino, sync::nanoseconds(info.st_ctim.tv_sec, info.st_ctim.tv_nsec)});
   if (!is_file) {
     roots_.push_back(to);
     WorkdirListSettings settings;
@@ -105,16 +114,29 @@ std::string StageSource::source_of(std::uint32_t entry) const {
   return sources_[at.root] + (is_file_[at.root] ? "" : '/' + at.entry.path);
 }
 
-std::vector<std::string> StageSource::origins(const std::string& machine) const {
-  std::vector<std::string> origins;
-  for (std::size_t i = 0; i < roots_.size(); ++i)
-    origins.push_back(is_file_[i] ? "" : machine + ':' + without_slashes(sources_[i]));
+std::vector<StageOrigin> StageSource::origins(const std::string& machine) const {
+  std::vector<bool> has_any(roots_.size());
+  for (const StageEntry& at : entries_) has_any[at.root] = true;
+  std::vector<StageOrigin> origins = origins_;
+  for (std::size_t i = 0; i < roots_.size(); ++i) {
+    // An empty folder may be one whose disk is not mounted.
+    if (!is_file_[i] && has_any[i] && !touches_other(i))
+      origins[i].name = machine + ':' + without_slashes(sources_[i]);
+  }
   return origins;
 }
 
+bool StageSource::touches_other(std::size_t root) const {
+  for (std::size_t i = 0; i < targets_.size(); ++i) {
+    if (i != root && (lies_in(targets_[i], targets_[root]) || lies_in(targets_[root], targets_[i])))
+      return true;
+  }
+  return false;
+}
+
 StagedEnvironments StageSource::environments() const {
-  return staged_environments(
-      {roots_, targets_, entries_, [this](std::uint32_t entry) { return source_of(entry); }});
+  return staged_environments({roots_, targets_, sources_, entries_,
+                              [this](std::uint32_t entry) { return source_of(entry); }});
 }
 
 std::string StageSource::read(std::uint64_t block, Reader& reader, std::string& bytes) const {

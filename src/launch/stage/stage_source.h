@@ -34,8 +34,9 @@ class StageSource {
 
   /// Folders on the nodes, by index as in StageEntry.
   [[nodiscard]] const std::vector<std::string>& roots() const { return roots_; }
-  /// As in wire::StageBegin: that of a folder is its path on this machine.
-  [[nodiscard]] std::vector<std::string> origins(const std::string& machine) const;
+  /// By root. The name is empty for a file, for an empty folder, and for a target that lies in
+  /// another one or holds it.
+  [[nodiscard]] std::vector<StageOrigin> origins(const std::string& machine) const;
   [[nodiscard]] const std::vector<StageEntry>& entries() const { return entries_; }
   /// Looks at files again.
   [[nodiscard]] StagedEnvironments environments() const;
@@ -56,6 +57,7 @@ class StageSource {
   void end_folder();
   void add(SyncEntry entry);
   void fail(int code, std::string message);
+  [[nodiscard]] bool touches_other(std::size_t root) const;
   [[nodiscard]] std::string source_of(std::uint32_t entry) const;
 
   std::vector<StageItem> items_;
@@ -66,6 +68,7 @@ class StageSource {
   std::vector<std::string> roots_;
   std::vector<std::string> sources_;  // by root: the folder, or the file itself
   std::vector<bool> is_file_;         // by root
+  std::vector<StageOrigin> origins_;  // by root, without names
   std::vector<StageEntry> entries_;
   sync::BlockMap map_;
   SyncExtent extent_;

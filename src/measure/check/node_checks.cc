@@ -1,6 +1,7 @@
 #include "measure/check/node_checks.h"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <map>
 #include <optional>
@@ -126,6 +127,14 @@ std::string time_text(std::uint64_t ns) {
          (ns < kSecond ? " ms" : " s");
 }
 
+/// By the type that a description of os/stuck.h begins with.
+bool is_of_network(const std::string& file_system) {
+  static constexpr std::array kTypes = {"nfs",  "lustre", "gpfs", "cifs",    "smb", "ceph",
+                                        "fuse", "beegfs", "afs",  "gluster", "9p"};
+  return std::any_of(kTypes.begin(), kTypes.end(),
+                     [&](const char* type) { return file_system.starts_with(type); });
+}
+
 /// One note for each folder, at the slowest node: a network file system is slow for all.
 void check_code(const CheckedNodes& nodes, Findings& findings) {
   struct Slow {
@@ -153,13 +162,15 @@ void check_code(const CheckedNodes& nodes, Findings& findings) {
           "; on " + counted(one.count - 1, "other node") + " more than " + time_text(kSlowFileNs);
     text += ": an import of some " + std::to_string(kFilesOfFramework) +
             " files, as of torch, takes about " + time_text(one.each_ns * kFilesOfFramework);
-    findings.push_back(
-        {Severity::note,
-         {one.node},
-         "slow-files",
-         std::move(text),
-         "copy it to a local disk of each node (dlaunch stage), or import once a node "
-         "(preload)"});
+    const std::string preload = "import once a node (preload: [MODULE])";
+    const bool is_remote = is_of_network(one.speed->file_system);
+    findings.push_back({Severity::note,
+                        {one.node},
+                        "slow-files",
+                        std::move(text),
+                        is_remote ? "copy it to a local disk of each node (dlaunch stage --from " +
+                                        path + " --to PATH), or " + preload
+                                  : preload});
   }
 }
 

@@ -44,6 +44,12 @@ std::uint64_t size_of(const UniqueFd& fd) {
              : 0;
 }
 
+bool is_source(const StageOrigin& origin) {
+  struct stat info {};
+  return ::stat(origin.target.c_str(), &info) == 0 && info.st_ino == origin.inode &&
+         sync::nanoseconds(info.st_ctim.tv_sec, info.st_ctim.tv_nsec) == origin.changed;
+}
+
 }  // namespace
 
 int StageFiles::Basis::holder_of(std::uint64_t offset, std::uint64_t size) const {
@@ -54,17 +60,19 @@ int StageFiles::Basis::holder_of(std::uint64_t offset, std::uint64_t size) const
 // ---- comparing
 
 void StageFiles::open(const std::vector<std::string>& roots,
-                      const std::vector<std::string>& origins, const Environment& env) {
+                      const std::vector<StageOrigin>& origins, const Environment& env) {
   roots_ = roots;
   records_.resize(roots.size());
+  for (std::size_t i = 0; i < roots.size(); ++i)
+    is_source_.push_back(i < origins.size() && is_source(origins[i]));
   trees_.resize(roots.size());
   for (std::size_t i = 0; i < roots.size() && problem_.empty(); ++i) {
     if (!roots[i].starts_with('/')) {
       problem_ = roots[i] + ": is not an absolute path";
     } else {
       errors_.push_back(trees_[i].open(roots[i], true));
-      if (errors_.back() == 0 && i < origins.size() && !origins[i].empty())
-        records_[i].emplace(env, roots[i], origins[i]);
+      const bool is_recorded = i < origins.size() && !origins[i].name.empty() && !is_source_[i];
+      if (errors_.back() == 0 && is_recorded) records_[i].emplace(env, roots[i], origins[i].name);
     }
   }
 }
@@ -94,6 +102,7 @@ bool StageFiles::look_some(std::vector<StageWant>& wants) {
 
 void StageFiles::look_at(std::uint32_t number, std::vector<StageWant>& wants) {
   Item& item = items_[number];
+  if (is_source_[item.at.root]) return;  // it keeps all
   const SyncEntry& entry = item.at.entry;
   const bool is_open = errors_[item.at.root] == 0;
   const sync::Found found = is_open ? tree_of(item).look(entry.path) : sync::Found();
@@ -184,7 +193,7 @@ void StageFiles::check_room() {
   next_ = 0;
   for (const Item& item : items_) {
     const bool is_made = item.action == Action::make && !item.is_fetched;
-    if (!is_made && !item.is_fetched) continue;
+    if ((!is_made && !item.is_fetched) || is_source_[item.at.root]) continue;
     is_written[item.at.root] = true;
     Needs& here = needs.try_emplace(devices[item.at.root], Needs{item.at.root}).first->second;
     if (!item.has_part) ++here.files;
@@ -214,7 +223,10 @@ void StageFiles::check_room() {
 
 void StageFiles::begin_records() {
   for (const Item& item : items_) {
-    const bool is_written = item.is_fetched || item.action == Action::make;
+    // What was here already gets blocks, too, where other nodes lack them.
+    const bool is_written =
+        item.action == Action::make ||
+        (item.is_fetched && (item.action == Action::send || item.action == Action::compare));
     if (auto& record = records_[item.at.root]) record->add(item.at.entry, is_written);
   }
   for (auto& record : records_) {
@@ -294,7 +306,9 @@ bool StageFiles::write_some() {
 void StageFiles::begin_file() {
   Current current;
   current.entry = map_.place_of(stream_.at(position_)).entry;
-  if (open_basis(items_[current.entry], true, current.basis)) current_ = std::move(current);
+  if (is_source_[items_[current.entry].at.root] ||
+      open_basis(items_[current.entry], true, current.basis))
+    current_ = std::move(current);
 }
 
 /// Where the next block that arrives belongs in the current file, or the file's end.
@@ -309,6 +323,7 @@ std::uint64_t StageFiles::gap_end() const {
 void StageFiles::copy_gap(std::uint64_t end) {
   const Item& item = items_[current_->entry];
   const std::uint64_t size = std::min(sync::kBlockBytes, end - current_->done);
+  if (is_source_[item.at.root]) return static_cast<void>(current_->done += size);
   const int from = current_->basis.holder_of(current_->done, size);
   std::string bytes;
   int error = from < 0 ? EIO : read_exactly(from, current_->done, size, bytes);
@@ -332,7 +347,9 @@ void StageFiles::write_block() {
     problem_ = shown(item) + ": a block of it arrived damaged";
     return;
   }
-  const int error = write_all_at(current_->basis.part.get(), place.offset, next.bytes);
+  const bool is_written = !is_source_[item.at.root];
+  const int error =
+      is_written ? write_all_at(current_->basis.part.get(), place.offset, next.bytes) : 0;
   if (error != 0) return fail(item, error);
   current_->hasher.add(next.bytes);
   current_->done += place.size;
@@ -346,6 +363,7 @@ void StageFiles::end_file(const StrongHash& hash) {
   const Item& item = items_[current_->entry];
   Current current = std::move(*current_);
   current_.reset();
+  if (is_source_[item.at.root]) return;
   if (current.hasher.hash() != hash) {
     static_cast<void>(tree_of(item).remove_part(item.at.entry.path));
     problem_ =
@@ -385,7 +403,7 @@ bool StageFiles::finish_some() {
 int StageFiles::read(std::uint64_t position, Reader& reader, std::string& out) {
   const auto place = map_.place_of(stream_.at(position));
   int fd = -1;
-  if (current_ && current_->entry == place.entry) {
+  if (current_ && current_->entry == place.entry && current_->basis.part) {
     fd = current_->basis.part.get();
   } else {
     if (!reader.fd || reader.entry != place.entry) {

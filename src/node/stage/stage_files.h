@@ -33,8 +33,8 @@ class StageFiles {
 
   // ---- comparing
 
-  /// `env`: the agent's own. `origins`: of each root, as in wire::StageBegin.
-  void open(const std::vector<std::string>& roots, const std::vector<std::string>& origins,
+  /// `env`: the agent's own. `origins`: of each root.
+  void open(const std::vector<std::string>& roots, const std::vector<StageOrigin>& origins,
             const Environment& env);
   void add(std::vector<StageEntry> entries);
   /// Adds to `wants` what some further entries lack. True: it has looked at all that were added.
@@ -137,6 +137,7 @@ class StageFiles {
   std::vector<SyncTree> trees_;  // by root
   std::vector<int> errors_;  // by root: why it cannot be opened; told if something belongs there
   std::vector<std::optional<StageRecord>> records_;  // by root
+  std::vector<bool> is_source_;  // by root: the launcher's own, in which nothing is written
   std::vector<Item> items_;
   sync::BlockMap map_;
   std::uint32_t next_ = 0;  // item to look at, then to make

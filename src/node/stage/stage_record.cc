@@ -1,6 +1,10 @@
 #include "node/stage/stage_record.h"
 
+#include <cerrno>
+#include <filesystem>
 #include <iterator>
+#include <system_error>
+#include <vector>
 
 #include "sync/rules.h"
 
@@ -23,6 +27,24 @@ void StageRecord::save() {
   if (is_changed_) record_.save(both);
 }
 
+/// What Python has compiled in a folder on this node goes with the folder: an empty folder would
+/// still be a package that can be imported.
+int StageRecord::remove(SyncTree& tree, const SyncEntry& entry) const {
+  const bool is_folder = entry.kind == SyncEntry::Kind::folder;
+  const int result = tree.remove(entry.path, is_folder);
+  if (!is_folder || (result != ENOTEMPTY && result != EEXIST)) return result;
+  const std::string cache = entry.path + "/__pycache__";
+  std::error_code error;
+  std::vector<std::string> compiled;
+  for (const auto& file : std::filesystem::directory_iterator(root_ + '/' + cache, error)) {
+    if (file.path().extension() == ".pyc") compiled.push_back(file.path().filename());
+  }
+  for (const std::string& name : compiled)
+    static_cast<void>(tree.remove(cache + '/' + name, false));
+  static_cast<void>(tree.remove(cache, true));
+  return tree.remove(entry.path, true);
+}
+
 bool StageRecord::remove_some(SyncTree& tree) {
   if (is_done_) return true;
   // From the last on: what is in a folder comes before it.
@@ -32,7 +54,7 @@ bool StageRecord::remove_some(SyncTree& tree) {
     if (now_.contains(path)) continue;
     is_changed_ = true;
     if (!sync::is_untouched(tree.look(path), entry)) continue;
-    if (tree.remove(path, entry.kind == SyncEntry::Kind::folder) == 0) {
+    if (remove(tree, entry) == 0) {
       ++removed_;
     } else {
       now_.emplace(path, entry);

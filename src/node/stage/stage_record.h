@@ -18,7 +18,7 @@ class StageRecord {
  public:
   /// `env`, `root`: as for SyncRecord. `origin`: the machine and the folder that it comes from.
   StageRecord(const Environment& env, const std::string& root, const std::string& origin)
-      : record_(env, root, "stage " + origin), earlier_(record_.load()) {}
+      : root_(root), record_(env, root, "stage " + origin), earlier_(record_.load()) {}
 
   /// One of the entries that the folder has there. `is_written`: by this staging.
   void add(const SyncEntry& entry, bool is_written);
@@ -29,6 +29,9 @@ class StageRecord {
   [[nodiscard]] std::uint64_t removed() const { return removed_; }
 
  private:
+  [[nodiscard]] int remove(SyncTree& tree, const SyncEntry& entry) const;
+
+  std::string root_;
   SyncRecord record_;
   SyncEntries earlier_;
   SyncEntries now_;  // of the entries, those that stagings have put here

@@ -27,7 +27,7 @@ class MissingPrerequisitesTest : public testing::Test {
     std::map<NodeId, PrerequisiteQuestion> by_node;
     for (std::size_t i = 0; i < questions.size(); ++i)
       by_node.emplace(plan_.nodes[i].id, questions[i]);
-    return {plan_, cluster_, sync, std::move(by_node)};
+    return {plan_, cluster_, sync, false, std::move(by_node)};
   }
   MissingPrerequisites all_nodes() const {
     return asked(std::vector<PrerequisiteQuestion>(plan_.nodes.size()));
@@ -143,6 +143,33 @@ TEST_F(MissingPrerequisitesTest, AnActiveEnvironmentThatIsNotThere) {
       "in a folder that all nodes share, or activate one in setup"
       "\n         sync: true copies nothing that a .gitignore file names"
       "\n         to run with what the nodes have instead: --set active_env=optional");
+}
+
+TEST(PrerequisiteQuestion, LeavesOutWhatIsCopiedBeforeTheStart) {
+  PrerequisiteQuestion question;
+  const EnvironmentUse use{
+      {"virtual environment", "/venv", false, ""}, "python3", {}, "/venv/bin/python3"};
+  const EnvironmentUse other{
+      {"virtual environment", "/other", false, ""}, "tool", {}, "/other/bin/tool"};
+  question.uses = {use, other};
+  wire::CheckPrerequisites& check = question.message;
+  check.programs = {{"python3", {}}, {"/venv/bin/accelerate", {}}, {"tool", {}}, {"/venvs/x", {}}};
+  check.files = {"/venv/setup.sh", "/job/setup.sh"};
+  check.folders = {"/venv/bin", "/other/bin"};
+  check.lookups = {{"python3", {}, use.path, {}, {}, false},
+                   {"tool", {}, other.path, {}, {}, false},
+                   {"python3", {}, "", {{}, "train.py", ""}, {}, true},
+                   {"python2", {}, "", {{}, "train.py", ""}, {}, true}};
+  leave_out({"/venv/"}, question);
+  EXPECT_EQ(question.uses, (std::vector<EnvironmentUse>{other}));
+  ASSERT_EQ(check.programs.size(), 2U);
+  EXPECT_EQ(check.programs[0].name, "tool");
+  EXPECT_EQ(check.programs[1].name, "/venvs/x");
+  EXPECT_EQ(check.files, (std::vector<std::string>{"/job/setup.sh"}));
+  EXPECT_EQ(check.folders, (std::vector<std::string>{"/other/bin"}));
+  ASSERT_EQ(check.lookups.size(), 2U);
+  EXPECT_EQ(check.lookups[0].name, "tool");
+  EXPECT_EQ(check.lookups[1].name, "python2");
 }
 
 TEST_F(MissingPrerequisitesTest, WhatMayBeWhyItFailsIsANote) {

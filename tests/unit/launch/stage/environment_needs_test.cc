@@ -21,7 +21,7 @@ class EnvironmentNeedsTest : public testing::Test {
     EXPECT_NE(::mkdtemp(base_), nullptr);
     here_ = std::string(base_) + "/venv";
     fs::create_directories(here_);
-    targets_ = {here_};
+    targets_ = sources_ = {here_};
   }
   ~EnvironmentNeedsTest() override { fs::remove_all(base_); }
 
@@ -62,6 +62,7 @@ class EnvironmentNeedsTest : public testing::Test {
   char base_[32] = "/tmp/dlaunch-needs-XXXXXX";
   fs::path here_;
   std::vector<std::string> targets_;
+  std::vector<std::string> sources_;
   std::vector<std::string> roots_;
   std::vector<StageEntry> entries_;
 };
@@ -69,7 +70,7 @@ class EnvironmentNeedsTest : public testing::Test {
 TEST_F(EnvironmentNeedsTest, OnlyEnvironmentsAreLookedAt) {
   const std::string python = outside("python");
   link("bin/python", python);
-  file("x.pth", python + "\n");
+  file("site-packages/x.pth", python + "\n");
   EXPECT_THAT(needs(), IsEmpty());
   file("pyvenv.cfg");
   EXPECT_THAT(needs(), ElementsAre(python));
@@ -95,7 +96,7 @@ TEST_F(EnvironmentNeedsTest, EditablePackages) {
   const std::string one = outside("one");
   const std::string two = outside("two words");
   add("conda-meta", SyncEntry::Kind::folder);
-  file("lib/a.pth", "import this\n\n" + one + " \nrelative\n/not/there\n");
+  file("lib/site-packages/a.pth", "import this\n\n" + one + " \nrelative\n/not/there\n");
   const std::string url = "file://" + std::string(base_) + "/two%20words";
   const std::string info = R"({"url": ")" + url + R"(", "dir_info": {"editable": )";
   file("lib/a/direct_url.json", info + "false}}");
@@ -107,6 +108,31 @@ TEST_F(EnvironmentNeedsTest, EditablePackages) {
         R"({"dir_info": {"editable": true}, "url": "https://a/b"})"})
     file("lib/" + std::to_string(entries_.size()) + "/direct_url.json", text);
   EXPECT_THAT(needs(), ElementsAre(one, two));
+}
+
+TEST_F(EnvironmentNeedsTest, OnlyPathFilesOfPythonAreRead) {
+  const std::string one = outside("one");
+  file("pyvenv.cfg");
+  file("lib/site-packages/lpips/weights/alex.pth", one + "\n");
+  file("lib/site-packages/odd.pth", std::string("/\0tmp\n", 6));
+  EXPECT_THAT(needs(), IsEmpty());
+}
+
+TEST_F(EnvironmentNeedsTest, ACopyOfPythonNeedsItsHome) {
+  const std::string home = outside("python/bin");
+  file("pyvenv.cfg", "home = " + home + "\nversion = 3.11.2\n");
+  EXPECT_THAT(needs(), IsEmpty());
+  file("bin/python");
+  EXPECT_THAT(needs(), ElementsAre(home));
+}
+
+TEST_F(EnvironmentNeedsTest, AProjectThatIsInstalledInItsOwnEnvironment) {
+  file("src/train.py");
+  file(".venv/pyvenv.cfg");
+  file(".venv/lib/site-packages/_train.pth", (here_ / "src").string() + "\n");
+  targets_ = {"/local/job"};
+  EXPECT_THAT(needs(), IsEmpty()) << "it is staged, if to another path";
+  EXPECT_THAT(find().moved, ElementsAre("/local/job/.venv"));
 }
 
 TEST_F(EnvironmentNeedsTest, AnotherPathIsNoted) {
@@ -124,15 +150,24 @@ TEST_F(EnvironmentNeedsTest, ManyNeeds) {
   EXPECT_THAT(advice_on(found.needs), SizeIs(4));
 }
 
-TEST(EnvironmentAdvice, NamesTheFolderOfAPython) {
-  EXPECT_THAT(advice_on({{"/opt/py/bin/python3.12", "/venv"}, {"/opt/py/bin/python3", "/venv"}}),
-              ElementsAre("stage it too, to the same path: {from: /opt/py}"));
-  EXPECT_THAT(
-      advice_on({{"/usr/bin/python3.11", "/venv"}}),
-      ElementsAre("install python3.11 on these nodes, or make the environment with a Python "
-                  "that can be staged (uv, conda)"));
-  EXPECT_THAT(advice_on({{"/home/me/src", "/venv"}}),
-              ElementsAre("stage it too, to the same path: {from: /home/me/src}"));
+TEST_F(EnvironmentNeedsTest, TheAdviceNamesTheFolderOfAPython) {
+  const std::string python = outside("python");
+  outside("python/bin");
+  std::ofstream(outside("python/lib/python3.12") + "/os.py");
+  EXPECT_THAT(advice_on({{python + "/bin/python3.12", "/venv"}, {python + "/bin", "/venv"}}),
+              ElementsAre("stage it too, to the same path: {from: " + python + "}"));
+  const std::string install =
+      " on these nodes, or make the environment with a Python that can be staged (uv, conda)";
+  EXPECT_THAT(advice_on({{"/usr/bin/python3.11", "/venv"}}),
+              ElementsAre("install python3.11" + install));
+  EXPECT_THAT(advice_on({{"/home/me/bin/python3", "/venv"}}),
+              ElementsAre("install python3" + install))
+      << "not the home folder";
+  EXPECT_THAT(advice_on({{"/usr/lib/python3/dist-packages", "/venv"}}),
+              ElementsAre("install on these nodes what /usr/lib/python3/dist-packages belongs to"));
+  EXPECT_THAT(advice_on({{"/home/me/src", "/venv"}, {"/home/me/a, b", "/venv"}}),
+              ElementsAre("stage it too, to the same path: {from: /home/me/src}",
+                          "stage it too, to the same path: {from: \"/home/me/a, b\"}"));
 }
 
 }  // namespace

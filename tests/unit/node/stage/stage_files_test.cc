@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -9,6 +10,7 @@
 #include <iterator>
 
 #include "os/content_hash.h"
+#include "sync/rules.h"
 
 namespace dlaunch {
 namespace {
@@ -262,6 +264,48 @@ TEST_F(StageFilesTest, PathsThatLeadOut) {
   files.open({folder_}, {}, {});
   files.add({{1, {"a", SyncEntry::Kind::file, 0644, 1, 1, ""}}});
   EXPECT_NE(files.problem(), "") << "there is no second root";
+}
+
+TEST_F(StageFilesTest, TheSourceItselfIsNotWritten) {
+  const std::string a = content(kBlock + 7, 1);
+  write("a", a);
+  struct stat before {};
+  ASSERT_EQ(::stat((folder_ + "/a").c_str(), &before), 0);
+  struct stat root {};
+  ASSERT_EQ(::stat(folder_.c_str(), &root), 0);
+  StageOrigin origin{"here:" + folder_, folder_, root.st_ino,
+                     sync::nanoseconds(root.st_ctim.tv_sec, root.st_ctim.tv_nsec)};
+  StageFiles files;
+  files.open({folder_}, {origin}, {});
+  files.add({{0, {"a", SyncEntry::Kind::file, 0600, a.size(), 1, ""}},
+             {0, {"new", SyncEntry::Kind::folder, 0755, 0, 0, ""}}});
+  std::vector<StageWant> wants;
+  while (!files.look_some(wants)) {
+  }
+  EXPECT_TRUE(wants.empty()) << "though its mode and time are others than announced";
+  files.add({{0, 2}}, {});  // other nodes lack it, and this one passes it on
+  files.check_room();
+  while (!files.make_some()) {
+  }
+  files.set_hash(0, strong(a));
+  files.take({{0, block_hash(a.substr(0, kBlock)), a.substr(0, kBlock)}});
+  while (files.write_some()) {
+  }
+  StageFiles::Reader reader;
+  std::string out;
+  EXPECT_EQ(files.read(0, reader, out), 0) << "while it is the current file";
+  files.take({{1, block_hash(a.substr(kBlock)), a.substr(kBlock)}});
+  while (files.write_some()) {
+  }
+  EXPECT_EQ(files.problem(), "");
+  EXPECT_TRUE(files.is_complete());
+  while (!files.finish_some()) {
+  }
+  struct stat after {};
+  ASSERT_EQ(::stat((folder_ + "/a").c_str(), &after), 0);
+  EXPECT_EQ(after.st_ino, before.st_ino);
+  EXPECT_EQ(after.st_ctim.tv_nsec, before.st_ctim.tv_nsec);
+  EXPECT_EQ(names(), std::vector<std::string>{"a"});
 }
 
 TEST_F(StageFilesTest, ReadsBlocksOfWrittenAndOfFinishedFiles) {

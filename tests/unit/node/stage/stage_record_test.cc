@@ -96,6 +96,18 @@ TEST_F(StageRecordTest, WhatWasChangedHereStays) {
   EXPECT_EQ(remove(third), 1U) << "a folder that could not be removed is tried again";
 }
 
+TEST_F(StageRecordTest, WhatPythonHasCompiledGoesWithItsFolder) {
+  auto first = record();
+  first.add(put("package", Kind::folder), true);
+  first.add(put("package/code.py"), true);
+  EXPECT_EQ(remove(first), 0U);
+  static_cast<void>(put("package/__pycache__", Kind::folder));
+  static_cast<void>(put("package/__pycache__/code.cpython-311.pyc"));
+  auto second = record();
+  EXPECT_EQ(remove(second), 2U);
+  EXPECT_TRUE(names().empty());
+}
+
 TEST_F(StageRecordTest, AnInterruptedStagingIsRemembered) {
   {
     auto first = record();
