@@ -32,11 +32,10 @@ struct StageEntry {
 /// Where a line of `stage` comes from.
 struct StageOrigin {
   std::string name;  // the machine and the folder; empty: a node removes nothing that is gone there
-  std::string target;  // absolute, on the nodes
-  // Of the source, stat(2): a node that sees the same at the target sees the source itself, perhaps
-  // by NFS, and must not write there.
-  std::uint64_t inode = 0;
-  std::int64_t changed = 0;  // status change, ns since 1970
+  /// An absolute path beside or in the target: a node that finds it sees the source itself, perhaps
+  /// by NFS, and must not write there. Empty: the source has another path, or cannot be written
+  /// here.
+  std::string marker{};
   bool operator==(const StageOrigin&) const = default;
 };
 

@@ -306,8 +306,7 @@ inline constexpr auto kFields<StageEntry> =
 
 template <>
 inline constexpr auto kFields<StageOrigin> =
-    std::tuple{field("name", &StageOrigin::name), field("target", &StageOrigin::target),
-               field("inode", &StageOrigin::inode), field("changed", &StageOrigin::changed)};
+    std::tuple{field("name", &StageOrigin::name), field("marker", &StageOrigin::marker)};
 template <>
 inline constexpr auto kFields<StageWant> =
     std::tuple{field("entry", &StageWant::entry), field("hashes", &StageWant::hashes)};

@@ -167,6 +167,7 @@ void StageRun::flush_hashes() {
 
 /// Everything that is known about the nodes becomes one stream.
 void StageRun::compare() {
+  source_->unmark();
   const sync::BlockMap& map = source_->map();
   std::vector<bool> missing(map.total());
   for (Node& node : nodes_) {

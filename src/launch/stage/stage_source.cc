@@ -61,8 +61,8 @@ void StageSource::begin_item(const StageItem& item) {
   targets_.push_back(to);
   is_file_.push_back(is_file);
   sources_.push_back(item.from);
-  origins_.push_back(
-      {"", to, info.st_ino, sync::nanoseconds(info.st_ctim.tv_sec, info.st_ctim.tv_nsec)});
+  mark(is_file ? to.substr(0, to.rfind('/') + 1) : to + '/',
+       to == without_slashes(std::filesystem::path(item.from).lexically_normal()));
   if (!is_file) {
     roots_.push_back(to);
     WorkdirListSettings settings;
@@ -112,6 +112,12 @@ void StageSource::fail(int code, std::string message) {
 std::string StageSource::source_of(std::uint32_t entry) const {
   const StageEntry& at = entries_[entry];
   return sources_[at.root] + (is_file_[at.root] ? "" : '/' + at.entry.path);
+}
+
+void StageSource::mark(const std::string& folder, bool is_same_path) {
+  markers_.push_back(is_same_path ? FolderMarker(folder) : FolderMarker());
+  const std::string& name = markers_.back().name();
+  origins_.push_back({"", name.empty() ? name : folder + name});
 }
 
 std::vector<StageOrigin> StageSource::origins(const std::string& machine) const {

@@ -8,6 +8,7 @@
 
 #include "launch/stage/environment_needs.h"
 #include "launch/sync/entry_file.h"
+#include "launch/sync/folder_marker.h"
 #include "launch/sync/workdir_list.h"
 #include "model/result.h"
 #include "model/stage.h"
@@ -34,9 +35,10 @@ class StageSource {
 
   /// Folders on the nodes, by index as in StageEntry.
   [[nodiscard]] const std::vector<std::string>& roots() const { return roots_; }
-  /// By root. The name is empty for a file, for an empty folder, and for a target that lies in
-  /// another one or holds it.
+  /// By root, with markers that are there until unmark(). The name is empty for a file, for an
+  /// empty folder, and for a target that lies in another one or holds it.
   [[nodiscard]] std::vector<StageOrigin> origins(const std::string& machine) const;
+  void unmark() { markers_.clear(); }
   [[nodiscard]] const std::vector<StageEntry>& entries() const { return entries_; }
   /// Looks at files again.
   [[nodiscard]] StagedEnvironments environments() const;
@@ -57,6 +59,7 @@ class StageSource {
   void end_folder();
   void add(SyncEntry entry);
   void fail(int code, std::string message);
+  void mark(const std::string& folder, bool is_same_path);
   [[nodiscard]] bool touches_other(std::size_t root) const;
   [[nodiscard]] std::string source_of(std::uint32_t entry) const;
 
@@ -69,6 +72,7 @@ class StageSource {
   std::vector<std::string> sources_;  // by root: the folder, or the file itself
   std::vector<bool> is_file_;         // by root
   std::vector<StageOrigin> origins_;  // by root, without names
+  std::vector<FolderMarker> markers_;  // likewise
   std::vector<StageEntry> entries_;
   sync::BlockMap map_;
   SyncExtent extent_;

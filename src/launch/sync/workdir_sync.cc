@@ -33,22 +33,6 @@ constexpr std::size_t kMostNamed = 3;
 constexpr std::size_t kMostSampled = 64;  // files, in one turn
 constexpr const char* kIndent = "\n         ";
 
-/// Markers of launchers that were killed while nodes looked for them.
-void remove_stale_markers(const std::string& root) {
-  constexpr std::time_t kStale = 60L * 60;
-  const std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(root.c_str()), &::closedir);
-  while (const dirent* entry = dir ? ::readdir(dir.get()) : nullptr) {
-    const std::string_view name = entry->d_name;
-    struct stat info {};
-    if (name.size() != sync::kMarkerPrefix.size() + 32 || !name.starts_with(sync::kMarkerPrefix) ||
-        ::fstatat(::dirfd(dir.get()), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0)
-      continue;
-    const bool is_one = S_ISREG(info.st_mode) && info.st_size == 0 && info.st_uid == ::geteuid();
-    const auto age = ::time(nullptr) - info.st_mtim.tv_sec;
-    if (is_one && age > kStale) ::unlinkat(::dirfd(dir.get()), entry->d_name, 0);
-  }
-}
-
 }  // namespace
 
 WorkdirSync::WorkdirSync(EventLoop& loop, Callbacks callbacks)
@@ -72,7 +56,7 @@ void WorkdirSync::begin(WorkdirSyncSettings settings) {
 }
 
 void WorkdirSync::cancel() {
-  remove_marker();
+  marker_ = {};
   under_way_ = placing_ = working_ = false;
   ++turns_;
   lister_.reset();
@@ -128,10 +112,11 @@ void WorkdirSync::listed() {
   if (passes_ == kMostPasses) take_samples(changed);
   lister_.reset();
   placing_ = true;
-  make_marker();
+  // Read-only here: a node that shares the folder will find that nothing is to be copied.
+  marker_ = FolderMarker(pass_.root);
   for (const auto& node : nodes_) {
     if (node->result().is_shared) continue;
-    node->begin(pass_, marker_, settings_.origin, [&](const wire::ToAgent& message) {
+    node->begin(pass_, marker_.name(), settings_.origin, [&](const wire::ToAgent& message) {
       callbacks_.send(node->result().node, message);
     });
   }
@@ -147,22 +132,6 @@ void WorkdirSync::take_samples(const std::set<std::string>& changed) {
     const auto samples = EntryFile::take_samples(pass_.root, entry);
     if (samples) pass_.samples.emplace(static_cast<std::uint32_t>(i), *samples);
   }
-}
-
-void WorkdirSync::make_marker() {
-  remove_stale_markers(pass_.root);
-  const auto secret = random_secret();
-  marker_ = secret ? std::string(sync::kMarkerPrefix) + *secret : std::string();
-  if (marker_.empty()) return;
-  const std::string path = pass_.root + '/' + marker_;
-  const UniqueFd made(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
-  // Read-only here: a node that shares the folder will find that nothing is to be copied.
-  if (!made) marker_.clear();
-}
-
-void WorkdirSync::remove_marker() {
-  if (!marker_.empty()) ::unlink((pass_.root + '/' + marker_).c_str());
-  marker_.clear();
 }
 
 void WorkdirSync::on(NodeId index, const wire::SyncAnswer& message) {
@@ -181,7 +150,7 @@ void WorkdirSync::places_answered() {
     return;
   placing_ = false;
   patient_from_ = monotonic_now();  // fast nodes have waited for the others
-  remove_marker();
+  marker_ = {};
   if (std::string text = problems(); !text.empty())
     return finish(fail(exit_code::kPreflight, std::move(text)));
   for (const auto& node : nodes_) node->place_is_good();

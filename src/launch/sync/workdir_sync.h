@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "launch/sync/folder_marker.h"
 #include "launch/sync/node_sync.h"
 #include "launch/sync/workdir_list.h"
 #include "model/job_spec.h"
@@ -69,8 +70,6 @@ class WorkdirSync {
   void tick();
   void tell_progress();
   [[nodiscard]] std::string problems() const;
-  void make_marker();
-  void remove_marker();
   void finish(Result<SyncReport> report);
 
   EventLoop& loop_;
@@ -84,7 +83,7 @@ class WorkdirSync {
   MonotonicTime began_{0};
   MonotonicTime patient_from_{0};  // silence of nodes does not count before this
   std::optional<WorkdirLister> lister_;
-  std::string marker_;  // its name in the workdir; empty: there is none
+  FolderMarker marker_;  // in the workdir
   SyncPass pass_;
   bool placing_ = false;
   std::vector<std::unique_ptr<NodeSync>> nodes_;

@@ -46,8 +46,7 @@ std::uint64_t size_of(const UniqueFd& fd) {
 
 bool is_source(const StageOrigin& origin) {
   struct stat info {};
-  return ::stat(origin.target.c_str(), &info) == 0 && info.st_ino == origin.inode &&
-         sync::nanoseconds(info.st_ctim.tv_sec, info.st_ctim.tv_nsec) == origin.changed;
+  return !origin.marker.empty() && ::lstat(origin.marker.c_str(), &info) == 0;
 }
 
 }  // namespace

@@ -382,7 +382,7 @@ inline std::vector<Message> samples() {
            "no answer in time"}},
       StageBegin{2,
                  {"/local/data", "/"},
-                 {{"here:/data", "/local/data", 7, 8}, {"", "/x", 0, 0}},
+                 {{"here:/data", ""}, {"", "/data/.dlaunch-sync-1"}},
                  {"/usr/bin/python3"}},
       StageEntries{2, {{1, {"a/\xff", SyncEntry::Kind::file, 0640, 9, -1, ""}}}, true},
       StageStream{2, {{3, std::uint64_t{1} << 40}}, {0, 4294967295U}, true},

@@ -10,7 +10,6 @@
 #include <iterator>
 
 #include "os/content_hash.h"
-#include "sync/rules.h"
 
 namespace dlaunch {
 namespace {
@@ -271,10 +270,8 @@ TEST_F(StageFilesTest, TheSourceItselfIsNotWritten) {
   write("a", a);
   struct stat before {};
   ASSERT_EQ(::stat((folder_ + "/a").c_str(), &before), 0);
-  struct stat root {};
-  ASSERT_EQ(::stat(folder_.c_str(), &root), 0);
-  StageOrigin origin{"here:" + folder_, folder_, root.st_ino,
-                     sync::nanoseconds(root.st_ctim.tv_sec, root.st_ctim.tv_nsec)};
+  write(".dlaunch-sync-0", "");
+  const StageOrigin origin{"here:" + folder_, folder_ + "/.dlaunch-sync-0"};
   StageFiles files;
   files.open({folder_}, {origin}, {});
   files.add({{0, {"a", SyncEntry::Kind::file, 0600, a.size(), 1, ""}},
@@ -305,7 +302,7 @@ TEST_F(StageFilesTest, TheSourceItselfIsNotWritten) {
   ASSERT_EQ(::stat((folder_ + "/a").c_str(), &after), 0);
   EXPECT_EQ(after.st_ino, before.st_ino);
   EXPECT_EQ(after.st_ctim.tv_nsec, before.st_ctim.tv_nsec);
-  EXPECT_EQ(names(), std::vector<std::string>{"a"});
+  EXPECT_THAT(names(), testing::UnorderedElementsAre("a", ".dlaunch-sync-0"));
 }
 
 TEST_F(StageFilesTest, ReadsBlocksOfWrittenAndOfFinishedFiles) {

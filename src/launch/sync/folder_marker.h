@@ -1,0 +1,31 @@
+// A file by which nodes find out that they see a folder of the launcher's machine itself, as by
+// NFS.
+#pragma once
+
+#include <string>
+#include <utility>
+
+namespace dlaunch {
+
+/// Makes the file in its constructor, and removes it in its destructor. Removes also those that
+/// launchers left which were killed meanwhile.
+class FolderMarker {
+ public:
+  FolderMarker() = default;
+  explicit FolderMarker(std::string folder);
+  ~FolderMarker() { remove(); }
+  FolderMarker(FolderMarker&& other) noexcept { *this = std::move(other); }
+  FolderMarker& operator=(FolderMarker&& other) noexcept;
+
+  /// The name in the folder: sync::kMarkerPrefix and 32 hex digits. Empty: there is none, because
+  /// the folder is read-only here.
+  [[nodiscard]] const std::string& name() const { return name_; }
+
+ private:
+  void remove();
+
+  std::string folder_;
+  std::string name_;
+};
+
+}  // namespace dlaunch
