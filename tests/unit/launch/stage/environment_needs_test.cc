@@ -48,10 +48,10 @@ class EnvironmentNeedsTest : public testing::Test {
     entries_.push_back({0, entry});
   }
   StagedEnvironments find() {
-    return staged_environments(
-        {roots_.empty() ? targets_ : roots_, targets_, entries_, [this](std::uint32_t entry) {
-           return (here_ / fs::path(entries_[entry].entry.path)).string();
-         }});
+    return staged_environments({roots_.empty() ? targets_ : roots_, targets_, sources_, entries_,
+                                [this](std::uint32_t entry) {
+                                  return (here_ / fs::path(entries_[entry].entry.path)).string();
+                                }});
   }
   std::vector<std::string> needs() {
     std::vector<std::string> paths;
