@@ -82,6 +82,7 @@ def report(one):
 
 
 def main(suite, description):
+    sys.stdout.reconfigure(errors="backslashreplace")  # a failure may quote a name that is not UTF-8
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dlaunch", default=os.environ.get("DLAUNCH_BIN", os.path.join(TOP, "build/release/bin/dlaunch")))
     parser.add_argument("--only", default="", help="cases whose name contains one of these")

@@ -267,6 +267,7 @@ def parse_arguments():
 
 
 def main():
+    sys.stdout.reconfigure(errors="backslashreplace")  # a failure may quote a name that is not UTF-8
     options, suites = parse_arguments()
     folder = os.path.join(TOP, "build", "test-results")
     shutil.rmtree(folder, ignore_errors=True)
