@@ -133,3 +133,14 @@ def paths_from_home_and_the_same_target_twice(box):
     expect_in(f"/run/data/ and {home}/data have the same target: /run/data", run.words, "the mistake")
     run = launch(box, "[{from: ~/missing}]").end(JOB_FILE)
     expect_in(f"{home}/missing: No such file or directory", run.words, "the mistake")
+
+
+@case
+def a_check_before_the_start_does_not_miss_what_is_staged(box):
+    box.make_cluster(2)
+    make_environment("/usr/bin/python3")
+    box.write_job(f"command: {VENV}/bin/python -c \"{SHOW}\"\nworkdir: /\npreflight: {{checks: [node]}}\nstage: [{{from: {VENV}}}]\n")
+    run = box.run("run", "job.yaml")
+    expect_equal(run.out.count(f"| {VENV} /usr synced".encode()), 2, "the ranks' Python")
+    box.write_job(f"command: {VENV}/bin/other -c 1\nworkdir: /\npreflight: {{checks: [node]}}\n")
+    expect_in(f"{VENV}/bin/other", box.run("run", "job.yaml", code=75).words, "what is not staged")
