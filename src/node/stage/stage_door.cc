@@ -103,7 +103,9 @@ void StageDoor::receive(const std::shared_ptr<Guest>& guest) {
 }
 
 void StageDoor::dismiss(const std::shared_ptr<Guest>& guest) {
-  const std::shared_ptr<Guest> kept = guest;  // the caller's may be an element
+  // The caller's may be an element that goes.
+  // NOLINTNEXTLINE(performance-unnecessary-copy-initialization)
+  const std::shared_ptr<Guest> kept = guest;
   reset_on_close(kept->socket.get());
   kept->socket.close();
   std::erase(guests_, kept);
@@ -111,6 +113,7 @@ void StageDoor::dismiss(const std::shared_ptr<Guest>& guest) {
 
 /// The key was used: no other guest is listened to.
 void StageDoor::connect(const std::shared_ptr<Guest>& guest, std::uint64_t position) {
+  // NOLINTNEXTLINE(performance-unnecessary-copy-initialization): as above
   const std::shared_ptr<Guest> kept = guest;
   std::erase(guests_, kept);
   close();

@@ -99,6 +99,8 @@ void StageUplink::go_on() {
 }
 
 void StageUplink::give_up(const std::shared_ptr<Try>& one, const std::string& why) {
+  // The caller's may be an element that goes.
+  // NOLINTNEXTLINE(performance-unnecessary-copy-initialization)
   const std::shared_ptr<Try> kept = one;
   problem_ = kept->address + ": " + why;
   kept->socket.close();
