@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "cli/commands.h"
@@ -15,6 +14,7 @@
 #include "launch/sync/sync_remarks.h"
 #include "model/environment.h"
 #include "os/own_machine.h"
+#include "os/terminal.h"
 #include "text/json_text.h"
 #include "text/plain_text.h"
 
@@ -35,11 +35,11 @@ constexpr const char* kFooter =
 
 /// A line that the next one replaces.
 void show_line(const std::string& text) {
-  if (::isatty(STDERR_FILENO) != 1) return;
-  winsize size{};
-  const bool is_known = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 4;
-  std::fprintf(stderr, "\r\033[K%s",
-               plain_line(text).substr(0, is_known ? size.ws_col - 1U : 79U).c_str());
+  const auto size = terminal_size(STDERR_FILENO);
+  if (!size) return;
+  constexpr std::size_t kUsual = 80;
+  const std::size_t columns = size->columns > 4 ? size->columns : kUsual;
+  std::fprintf(stderr, "\r\033[K%s", plain_line(text).substr(0, columns - 1).c_str());
 }
 
 struct StageCommand {
@@ -49,9 +49,10 @@ struct StageCommand {
   bool quiet = false;
 
   int execute() const {
-    auto loaded = load();
-    if (!loaded) return print_error(loaded.error());
     const auto folder = current_folder();
+    if (!folder) return print_error(folder.error());
+    auto loaded = load(*folder);
+    if (!loaded) return print_error(loaded.error());
     PlanContext context;
     context.launcher_env = environment_from_block(environ);
     context.current_folder = *folder;
@@ -72,14 +73,12 @@ struct StageCommand {
   }
 
   /// All hosts that the job may use, spares too, get what it or --from stages.
-  [[nodiscard]] Result<LoadedJob> load() const {
-    const auto folder = current_folder();
-    if (!folder) return tl::unexpected(folder.error());
+  [[nodiscard]] Result<LoadedJob> load(const std::string& folder) const {
     if (to && from.size() != 1) return fail(exit_code::kUsage, "--to goes with one --from");
     JobOptions wanted = job;
-    if (!from.empty()) wanted.sets.push_back(line(*folder));
+    if (!from.empty()) wanted.sets.push_back(line(folder));
     if (job.file.empty() && is_set(wanted, "stage")) wanted.arguments = {"true"};
-    auto loaded = load_job(wanted, *folder);
+    auto loaded = load_job(wanted, folder);
     if (!loaded && from.empty() && loaded.error().exit_code == exit_code::kUsage &&
         job.file.empty())
       return fail(exit_code::kUsage,

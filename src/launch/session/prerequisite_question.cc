@@ -15,6 +15,7 @@
 #include "os/unique_fd.h"
 #include "plan/command.h"
 #include "plan/prerequisites.h"
+#include "sync/rules.h"
 #include "text/json_text.h"
 
 namespace dlaunch {
@@ -108,10 +109,8 @@ PrerequisiteQuestion prerequisite_question(const JobSpec& spec, const LaunchPlan
 
 void leave_out(const std::vector<std::string>& staged, PrerequisiteQuestion& question) {
   const auto is_staged = [&](const std::string& path) {
-    return std::any_of(staged.begin(), staged.end(), [&](std::string_view target) {
-      while (target.size() > 1 && target.ends_with('/')) target.remove_suffix(1);
-      return path == target || (path.starts_with(target) && path[target.size()] == '/');
-    });
+    return std::any_of(staged.begin(), staged.end(),
+                       [&](const std::string& target) { return sync::lies_in(path, target); });
   };
   wire::CheckPrerequisites& check = question.message;
   std::set<std::string> names;  // of programs of environments that are staged

@@ -3,18 +3,16 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <map>
 #include <set>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
-#include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include <nlohmann/json.hpp>
 
-#include "os/unique_fd.h"
+#include "node/ranks/python_installation.h"
+#include "sync/rules.h"
 #include "text/json_text.h"
 #include "text/plain_text.h"
 #include "text/strings.h"
@@ -26,6 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 using Kind = SyncEntry::Kind;
 
+constexpr std::size_t kMostText = std::size_t{64} << 10;  // of a file that names folders
 constexpr std::size_t kMostNeeds = 64;
 constexpr std::size_t kMostAdvised = 4;
 constexpr std::array kSystem = {"/usr/", "/lib", "/bin/", "/sbin/", "/etc/"};
@@ -33,15 +32,6 @@ constexpr std::array kSystem = {"/usr/", "/lib", "/bin/", "/sbin/", "/etc/"};
 bool is_there(const std::string& path) {
   struct stat info {};
   return ::stat(path.c_str(), &info) == 0;
-}
-
-/// Files that tell where a package is are short.
-std::string beginning_of(const std::string& path) {
-  std::string text(std::size_t{64} << 10, '\0');
-  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  const ssize_t n = file ? ::read(file.get(), text.data(), text.size()) : -1;
-  text.resize(n > 0 ? static_cast<std::size_t>(n) : 0);
-  return text;
 }
 
 int hex_digit(char c) {
@@ -93,7 +83,7 @@ std::string base_of_copy(const fs::path& config) {
   struct stat info {};
   const std::string python = config.parent_path() / "bin" / "python";
   if (::lstat(python.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return {};
-  const std::string text = beginning_of(config);
+  const std::string text = beginning_of(config, kMostText);
   for (std::string_view rest = text; !rest.empty();) {
     const std::string_view line = take_line(rest);
     const std::size_t equal = line.find('=');
@@ -106,7 +96,7 @@ std::string base_of_copy(const fs::path& config) {
 /// Folders that an environment takes its Python or packages from, by one of its files.
 std::vector<std::string> folders_named_in(const std::string& path) {
   std::vector<std::string> folders;
-  const std::string text = beginning_of(path);
+  const std::string text = beginning_of(path, kMostText);
   if (path.ends_with("/pyvenv.cfg")) {
     folders.push_back(base_of_copy(path));
   } else if (!path.ends_with(".pth")) {
@@ -120,10 +110,8 @@ std::vector<std::string> folders_named_in(const std::string& path) {
 }
 
 bool lies_in_any(const std::string& path, const std::vector<std::string>& folders) {
-  return std::any_of(folders.begin(), folders.end(), [&](std::string_view folder) {
-    while (folder.size() > 1 && folder.ends_with('/')) folder.remove_suffix(1);
-    return path == folder || (path.starts_with(folder) && path[folder.size()] == '/');
-  });
+  return std::any_of(folders.begin(), folders.end(),
+                     [&](const std::string& folder) { return sync::lies_in(path, folder); });
 }
 
 class Search {
@@ -151,7 +139,7 @@ class Search {
     return fs::path(staged_.roots[at.root]) / at.entry.path;
   }
 
-  /// Of the entry that marks it.
+  /// `entry`: the file or folder that makes its folder an environment.
   void add_environment(std::uint32_t entry) {
     const std::string folder = place_of(entry).parent_path();
     if (!environments_.insert(folder).second) return;
@@ -167,7 +155,7 @@ class Search {
     return {};
   }
 
-  /// Of some 10,000 files, few are worth a closer look.
+  /// Cheap for most of the tens of thousands of files: only links and a few names matter.
   void look_at(std::uint32_t entry) {
     const SyncEntry& file = staged_.entries[entry].entry;
     const bool is_link = file.kind == Kind::link;

@@ -20,7 +20,7 @@ enum class StageTo : std::uint8_t { plan, cluster };
                                               const Cluster& cluster, StageTo to,
                                               const std::string& home);
 
-/// Of each line, its absolute path on the nodes.
+/// The absolute path on the nodes of each line of `stage`.
 [[nodiscard]] std::vector<std::string> stage_targets(const JobSpec& spec,
                                                      const std::string& workdir,
                                                      const std::string& home);

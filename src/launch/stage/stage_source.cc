@@ -19,10 +19,6 @@ namespace {
 
 constexpr mode_t kPermissions = 0777;
 
-bool lies_in(const std::string& path, const std::string& folder) {
-  return path.size() > folder.size() && path.starts_with(folder) && path[folder.size()] == '/';
-}
-
 std::string without_slashes(std::string path) {
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   return path;
@@ -134,7 +130,8 @@ std::vector<StageOrigin> StageSource::origins(const std::string& machine) const 
 
 bool StageSource::touches_other(std::size_t root) const {
   for (std::size_t i = 0; i < targets_.size(); ++i) {
-    if (i != root && (lies_in(targets_[i], targets_[root]) || lies_in(targets_[root], targets_[i])))
+    if (i != root &&
+        (sync::lies_in(targets_[i], targets_[root]) || sync::lies_in(targets_[root], targets_[i])))
       return true;
   }
   return false;

@@ -1,18 +1,10 @@
 #include "launch/sync/workdir_sync.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <ctime>
 #include <utility>
-
-#include <dirent.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "launch/sync/sync_remarks.h"
 #include "os/clock.h"
-#include "os/random.h"
 #include "sync/rules.h"
 #include "text/duration_text.h"
 #include "text/plain_text.h"

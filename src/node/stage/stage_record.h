@@ -20,7 +20,7 @@ class StageRecord {
   StageRecord(const Environment& env, const std::string& root, const std::string& origin)
       : root_(root), record_(env, root, "stage " + origin), earlier_(record_.load()) {}
 
-  /// One of the entries that the folder has there. `is_written`: by this staging.
+  /// An entry of the source folder. `is_written`: by this staging.
   void add(const SyncEntry& entry, bool is_written);
   /// Before anything is written, because a staging may be interrupted.
   void save();
