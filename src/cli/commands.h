@@ -19,6 +19,7 @@ using TrailingArguments = std::vector<std::string>;
 [[nodiscard]] Subcommand export_command(const TrailingArguments& arguments);
 [[nodiscard]] Subcommand scale_command(const TrailingArguments& arguments);
 [[nodiscard]] Subcommand stage_command();
+[[nodiscard]] Subcommand collect_command();
 [[nodiscard]] Subcommand check_command();
 [[nodiscard]] Subcommand info_command();
 [[nodiscard]] Subcommand bench_command();

@@ -43,8 +43,8 @@ int run(int argc, char** argv) {
   const std::vector<CommandGroup> commands = {
       {"Start jobs",
        {run_command(words.after), plan_command(words.after), submit_command(words.after),
-        exec_command(words.after), scale_command(words.after), stage_command(), up_command(),
-        down_command()}},
+        exec_command(words.after), scale_command(words.after), stage_command(), collect_command(),
+        up_command(), down_command()}},
       {"Look after runs",
        {runs_command(), status_command(), logs_command(), stacks_command(),
         attach_command(words.after), stop_command()}},

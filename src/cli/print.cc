@@ -51,6 +51,14 @@ int print_text(const std::string& text) {
   return print_error(Error{exit_code::kInternal, "cannot write to stdout: " + errno_text(errno)});
 }
 
+void show_progress(const std::string& text) {
+  const auto size = terminal_size(STDERR_FILENO);
+  if (!size) return;
+  constexpr std::size_t kNarrowest = 5;
+  const std::size_t columns = size->columns >= kNarrowest ? size->columns : kScreenColumns;
+  std::fprintf(stderr, "\r\033[K%s", plain_line(text).substr(0, columns - 1).c_str());
+}
+
 std::size_t output_columns() {
   constexpr std::size_t kUncut = 4096;
   constexpr std::size_t kLeast = 40;

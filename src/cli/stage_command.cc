@@ -11,10 +11,9 @@
 #include "cli/load_job.h"
 #include "cli/print.h"
 #include "launch/session/rehearsal.h"
-#include "launch/sync/sync_remarks.h"
 #include "model/environment.h"
+#include "node/sync/sync_remarks.h"
 #include "os/own_machine.h"
-#include "os/terminal.h"
 #include "text/json_text.h"
 #include "text/plain_text.h"
 
@@ -32,15 +31,6 @@ constexpr const char* kFooter =
     "\n"
     "Exit code: 0 all nodes have it; 69 a node cannot be connected or was lost;\n"
     "75 a node cannot take it; 64 usage, 65 job file.";
-
-/// A line that the next one replaces.
-void show_line(const std::string& text) {
-  const auto size = terminal_size(STDERR_FILENO);
-  if (!size) return;
-  constexpr std::size_t kUsual = 80;
-  const std::size_t columns = size->columns > 4 ? size->columns : kUsual;
-  std::fprintf(stderr, "\r\033[K%s", plain_line(text).substr(0, columns - 1).c_str());
-}
 
 struct StageCommand {
   JobOptions job;
@@ -63,7 +53,7 @@ struct StageCommand {
     listener.copying = [](bool) {};
     listener.staged = [this](const StageReport& report) { tell(report); };
     listener.show = [this](const std::string& text) {
-      if (!quiet) show_line(text);
+      if (!quiet) show_progress(text);
     };
     const auto rehearsal =
         rehearse(loaded->spec, context, std::move(settings), std::move(listener));

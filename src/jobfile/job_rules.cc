@@ -21,6 +21,8 @@ constexpr JobRule kRules[] = {
     {.text = "`stage_via` says how what `stage` names travels: not without it",
      .broken = R"({"required":["stage_via"],"properties":{"stage_via":{"not":{"const":"nodes"}},)"
                R"("stage":{"maxItems":0}}})"},
+    {.text = "`collect_limit` limits what `collect` names: not without it",
+     .broken = R"({"required":["collect_limit"],"properties":{"collect":{"maxItems":0}}})"},
     {.text = "`roles` go with `framework: tensorflow` and `gcp` only",
      .broken = R"({"required":["roles"],"not":{"required":["framework"],)"
                R"("properties":{"framework":{"enum":["tensorflow","gcp"]}}}})"},

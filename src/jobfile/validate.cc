@@ -35,6 +35,7 @@ class KeyValidator : public Validator {
   void check_metrics();
   void check_stdin();
   void check_stage();
+  void check_collect();
 
  private:
   void check_rank_variables(const std::string& section, const std::string& shown);
@@ -258,6 +259,11 @@ void KeyValidator::check_stdin() {
     contradict("pty", "stdin", "the rank of pty reads dlaunch's standard input; leave out stdin");
 }
 
+void KeyValidator::check_collect() {
+  if (job_.collect.empty() && job_.collect_limit > 0)
+    contradict("collect_limit", "collect", "collect_limit goes with collect, which has nothing");
+}
+
 void KeyValidator::check_stage() {
   if (job_.stage.empty() && job_.stage_via != StageVia::nodes)
     contradict("stage_via", "stage", "stage_via says how staged files travel, and stage has none");
@@ -302,6 +308,7 @@ void validate(const JobSpec& job, const GivenKeys& given, Diagnostics& diagnosti
   validator.check_metrics();
   validator.check_stdin();
   validator.check_stage();
+  validator.check_collect();
   validate_hosts(job, given, diagnostics);
 }
 

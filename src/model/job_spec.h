@@ -203,6 +203,7 @@ struct Timeouts {
   Duration fence_after = std::chrono::seconds(10);
   Duration lost_after = std::chrono::seconds(15);
   Duration node_return = std::chrono::minutes(5);
+  Duration collect = std::chrono::minutes(30);
   bool operator==(const Timeouts&) const = default;
 };
 
@@ -301,6 +302,7 @@ struct JobSpec {
   std::vector<Transfer> stage;
   StageVia stage_via = StageVia::nodes;
   std::vector<Transfer> collect;
+  std::uint64_t collect_limit = 0;  // bytes of one node; 0: any number
   Preemption preemption;
   Checkpoint checkpoint;
   Logs logs;

@@ -34,6 +34,8 @@ const char* name_of(Cause cause) {
       return "hang";
     case Cause::preempted:
       return "preempted";
+    case Cause::not_collected:
+      return "not-collected";
     case Cause::internal:
       return "internal";
   }

@@ -25,14 +25,15 @@ enum class Cause {
   cannot_execute,  // a rank could not be started
   node_lost,
   time_limit,
-  cancelled,   // Ctrl-C, SIGTERM, SIGHUP, SIGQUIT, or the front was killed
-  plan,        // no plan could be made; no rank was started
-  port_taken,  // a rank failed because another process had its port
-  starter,     // mpirun, which starts the ranks, failed before any rank did
-  mpi,         // a rank of an MPI job ended without MPI_Init, or without MPI_Finalize
-  stragglers,  // ranks still ran long after another had succeeded
-  hang,        // no rank made progress for timeouts.hang
-  preempted,   // a node is being taken away, and nothing follows
+  cancelled,      // Ctrl-C, SIGTERM, SIGHUP, SIGQUIT, or the front was killed
+  plan,           // no plan could be made; no rank was started
+  port_taken,     // a rank failed because another process had its port
+  starter,        // mpirun, which starts the ranks, failed before any rank did
+  mpi,            // a rank of an MPI job ended without MPI_Init, or without MPI_Finalize
+  stragglers,     // ranks still ran long after another had succeeded
+  hang,           // no rank made progress for timeouts.hang
+  preempted,      // a node is being taken away, and nothing follows
+  not_collected,  // the ranks have succeeded, but what `collect` names is not all here
   internal,
 };
 

@@ -19,6 +19,7 @@ inline constexpr int kUsage = 64;
 inline constexpr int kJobFile = 65;
 inline constexpr int kNodeLost = 69;
 inline constexpr int kInternal = 70;
+inline constexpr int kNotCollected = 74;
 inline constexpr int kPreflight = 75;
 inline constexpr int kTimeLimit = 124;
 inline constexpr int kCannotExecute = 126;

@@ -15,6 +15,14 @@ namespace dlaunch {
 /// BLAKE2b, 256 bits, of a file's content: nothing else can be made to have the same.
 using StrongHash = std::array<std::uint64_t, 4>;
 
+/// One line of `stage` or of `collect`: a file or a folder, and the path of its copy. Absolute but
+/// for what a message says.
+struct StageItem {
+  std::string from;
+  std::string to;
+  bool operator==(const StageItem&) const = default;
+};
+
 /// Blocks in a row, by their numbers (sync/blocks.h).
 struct BlockRun {
   std::uint64_t first = 0;
@@ -76,6 +84,29 @@ struct StageReport {
   std::vector<std::string> special{};  // not copied: sockets, devices, FIFOs
   std::vector<std::string> notes{};    // nodes that could not be fed by another one
   std::chrono::nanoseconds took{};
+};
+
+/// What `collect` has brought from one node.
+struct CollectedNode {
+  NodeId node;
+  std::string name;
+  std::uint64_t files = 0;             // that it has there
+  std::uint64_t bytes = 0;             // in them
+  std::uint64_t received = 0;          // bytes that were sent for it
+  std::vector<std::string> missing{};  // what it was asked for and does not have
+  std::vector<std::string> special{};  // not copied: sockets, devices, FIFOs
+  std::string problem{};               // why not all is here; empty: all is
+  bool operator==(const CollectedNode&) const = default;
+};
+struct CollectReport {
+  std::vector<CollectedNode> nodes;
+  std::chrono::nanoseconds took{};
+  [[nodiscard]] bool is_whole() const {
+    for (const CollectedNode& node : nodes) {
+      if (!node.problem.empty()) return false;
+    }
+    return true;
+  }
 };
 
 }  // namespace dlaunch

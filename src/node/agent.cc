@@ -32,6 +32,7 @@
 #include "node/session/session_folder.h"
 #include "node/session/session_socket.h"
 #include "node/stacks/stack_service.h"
+#include "node/stage/collect_service.h"
 #include "node/stage/stage_service.h"
 #include "node/sync/stager.h"
 #include "node/terminals/terminal_service.h"
@@ -89,7 +90,14 @@ class Agent {
         pump_(loop_, channel_),
         stdin_(loop_, channel_),
         stager_(loop_, login_, [this](const wire::FromAgent& message) { channel_.send(message); }),
-        stage_(loop_, login_, [this](const wire::FromAgent& message) { channel_.send(message); }),
+        stage_(loop_, login_,
+               [this](wire::StageAnswer answer) {
+                 channel_.send(wire::widened<wire::FromAgent>(std::move(answer)));
+               }),
+        collecting_(loop_, login_,
+                    [this](wire::CollectAnswer answer) {
+                      channel_.send(wire::widened<wire::FromAgent>(std::move(answer)));
+                    }),
         mpi_(loop_, channel_, id_),
         mpirun_probe_(loop_),
         pmix_probe_(loop_),
@@ -193,6 +201,8 @@ class Agent {
   void on(wire::SyncData& data) { stager_.on(data); }
   void on(wire::SyncEnd& end) { stager_.on(end); }
   void on(wire::OneOf<wire::StageOrder> auto& order) { stage_.on(order); }
+  void on(wire::CollectBegin& begin) { collecting_.on(begin); }
+  void on(wire::OneOf<wire::StageAnswer> auto& answer) { collecting_.on(answer); }
   void on(wire::StopRanks& stop) { ranks_.stop(stop); }
   void on(wire::KillRanks& kill) { ranks_.kill(kill); }
   void on(wire::SignalRanks& pass) { ranks_.pass(pass); }
@@ -349,6 +359,7 @@ class Agent {
   void end_everything(bool stays = false) {
     stager_.abandon();
     stage_.abandon();
+    collecting_.abandon();
     raise_open_file_limit();
     mpi_.kill();
     containers_.kill_all();
@@ -405,6 +416,7 @@ class Agent {
   StdinPump stdin_;
   Stager stager_;
   StageService stage_;
+  CollectService collecting_;
   MpiService mpi_;
   MpirunProbe mpirun_probe_;
   PmixProbe pmix_probe_;

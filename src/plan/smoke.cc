@@ -58,8 +58,9 @@ std::string limit_text(Duration limit) {
 }  // namespace
 
 const std::vector<std::string>& keys_without_meaning_for_smoke() {
-  static const std::vector<std::string> keys{"nodes", "spares",    "hosts",   "hostfile", "connect",
-                                             "sync",  "stage_via", "restart", "pty"};
+  static const std::vector<std::string> keys{"nodes",         "spares",  "hosts",     "hostfile",
+                                             "connect",       "sync",    "stage_via", "collect",
+                                             "collect_limit", "restart", "pty"};
   return keys;
 }
 
@@ -69,6 +70,8 @@ SmokeJob make_smoke_job(JobSpec spec, const SmokeInput& input) {
   spec.hosts = {};
   spec.connect = {};
   spec.sync = false;
+  spec.collect.clear();  // a smoke test has no results
+  spec.collect_limit = 0;
   spec.restart.max = 0;
   spec.pty.reset();
   if (spec.stdin_for == StdinFor::rank) spec.stdin_for = StdinFor::none;

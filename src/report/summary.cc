@@ -35,6 +35,10 @@ class Summary {
       case Cause::success:
         success();
         break;
+      case Cause::not_collected:
+        append_statement(outcome_.detail);
+        success();
+        break;
       case Cause::cancelled:
         cancelled();
         break;

@@ -9,6 +9,7 @@
 #include "model/checkpoint.h"
 #include "model/launch_plan.h"
 #include "model/report.h"
+#include "model/stage.h"
 #include "model/status.h"
 #include "report/evidence.h"
 #include "report/metrics.h"
@@ -40,6 +41,7 @@ struct SummaryInput {
   std::vector<SpareStatus> spares = {};  // of the last attempt
   CheckpointAccounts checkpoints = {};  // of all attempts; none without checkpoint.path
   std::vector<std::string> checkpoint_patterns = {};
+  const CollectReport* collected = nullptr;  // null: nothing was to be collected
   std::optional<Rank> stdin_rank = {};  // the rank that read the user's stdin
   std::size_t columns = kScreenColumns;  // of the screen
   bool colour = false;

@@ -39,6 +39,8 @@ class SummaryDocument {
     write_stalls(json_, in_.stalls, 2);
     member("spares");
     write_spares(json_, in_.spares);
+    member("collected");
+    write_collected();
     write_ranks();
     json_.line(0).end_object();
   }
@@ -171,6 +173,22 @@ class SummaryDocument {
     json_.string(checkpoint_text(found->second, in_.checkpoint_patterns));
     write_checkpoint(json_, found->second);
     json_.end_object();
+  }
+
+  void write_collected() {
+    if (in_.collected == nullptr) {
+      json_.null();
+      return;
+    }
+    json_.begin_array();
+    for (const CollectedNode& node : in_.collected->nodes) {
+      json_.line(4).begin_object().key("node").string(node.name);
+      json_.key("files").number(node.files).key("bytes").number(node.bytes);
+      json_.key("problem");
+      text_or_null(node.problem);
+      json_.end_object();
+    }
+    json_.line(2).end_array();
   }
 
   void write_evidence() {

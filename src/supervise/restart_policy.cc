@@ -31,6 +31,7 @@ std::optional<RestartCause> restart_cause(Cause cause) {
     case Cause::port_taken:
     case Cause::mpi:
     case Cause::stragglers:
+    case Cause::not_collected:
     case Cause::internal:
       return std::nullopt;
   }

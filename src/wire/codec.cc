@@ -105,7 +105,9 @@ constexpr std::tuple kMessages{Named<Hello>{"Hello"},
                                Named<StageListening>{"StageListening"},
                                Named<StageLinked>{"StageLinked"},
                                Named<StageProgress>{"StageProgress"},
-                               Named<StageDone>{"StageDone"}};
+                               Named<StageDone>{"StageDone"},
+                               Named<CollectBegin>{"CollectBegin"},
+                               Named<CollectDone>{"CollectDone"}};
 static_assert(std::tuple_size_v<decltype(kMessages)> == kTypes);
 
 template <std::size_t I>

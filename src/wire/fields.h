@@ -301,6 +301,10 @@ inline constexpr auto kFields<BlockRun> =
     std::tuple{field("first", &BlockRun::first), field("count", &BlockRun::count)};
 
 template <>
+inline constexpr auto kFields<StageItem> =
+    std::tuple{field("from", &StageItem::from), field("to", &StageItem::to)};
+
+template <>
 inline constexpr auto kFields<StageEntry> =
     std::tuple{field("root", &StageEntry::root), field("entry", &StageEntry::entry)};
 
@@ -657,6 +661,17 @@ template <>
 inline constexpr auto kFields<StageDone> =
     std::tuple{field("id", &StageDone::id), field("problem", &StageDone::problem),
                field("removed", &StageDone::removed)};
+
+template <>
+inline constexpr auto kFields<CollectBegin> =
+    std::tuple{field("id", &CollectBegin::id), field("items", &CollectBegin::items),
+               field("most_bytes", &CollectBegin::most_bytes)};
+
+template <>
+inline constexpr auto kFields<CollectDone> =
+    std::tuple{field("id", &CollectDone::id),           field("problem", &CollectDone::problem),
+               field("files", &CollectDone::files),     field("bytes", &CollectDone::bytes),
+               field("missing", &CollectDone::missing), field("special", &CollectDone::special)};
 
 template <>
 inline constexpr auto kFields<SeeCheckpoints> =

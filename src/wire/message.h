@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -34,7 +35,7 @@
 namespace dlaunch::wire {
 
 /// Changes whenever a message or the frame changes its meaning. Both ends must have the same one.
-inline constexpr std::uint32_t kProtocolVersion = 12;
+inline constexpr std::uint32_t kProtocolVersion = 13;
 
 /// What a rank leaves on its node: both streams, and the file that its framework may write
 /// about an exception (rank-<n>.error.json).
@@ -912,6 +913,29 @@ struct StageDone {
   bool operator==(const StageDone&) const = default;
 };
 
+// ---- collecting: docs/how-to/collect-results.md. A staging in the other direction: the agent says
+// what the launcher says above, and the launcher answers as a node does. There is only one target,
+// so StageServe and StageListening do not occur.
+
+/// launcher -> agent: copy these to the launcher. `to` is a path there; with a slash at its end,
+/// the folder in which a file is to be. -> StageBegin ..., CollectDone
+struct CollectBegin {
+  std::uint32_t id = 0;          // of the collecting; the staging in it has an id of the agent's
+  std::vector<StageItem> items;  // `from` absolute, or "~/..." for the home folder there
+  std::uint64_t most_bytes = 0;  // no more in all; 0: any number
+  bool operator==(const CollectBegin&) const = default;
+};
+/// agent -> launcher: it is over. With a problem, what has arrived is kept.
+struct CollectDone {
+  std::uint32_t id = 0;
+  std::string problem;
+  std::uint64_t files = 0;  // in all items
+  std::uint64_t bytes = 0;
+  std::vector<std::uint32_t> missing;  // indexes of items that are not there
+  std::vector<std::string> special;    // sockets, devices, FIFOs, which are not copied
+  bool operator==(const CollectDone&) const = default;
+};
+
 // ---- which end sends what
 
 template <class... Groups>
@@ -929,6 +953,12 @@ inline constexpr bool kHolds = false;
 template <class... A, class T>
 inline constexpr bool kHolds<std::variant<A...>, T> = (std::is_same_v<A, T> || ...);
 
+/// The same message in a group that holds all of its own group.
+template <class Larger, class... Messages>
+[[nodiscard]] Larger widened(std::variant<Messages...> message) {
+  return std::visit([](auto& one) -> Larger { return std::move(one); }, message);
+}
+
 /// T is one of the messages in Variant.
 template <class T, class Variant>
 concept OneOf = kHolds<Variant, T>;
@@ -940,24 +970,26 @@ using ChannelMessage = std::variant<Ack, Resume>;
 /// Handled by node/stage/stage_service.h.
 using StageOrder = std::variant<StageBegin, StageEntries, StageStream, StageHashes, StageServe,
                                 StageFeed, StageData, StageOver>;
-using ToAgent =
-    std::variant<Hello, Heartbeat, Bye, FactsRequest, StartRanks, StopRanks, KillRanks,
-                 OutputCredit, StdinData, CheckPrerequisites, FetchOutput, ForgetOutput, OpenDoor,
-                 Knock, CloseDoor, SyncBegin, SyncEntries, SyncSettled, SyncRemove, SyncData,
-                 SyncEnd, PreparePmix, PmixFence, PmixWanted, PmixData, SignalRanks, StartMpirun,
-                 Deadline, Inspect, TakeStacks, OpenTerminal, TerminalInput, ResizeTerminal,
-                 TerminalTaken, CloseTerminal, PySpyData, SeeCheckpoints, StageBegin, StageEntries,
-                 StageStream, StageHashes, StageServe, StageFeed, StageData, StageOver>;
+using StageAnswer =
+    std::variant<StageWants, StageReady, StageListening, StageLinked, StageProgress, StageDone>;
+using ToAgent = std::variant<
+    Hello, Heartbeat, Bye, FactsRequest, StartRanks, StopRanks, KillRanks, OutputCredit, StdinData,
+    CheckPrerequisites, FetchOutput, ForgetOutput, OpenDoor, Knock, CloseDoor, SyncBegin,
+    SyncEntries, SyncSettled, SyncRemove, SyncData, SyncEnd, PreparePmix, PmixFence, PmixWanted,
+    PmixData, SignalRanks, StartMpirun, Deadline, Inspect, TakeStacks, OpenTerminal, TerminalInput,
+    ResizeTerminal, TerminalTaken, CloseTerminal, PySpyData, SeeCheckpoints, StageBegin,
+    StageEntries, StageStream, StageHashes, StageServe, StageFeed, StageData, StageOver,
+    CollectBegin, StageWants, StageReady, StageListening, StageLinked, StageProgress, StageDone>;
 
 /// Handled by the session itself (launch/session/session.h).
 using SessionMessages = std::variant<Hello, Heartbeat, Bye>;
 /// Answers to the launcher's questions before it starts ranks.
 using ReachAnswer = std::variant<DoorOpen, Knocked>;
 using SyncAnswer = std::variant<SyncFolder, SyncWants, SyncTaken, SyncDone>;
-using StageAnswer =
-    std::variant<StageWants, StageReady, StageListening, StageLinked, StageProgress, StageDone>;
 using Answers = Joined<std::variant<Facts, PrerequisitesMissing, PmixReady, Inspected>, ReachAnswer,
                        SyncAnswer, StageAnswer>::Type;
+/// Answers to CollectBegin.
+using CollectAnswer = Joined<StageOrder, std::variant<CollectDone>>::Type;
 /// Sent only by an agent that was told to start ranks, or that runs in a scheduler's step.
 using RunMessages =
     std::variant<RanksStarted, RankNotStarted, RankExited, OutputData, OutputEnd, StdinTaken,
@@ -966,6 +998,7 @@ using RunMessages =
                  TerminalTaken, TerminalEnded, PySpyTaken, PreemptionNotice, CheckpointsSeen>;
 /// Every message of an agent is in one of these groups. A receiver visits without a default; if it
 /// never requests a group's messages it names the group: `on(const OneOf<RunMessages> auto&)`.
-using FromAgent = Joined<SessionMessages, Answers, RunMessages, std::variant<Notice>>::Type;
+using FromAgent =
+    Joined<SessionMessages, Answers, RunMessages, CollectAnswer, std::variant<Notice>>::Type;
 
 }  // namespace dlaunch::wire

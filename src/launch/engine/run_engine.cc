@@ -6,11 +6,12 @@
 
 #include <unistd.h>
 
+#include "launch/collect/collect_settings.h"
 #include "launch/console/debug_log.h"
 #include "launch/front/front_link.h"
 #include "launch/session/node_events.h"
 #include "launch/session/start_message.h"
-#include "launch/sync/sync_remarks.h"
+#include "node/sync/sync_remarks.h"
 #include "os/clock.h"
 #include "os/process_title.h"
 #include "os/signals.h"
@@ -127,7 +128,8 @@ RunEngine::RunEngine(const RunOptions& options, LocalStart local, UniqueFd front
                  push(event::NodeReady{node, attempt});
                },
            .failed = [this](NodeId node, std::string what,
-                            bool is_new) { refuse_returned(node, std::move(what), is_new); }}) {
+                            bool is_new) { refuse_returned(node, std::move(what), is_new); }}),
+      collect_(loop_, options, nodes_, store_, screen_) {
   debug_log::set_verbosity(options.verbosity);
   if (options.verbosity > 0) {
     debug_log::set_output(
@@ -193,6 +195,7 @@ void RunEngine::tell(const Event& event) {
   stalls_.tell(event);
   slow_.tell(event);
   checkpoint_stop_.tell(event);
+  collect_.tell(event);
 }
 
 void RunEngine::explain(const Event& event) const {
@@ -430,7 +433,7 @@ void RunEngine::begin(const action::KillRanks& kill) {
 
 void RunEngine::begin(const action::ReleaseNode& release) {
   // Otherwise finish() does.
-  if (output_.is_out()) nodes_.release(release.node);
+  if (output_.is_out() && options_.spec.collect.empty()) nodes_.release(release.node);
 }
 
 void RunEngine::begin(const action::RemoveNode& remove) {
@@ -473,9 +476,17 @@ Result<StopReply> RunEngine::stop(const StopQuestion& question) {
 // ---- the end
 
 SummaryParts RunEngine::summary_parts() {
-  return {options_,          store_, screen_,        output_,
-          nodes_.targets(),  plan(), stalls_.seen(), checkpoints_.accounts(),
-          signals_.reason(), spares_};
+  return {options_,
+          store_,
+          screen_,
+          output_,
+          nodes_.targets(),
+          plan(),
+          stalls_.seen(),
+          checkpoints_.accounts(),
+          signals_.reason(),
+          spares_,
+          collect_.report() ? &*collect_.report() : nullptr};
 }
 
 /// The parts also get events that the supervisor no longer gets.
@@ -500,6 +511,18 @@ void RunEngine::part_from_agents() {
   if (front_.is_gone() || options_.detach || !nodes_.end_by_themselves()) nodes_.reap_processes();
 }
 
+/// A run that has failed keeps its cause.
+void RunEngine::collect(RunReport& report) {
+  if (options_.spec.collect.empty() || !plan_) return;
+  collect_.run(*plan_);
+  if (collect_.report()->is_whole()) return;
+  std::string problems = problems_in(*collect_.report(), store_.shown_path());
+  if (report.outcome.cause != Cause::success) return screen_.say("dlaunch: " + problems);
+  report.outcome.cause = Cause::not_collected;
+  report.outcome.exit_code = exit_code::kNotCollected;
+  report.outcome.detail = std::move(problems);
+}
+
 int RunEngine::finish(RunReport report) {
   end_preparation();
   std::vector<Rank> lost;
@@ -507,6 +530,7 @@ int RunEngine::finish(RunReport report) {
     if (report.ranks[rank].how == RankEnd::How::lost) lost.emplace_back(rank);
   }
   output_.finish(lost);
+  collect(report);
   nodes_.release_all();
   signals_.stop_listening();
   output_.run_until([this] { return !signals_.is_asking(); }, kSlurmAnswers);

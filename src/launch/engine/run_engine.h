@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "launch/collect/collect_side.h"
 #include "launch/console/console_writer.h"
 #include "launch/engine/engine.h"
 #include "launch/engine/front_side.h"
@@ -69,6 +70,7 @@ class RunEngine : public Engine {
   void on(NodeId node, wire::FetchedOutput& fetched) { output_.on(node, fetched); }
   void on(NodeId, wire::StdinTaken& taken) { front_.on(taken); }
   void on(NodeId node, wire::OneOf<wire::Answers> auto& answer) { preparation_.on(node, answer); }
+  void on(NodeId node, wire::OneOf<wire::CollectAnswer> auto& answer) { collect_.on(node, answer); }
   void on(NodeId node, wire::PrerequisitesMissing& answer) {
     preparation_.on(node, answer);
     return_check_.on(node, answer);
@@ -124,6 +126,7 @@ class RunEngine : public Engine {
   void tell_staging(const StageReport& report);
   void explain(const Event& event) const;
   void end_preparation();
+  void collect(RunReport& report);
   void part_from_agents();
   [[nodiscard]] const LaunchPlan* plan() const { return plan_ ? &*plan_ : nullptr; }
   [[nodiscard]] StatusReply status() const;
@@ -152,6 +155,7 @@ class RunEngine : public Engine {
   TerminalSide terminals_;
   Preparation preparation_;
   ReturnCheck return_check_;
+  CollectSide collect_;
   std::deque<Event> queue_;            // for the supervisor
   bool finishing_ = false;             // the supervisor is done and gets no more events
   std::optional<LaunchPlan> planned_;  // until the supervisor starts its ranks

@@ -8,7 +8,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "launch/sync/git_folder.h"
+#include "node/sync/git_folder.h"
 #include "os/clock.h"
 #include "os/write_all.h"
 #include "report/plan_json.h"

@@ -130,6 +130,7 @@ std::string write_summary(RunReport& report, const SummaryParts& parts) {
     input.node_names[NodeId(i)] = parts.targets[i].host.name;
   input.stalls = parts.stalls;
   input.spares = parts.spares;
+  input.collected = parts.collected;
   input.checkpoints = parts.checkpoints;
   input.checkpoint_patterns = options.spec.checkpoint.path;
   input.notes = notes_on(input, folder);

@@ -26,6 +26,7 @@ struct SummaryParts {
   const CheckpointAccounts& checkpoints;
   std::string slurm_reason;          // why Slurm sent the signal that ended the run; empty: unknown
   const std::vector<SpareStatus>& spares;  // at the end
+  const CollectReport* collected = nullptr;
 };
 
 /// When all output has arrived. Writes summary.json, and corrects `report` if the ranks' output

@@ -61,8 +61,10 @@ Preparation::Preparation(EventLoop& loop, const JobSpec& spec, PrepareSettings s
                          go_on();
                        },
                    .show = [this](std::string text) { listener_.show(std::move(text)); }}),
-      staging_(loop, {.send = [this](NodeId node,
-                                     const wire::ToAgent& message) { nodes_.send(node, message); },
+      staging_(loop, {.send =
+                          [this](NodeId node, wire::StageOrder order) {
+                            nodes_.send(node, wire::widened<wire::ToAgent>(std::move(order)));
+                          },
                       .done =
                           [this](Result<StageReport> report) {
                             staged_report_ = std::move(report);

@@ -33,8 +33,10 @@ class Rehearsing {
                     },
                 .on_news =
                     [this](NodeId node, const NodeNews& news) {
-                      if (const auto* lost = std::get_if<event::NodeLost>(&news))
-                        preparation_.node_lost(node, lost->what);
+                      const auto* const lost = std::get_if<event::NodeLost>(&news);
+                      if (lost == nullptr) return;
+                      preparation_.node_lost(node, lost->what);
+                      if (collecting_) collecting_->node_lost(node, lost->what);
                     }}),
         preparation_(loop_, spec, std::move(settings), nodes_, heard_by(std::move(listener))) {}
 
@@ -47,6 +49,28 @@ class Rehearsing {
       if (const NodeClock* clock = nodes_.clock(node.id)) rehearsal.clocks.emplace(node.id, *clock);
     }
     return rehearsal;
+  }
+
+  /// After run().
+  CollectReport collect(
+      const std::map<NodeId, std::string>& lost,
+      const std::function<CollectSettings(const std::vector<CollectNode>&)>& settings,
+      std::function<void(std::string)> show) {
+    std::vector<CollectNode> nodes;
+    for (const Node& node : nodes_.cluster().nodes) {
+      const auto why = lost.find(node.id);
+      nodes.push_back({node.id, node.name, node.is_launcher, why == lost.end() ? "" : why->second});
+    }
+    std::optional<CollectReport> collected;
+    collecting_.emplace(
+        loop_, CollectRun::Callbacks{
+                   .send = [this](NodeId node,
+                                  const wire::ToAgent& message) { nodes_.send(node, message); },
+                   .done = [&](CollectReport report) { collected = std::move(report); },
+                   .show = std::move(show)});
+    collecting_->begin(settings(nodes));
+    while (!collected) loop_.run_one();
+    return std::move(*collected);
   }
 
   void part(const std::set<pid_t>& before) {
@@ -63,6 +87,9 @@ class Rehearsing {
   }
   void on(NodeId node, wire::OneOf<wire::Answers> auto& answer) { preparation_.on(node, answer); }
   void on(NodeId, wire::OneOf<wire::RunMessages> auto&) {}
+  void on(NodeId node, wire::OneOf<wire::CollectAnswer> auto& answer) {
+    if (collecting_) collecting_->on(node, answer);
+  }
   void on(NodeId, wire::OneOf<wire::SessionMessages> auto&) {}
   void on(NodeId, wire::Notice&) {}
 
@@ -70,12 +97,13 @@ class Rehearsing {
   ClusterSessions nodes_;
   Preparation preparation_;
   std::optional<Prepared> outcome_;
+  std::optional<CollectRun> collecting_;
 };
 
-}  // namespace
-
-Result<Rehearsal> rehearse(const JobSpec& spec, const PlanContext& context,
-                           PrepareSettings settings, PrepareListener listener) {
+/// Calls `talk` with the sessions, which end afterwards.
+template <class Talk>
+Status with_nodes(const JobSpec& spec, PrepareSettings settings, PrepareListener listener,
+                  const Talk& talk) {
   ensure_standard_descriptors();
   // SIGPIPE: an agent that is gone is an error to report, not our end.
   block_signals({SIGCHLD, SIGPIPE});
@@ -84,9 +112,36 @@ Result<Rehearsal> rehearse(const JobSpec& spec, const PlanContext& context,
   auto local = fork_local_agents(spec);
   if (!local) return tl::unexpected(local.error());
   Rehearsing rehearsing(spec, std::move(settings), std::move(listener), std::move(*local));
-  Rehearsal rehearsal = rehearsing.run(context);
+  talk(rehearsing);
   rehearsing.part({before.begin(), before.end()});
+  return {};
+}
+
+}  // namespace
+
+Result<Rehearsal> rehearse(const JobSpec& spec, const PlanContext& context,
+                           PrepareSettings settings, PrepareListener listener) {
+  Rehearsal rehearsal;
+  const Status began =
+      with_nodes(spec, std::move(settings), std::move(listener),
+                 [&](Rehearsing& rehearsing) { rehearsal = rehearsing.run(context); });
+  if (!began) return tl::unexpected(began.error());
   return rehearsal;
+}
+
+Result<CollectReport> collect_from_nodes(
+    const JobSpec& spec, const PlanContext& context,
+    const std::function<CollectSettings(const std::vector<CollectNode>&)>& settings,
+    std::function<void(std::string)> show) {
+  PrepareSettings prepare;
+  prepare.up_to = PrepareStep::facts;
+  CollectReport report;
+  const Status began = with_nodes(spec, std::move(prepare), {}, [&](Rehearsing& rehearsing) {
+    const Rehearsal rehearsal = rehearsing.run(context);
+    report = rehearsing.collect(rehearsal.outcome.lost, settings, std::move(show));
+  });
+  if (!began) return tl::unexpected(began.error());
+  return report;
 }
 
 }  // namespace dlaunch

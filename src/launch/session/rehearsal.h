@@ -1,9 +1,13 @@
-// The preparation of a run without the run: `plan`, `export mpirun`, `check` and `stage` connect to
-// the nodes of a job, hold the conversation of preparation.h with them, and let them go.
+// The preparation of a run without the run: `plan`, `export mpirun`, `check`, `stage` and `collect`
+// connect to the nodes of a job, hold the conversation of preparation.h with them, and let them go.
 #pragma once
 
+#include <functional>
 #include <map>
+#include <string>
+#include <vector>
 
+#include "launch/collect/collect_settings.h"
 #include "launch/session/node_clock.h"
 #include "launch/session/preparation.h"
 #include "model/cluster.h"
@@ -24,5 +28,13 @@ struct Rehearsal {
 /// goes wrong with nodes is in the outcome.
 [[nodiscard]] Result<Rehearsal> rehearse(const JobSpec& spec, const PlanContext& context,
                                          PrepareSettings settings, PrepareListener listener = {});
+
+/// `dlaunch collect`: connects to the nodes of the job and brings what `settings` names. A node
+/// that cannot be connected is a problem in the report; the others are asked all the same.
+/// Otherwise as rehearse(). `show`: the line on a terminal; empty: none.
+[[nodiscard]] Result<CollectReport> collect_from_nodes(
+    const JobSpec& spec, const PlanContext& context,
+    const std::function<CollectSettings(const std::vector<CollectNode>&)>& settings,
+    std::function<void(std::string)> show);
 
 }  // namespace dlaunch

@@ -90,6 +90,7 @@ class Session {
   bool take(wire::Notice& notice);
   bool take(wire::OneOf<wire::Answers> auto&) { return true; }
   bool take(wire::OneOf<wire::RunMessages> auto&) { return true; }
+  bool take(wire::OneOf<wire::CollectAnswer> auto&) { return true; }
 
   [[nodiscard]] LauncherChannel::Callbacks channel_callbacks();
   void greet(const std::optional<wire::FactsRequest>& request);

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "launch/stage/stage_run.h"
 #include "model/cluster.h"
 #include "model/job_spec.h"
 #include "model/launch_plan.h"
+#include "node/stage/stage_run.h"
 #include "plan/make_plan.h"
 
 namespace dlaunch {

@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include "launch/sync/entry_file.h"
 #include "model/ids.h"
 #include "model/sync.h"
 #include "model/time.h"
+#include "node/sync/entry_file.h"
 #include "sync/window.h"
 #include "wire/message.h"
 

@@ -4,9 +4,9 @@
 #include <optional>
 #include <string>
 
-#include "launch/sync/workdir_list.h"
 #include "model/job_spec.h"
 #include "model/launch_plan.h"
+#include "node/sync/workdir_list.h"
 #include "plan/make_plan.h"
 
 namespace dlaunch {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "launch/sync/sync_remarks.h"
+#include "node/sync/sync_remarks.h"
 #include "os/clock.h"
 #include "sync/rules.h"
 #include "text/duration_text.h"

@@ -12,11 +12,11 @@
 #include <string>
 #include <vector>
 
-#include "launch/sync/folder_marker.h"
 #include "launch/sync/node_sync.h"
-#include "launch/sync/workdir_list.h"
 #include "model/job_spec.h"
 #include "model/result.h"
+#include "node/sync/folder_marker.h"
+#include "node/sync/workdir_list.h"
 #include "os/content_hash.h"
 #include "os/event_loop.h"
 

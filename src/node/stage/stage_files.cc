@@ -23,6 +23,7 @@ using Kind = SyncEntry::Kind;
 constexpr std::size_t kLooks = 256;
 constexpr std::uint64_t kBytes = std::uint64_t{1} << 20;
 constexpr std::size_t kMostItems = 2'000'000;
+constexpr std::uint32_t kOwner = 0700;
 
 /// Returns 0 or an errno; EIO if there are fewer bytes.
 int read_exactly(int fd, std::uint64_t offset, std::uint64_t size, std::string& bytes) {
@@ -42,6 +43,14 @@ std::uint64_t size_of(const UniqueFd& fd) {
   return fd && ::fstat(fd.get(), &info) == 0 && S_ISREG(info.st_mode)
              ? static_cast<std::uint64_t>(info.st_size)
              : 0;
+}
+
+/// With its own mode at once, as far as files can be written in it: a staging may be interrupted.
+int make_folder(SyncTree& tree, SyncEntry folder) {
+  const int error = tree.make_folder(folder.path);
+  if (error != 0) return error == EEXIST ? 0 : error;
+  folder.mode |= kOwner;
+  return tree.set_mode(folder);
 }
 
 bool is_source(const StageOrigin& origin) {
@@ -255,9 +264,9 @@ void StageFiles::make(std::uint32_t number) {
   }
   int error = 0;
   if (entry.kind == Kind::folder) {
-    error = tree.make_folder(entry.path);
-    if (error == EEXIST) error = 0;
-    made_folders_.push_back(number);
+    error = make_folder(tree, entry);
+    // Last, because the mode may forbid even the owner to write.
+    if ((entry.mode & kOwner) != kOwner) made_folders_.push_back(number);
   } else if (entry.kind == Kind::link) {
     error = tree.make_link(entry.path, entry.target);
   } else {
@@ -388,7 +397,6 @@ bool StageFiles::finish_some() {
   for (std::size_t i = 0; i < records_.size(); ++i) {
     if (records_[i] && !records_[i]->remove_some(trees_[i])) return false;
   }
-  // Last, because the mode may forbid even the owner to write.
   for (std::size_t i = 0; i < kLooks && !made_folders_.empty() && problem_.empty(); ++i) {
     const Item& made = items_[made_folders_.back()];
     made_folders_.pop_back();

@@ -1,5 +1,6 @@
-// The node's side of `stage`: its half of the conversation with the launcher
-// (launch/stage/stage_run.h), the files (StageFiles), and the connections to other nodes.
+// The side of `stage` that receives: its half of the conversation with the side that sends
+// (node/stage/stage_run.h), the files (StageFiles), and the connections to other nodes. It runs on
+// the nodes and, for `collect`, on the launcher.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +21,8 @@ namespace dlaunch {
 /// Lives on the agent's one thread.
 class StageService {
  public:
-  using Send = std::function<void(const wire::FromAgent&)>;
-  /// `env`: the agent's own, which outlives this.
+  using Send = std::function<void(wire::StageAnswer)>;
+  /// `env`: the one of this process, which outlives this.
   StageService(EventLoop& loop, const Environment& env, Send send)
       : loop_(loop), env_(env), send_(std::move(send)) {}
 

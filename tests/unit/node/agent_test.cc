@@ -293,6 +293,51 @@ struct EachMessage {
     agent.say(wire::StageServe{1, 3, {}, {"127.0.0.1"}, 5000});
     agent.settle();
   }
+  // One collecting, likewise.
+  void of(wire::CollectBegin*) {
+    agent.greet();
+    std::ofstream(agent.path("out")) << "text";
+    agent.say(wire::CollectBegin{4, {{"/none", "/here"}}, 0});
+    EXPECT_EQ(agent.answer<wire::CollectDone>().missing, (std::vector<std::uint32_t>{0}));
+    agent.say(wire::CollectBegin{5, {{agent.path("out"), "/here/"}}, 0});
+    EXPECT_EQ(agent.answer<wire::StageBegin>().roots, (std::vector<std::string>{"/here"}));
+    const auto entries = agent.answer<wire::StageEntries>().entries;
+    ASSERT_EQ(entries.size(), 1U);
+    EXPECT_EQ(entries[0].entry.path, "out");
+  }
+  void of(wire::StageWants*) {
+    of(static_cast<wire::CollectBegin*>(nullptr));
+    agent.say(wire::StageWants{1, {{0, {}}}, {}, 1, true});
+    EXPECT_EQ(agent.answer<wire::StageStream>().runs, (std::vector<BlockRun>{{0, 1}}));
+  }
+  void of(wire::StageReady*) {
+    of(static_cast<wire::StageWants*>(nullptr));
+    agent.say(wire::StageReady{1});
+    EXPECT_TRUE(agent.answer<wire::StageFeed>().at.empty());
+  }
+  void of(wire::StageLinked*) {
+    of(static_cast<wire::StageReady*>(nullptr));
+    agent.say(wire::StageLinked{1, 1, 0, ""});
+    EXPECT_FALSE(agent.answer<wire::StageData>().bytes.empty());
+  }
+  void of(wire::StageListening*) {
+    of(static_cast<wire::StageLinked*>(nullptr));
+    agent.say(wire::StageListening{1, 1, {}});
+    agent.settle();
+  }
+  void of(wire::StageProgress*) {
+    of(static_cast<wire::StageLinked*>(nullptr));
+    agent.say(wire::StageProgress{1, 1, 1, 20, 1});
+    agent.settle();
+  }
+  void of(wire::StageDone*) {
+    of(static_cast<wire::StageProgress*>(nullptr));
+    agent.say(wire::StageDone{1, "", 0});
+    const auto done = agent.answer<wire::CollectDone>();
+    EXPECT_EQ(done.id, 5U);
+    EXPECT_EQ(done.problem, "");
+    EXPECT_EQ(done.bytes, 4U);
+  }
   void of(wire::PreparePmix*) {
     agent.greet();
     agent.say(two_ranks());

@@ -65,9 +65,7 @@ TEST(Codec, AMessageThatGoesTheOtherWayIsRefused) {
 template <class... Handled>
 struct Visitor {
   template <class T>
-  void operator()(const T&) const
-    requires(OneOf<T, Handled> || ...)
-  {}
+  void operator()(const T&) const requires(OneOf<T, Handled> || ...) {}
 };
 template <class V, class Messages>
 inline constexpr bool kTakesAll = false;
@@ -75,9 +73,10 @@ template <class V, class... T>
 inline constexpr bool kTakesAll<V, std::variant<T...>> = (std::is_invocable_v<V, const T&> && ...);
 
 TEST(Codec, AReceiverMustTakeEveryMessage) {
-  using All = Visitor<SessionMessages, Answers, RunMessages, std::variant<Notice>>;
+  using All = Visitor<SessionMessages, Answers, RunMessages, CollectAnswer, std::variant<Notice>>;
   static_assert(kTakesAll<All, FromAgent>);
-  static_assert(!kTakesAll<Visitor<SessionMessages, Answers, RunMessages>, FromAgent>);
+  static_assert(
+      !kTakesAll<Visitor<SessionMessages, Answers, RunMessages, CollectAnswer>, FromAgent>);
   static_assert(!kTakesAll<Visitor<FromAgent>, ToAgent>);
   static_assert(!OneOf<Ack, FromAgent> && !OneOf<Resume, ToAgent>);
 }

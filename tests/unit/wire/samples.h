@@ -25,7 +25,7 @@ using Message = std::variant<
     CloseTerminal, TerminalOutput, TerminalEnded, PySpyData, PySpyTaken, PreemptionNotice,
     SeeCheckpoints, CheckpointsSeen, StageBegin, StageEntries, StageStream, StageHashes, StageServe,
     StageFeed, StageData, StageOver, StageWants, StageReady, StageListening, StageLinked,
-    StageProgress, StageDone>;
+    StageProgress, StageDone, CollectBegin, CollectDone>;
 
 inline Frame encode(const Message& message) {
   return std::visit([](const auto& one) { return encode(one); }, message);
@@ -397,6 +397,8 @@ inline std::vector<Message> samples() {
       StageLinked{2, 3, std::uint64_t{1} << 40, "10.0.0.4:1: Connection refused"},
       StageProgress{2, 3, std::uint64_t{1} << 40, std::uint64_t{1} << 50, 7},
       StageDone{2, "/local/data: No space left on device", 0},
+      CollectBegin{2, {{"/local/out", "/home/me/results/gpu1/"}}, std::uint64_t{1} << 40},
+      CollectDone{2, "/local/out/a: Permission denied", 3, 4096, {0, 7}, {"/local/out/fifo"}},
   };
 }
 

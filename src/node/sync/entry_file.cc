@@ -1,4 +1,4 @@
-#include "launch/sync/entry_file.h"
+#include "node/sync/entry_file.h"
 
 #include <algorithm>
 #include <cerrno>

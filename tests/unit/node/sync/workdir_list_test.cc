@@ -1,5 +1,5 @@
 // Which files of a workdir are copied.
-#include "launch/sync/workdir_list.h"
+#include "node/sync/workdir_list.h"
 
 #include <gmock/gmock.h>
 

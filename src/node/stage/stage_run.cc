@@ -1,9 +1,9 @@
-#include "launch/stage/stage_run.h"
+#include "node/stage/stage_run.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "launch/sync/sync_remarks.h"
+#include "node/sync/sync_remarks.h"
 #include "os/clock.h"
 #include "os/content_hash.h"
 #include "os/random.h"
@@ -35,7 +35,7 @@ void StageRun::begin(StageRunSettings settings) {
   stage_ = Stage::listing;
   ++id_;
   began_ = patient_from_ = monotonic_now();
-  source_.emplace(settings_.items);
+  source_.emplace(settings_.items, settings_.collects ? "" : "stage: ");
   const std::uint64_t most =
       std::clamp(kMostOnTheWay / std::max<std::size_t>(settings_.nodes.size(), 1),
                  sync::Window::kFirst, kMostToOne);
@@ -244,7 +244,7 @@ bool StageRun::send_blocks(Node& node, MonotonicTime now) {
   }
   if (data.bytes.empty()) return false;
   node.window.sent(data.bytes.size(), now);
-  send(node, data);
+  send(node, std::move(data));
   return node.window.open() && node.fed < stream_.size();
 }
 
@@ -309,10 +309,12 @@ void StageRun::tell_progress() {
 // ---- the end
 
 void StageRun::fail(std::string problem) {
-  finish(dlaunch::fail(exit_code::kPreflight, "stage: " + std::move(problem)));
+  finish(dlaunch::fail(exit_code::kPreflight,
+                       (settings_.collects ? "" : "stage: ") + std::move(problem)));
 }
 
 void StageRun::fail_at_nodes() {
+  if (settings_.collects) return fail(nodes_.front().problem);
   std::vector<std::pair<std::string, std::string>> problems;
   for (const Node& node : nodes_) problems.emplace_back(node.result.name, node.problem);
   std::string text =

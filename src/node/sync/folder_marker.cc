@@ -1,4 +1,4 @@
-#include "launch/sync/folder_marker.h"
+#include "node/sync/folder_marker.h"
 
 #include <ctime>
 #include <memory>

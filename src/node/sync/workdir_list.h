@@ -23,7 +23,7 @@ struct WorkdirListSettings {
   /// The folder was named by itself, as by `stage`: any folder, whatever .gitignore files say. Then
   /// what is too much must be packed.
   bool is_named = false;
-  [[nodiscard]] const char* what() const { return is_named ? "stage: " : "sync: "; }
+  std::string what = "sync: ";  // begins each error
 };
 
 /// Reads the tree in pieces, so that the caller can do other things in between.

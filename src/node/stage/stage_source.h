@@ -6,26 +6,22 @@
 #include <string>
 #include <vector>
 
-#include "launch/stage/environment_needs.h"
-#include "launch/sync/entry_file.h"
-#include "launch/sync/folder_marker.h"
-#include "launch/sync/workdir_list.h"
 #include "model/result.h"
 #include "model/stage.h"
+#include "node/stage/environment_needs.h"
+#include "node/sync/entry_file.h"
+#include "node/sync/folder_marker.h"
+#include "node/sync/workdir_list.h"
 #include "os/strong_hash.h"
 #include "sync/blocks.h"
 
 namespace dlaunch {
 
-/// One line of `stage`. Both absolute.
-struct StageItem {
-  std::string from;
-  std::string to;
-};
-
 class StageSource {
  public:
-  explicit StageSource(std::vector<StageItem> items) : items_(std::move(items)) {}
+  /// `what`: begins each error, as in "stage: ".
+  StageSource(std::vector<StageItem> items, std::string what)
+      : items_(std::move(items)), what_(std::move(what)) {}
 
   /// Reads some of the folders. True: the list is complete, or there is an error.
   [[nodiscard]] bool list_some();
@@ -64,6 +60,7 @@ class StageSource {
   [[nodiscard]] std::string source_of(std::uint32_t entry) const;
 
   std::vector<StageItem> items_;
+  std::string what_;
   std::size_t next_ = 0;
   Status status_;
   std::optional<WorkdirLister> lister_;

@@ -1,4 +1,4 @@
-#include "launch/sync/git_folder.h"
+#include "node/sync/git_folder.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <deque>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -17,12 +18,12 @@
 #include <string>
 #include <vector>
 
-#include "launch/stage/stage_source.h"
 #include "model/ids.h"
 #include "model/job_spec.h"
 #include "model/result.h"
 #include "model/stage.h"
 #include "model/time.h"
+#include "node/stage/stage_source.h"
 #include "os/event_loop.h"
 #include "sync/chain.h"
 #include "sync/window.h"
@@ -38,6 +39,10 @@ struct StageRunSettings {
   };
   std::vector<StageItem> items;
   bool needs_all = true;  // what environments need must be on the nodes
+  /// For `collect`: errors say what is wrong and no more, for there is only one target, and nothing
+  /// is removed there.
+  bool collects = false;
+  std::uint64_t most_bytes = std::numeric_limits<std::uint64_t>::max();  // of all items
   std::vector<To> nodes;
   /// Addresses of the first node at which the second one may reach it; indexes into `nodes`.
   std::function<std::vector<std::string>(std::size_t, std::size_t)> addresses;
@@ -50,7 +55,7 @@ struct StageRunSettings {
 class StageRun {
  public:
   struct Callbacks {
-    std::function<void(NodeId, const wire::ToAgent&)> send;
+    std::function<void(NodeId, wire::StageOrder)> send;
     /// Errors: those of StageSource; exit_code::kPreflight with a line for each node that refused.
     /// Not called from within begin().
     std::function<void(Result<StageReport>)> done;
@@ -140,8 +145,8 @@ class StageRun {
     return std::all_of(nodes_.begin(), nodes_.end(), holds);
   }
   [[nodiscard]] bool any_failed() const;
-  void send(const Node& node, const wire::ToAgent& message) {
-    callbacks_.send(node.result.node, message);
+  void send(const Node& node, wire::StageOrder message) {
+    callbacks_.send(node.result.node, std::move(message));
   }
   void fail(std::string problem);
   void fail_at_nodes();

@@ -1,4 +1,4 @@
-#include "launch/sync/workdir_list.h"
+#include "node/sync/workdir_list.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "launch/sync/git_folder.h"
+#include "node/sync/git_folder.h"
 #include "sync/rules.h"
 #include "text/plain_text.h"
 #include "text/size_text.h"
@@ -95,9 +95,8 @@ void WorkdirLister::begin() {
   }
   UniqueFd fd(::open(root.c_str(), kFolder));
   if (!fd)
-    return fail(exit_code::kPreflight, std::string(settings_.what()) +
-                                           (settings_.is_named ? "" : "workdir ") + root + ": " +
-                                           errno_text(errno));
+    return fail(exit_code::kPreflight, settings_.what + (settings_.is_named ? "" : "workdir ") +
+                                           root + ": " + errno_text(errno));
   if (!settings_.is_named) enter_rules_above();
   if (status_) open(std::move(fd), "");
 }
@@ -135,7 +134,7 @@ void WorkdirLister::open(UniqueFd fd, std::string path) {
   const std::string shown = settings_.root + '/' + path;
   const int error = read_names(fd.get(), level.names);
   if (error != 0 && error != ENOENT)  // ENOENT: it was removed just now
-    return fail(exit_code::kPreflight, settings_.what() + shown + ": " + errno_text(error));
+    return fail(exit_code::kPreflight, settings_.what + shown + ": " + errno_text(error));
   level.has_rules = !settings_.is_named &&
                     std::binary_search(level.names.begin(), level.names.end(), ".gitignore");
   if (level.has_rules) enter_rules(prefix_ + path, shown + ".gitignore");
@@ -157,7 +156,7 @@ void WorkdirLister::look_at(const Level& level, const std::string& name) {
   struct stat info {};
   if (::fstatat(level.fd.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) {
     if (errno == ENOENT) return;  // it was removed just now
-    return fail(exit_code::kPreflight, settings_.what() + settings_.root + '/' + level.path + name +
+    return fail(exit_code::kPreflight, settings_.what + settings_.root + '/' + level.path + name +
                                            ": " + errno_text(errno));
   }
   const bool is_folder = S_ISDIR(info.st_mode);
@@ -174,7 +173,7 @@ void WorkdirLister::look_at(const Level& level, const std::string& name) {
     if (!fd && (errno == ENOENT || errno == ENOTDIR || errno == ELOOP)) return;
     if (!fd)
       return fail(exit_code::kPreflight,
-                  settings_.what() + settings_.root + '/' + entry.path + ": " + errno_text(errno) +
+                  settings_.what + settings_.root + '/' + entry.path + ": " + errno_text(errno) +
                       (settings_.is_named ? ""
                                           : std::string(kIndent) +
                                                 "what is not needed on the nodes can be left out "
@@ -216,7 +215,7 @@ void WorkdirLister::check_limits(bool all) {
   for (const auto& [name, size] : sizes_) largest.emplace_back(size, name);
   std::sort(largest.rbegin(), largest.rend());
   largest.resize(std::min(largest.size(), kLargestTold));
-  std::string text = settings_.what() + settings_.root + " holds " + (all ? "" : "more than ") +
+  std::string text = settings_.what + settings_.root + " holds " + (all ? "" : "more than ") +
                      std::to_string(extent_.files) + " files with " + size_text(extent_.bytes) +
                      "; at most " + std::to_string(settings_.most_files) +
                      (settings_.is_named ? "" : " and " + size_text(settings_.most_bytes)) +

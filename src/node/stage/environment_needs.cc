@@ -1,4 +1,4 @@
-#include "launch/stage/environment_needs.h"
+#include "node/stage/environment_needs.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "launch/stage/stage_source.h"
+#include "node/stage/stage_source.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -65,6 +65,7 @@ void StageSource::begin_item(const StageItem& item) {
     settings.root = item.from;
     settings.most_files = sync::kMostFiles;
     settings.most_bytes = std::numeric_limits<std::uint64_t>::max();
+    settings.what = what_;
     settings.is_named = true;
     lister_.emplace(std::move(settings));
     return;
@@ -102,7 +103,7 @@ void StageSource::add(SyncEntry entry) {
 }
 
 void StageSource::fail(int code, std::string message) {
-  status_ = dlaunch::fail(code, "stage: " + std::move(message));
+  status_ = dlaunch::fail(code, what_ + std::move(message));
 }
 
 std::string StageSource::source_of(std::uint32_t entry) const {

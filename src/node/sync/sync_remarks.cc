@@ -1,4 +1,4 @@
-#include "launch/sync/sync_remarks.h"
+#include "node/sync/sync_remarks.h"
 
 #include <algorithm>
 

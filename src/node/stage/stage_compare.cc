@@ -1,12 +1,13 @@
 // The first half of a staging: what is there, here and on the nodes, and which blocks are missing.
 #include <algorithm>
 
-#include "launch/stage/stage_run.h"
+#include "node/stage/stage_run.h"
 #include "os/clock.h"
 #include "os/content_hash.h"
 #include "os/own_machine.h"
 #include "sync/rules.h"
 #include "text/plain_text.h"
+#include "text/size_text.h"
 
 namespace dlaunch {
 
@@ -25,6 +26,10 @@ void StageRun::list_some() {
   patient_from_ = monotonic_now();
   report_.extent = source_->extent();
   report_.special = source_->special();
+  if (report_.extent.bytes > settings_.most_bytes)
+    return fail(size_text(report_.extent.bytes) + " are there, and `collect_limit` is " +
+                size_text(settings_.most_bytes));
+  if (settings_.collects) return begin_nodes();
   // One long turn where an environment has thousands of links, before anything runs.
   environments_ = source_->environments();
   if (!settings_.needs_all) environments_.needs.clear();
@@ -37,6 +42,9 @@ void StageRun::list_some() {
 
 void StageRun::begin_nodes() {
   wire::StageBegin begin{id_, source_->roots(), source_->origins(own_hostname()), {}};
+  if (settings_.collects) {
+    for (StageOrigin& origin : begin.origins) origin.name.clear();
+  }
   for (const auto& need : environments_.needs) begin.needs.push_back(need.path);
   for (Node& node : nodes_) {
     send(node, begin);

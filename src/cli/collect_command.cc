@@ -1,0 +1,160 @@
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "cli/load_job.h"
+#include "cli/print.h"
+#include "launch/collect/collect_settings.h"
+#include "launch/session/rehearsal.h"
+#include "model/environment.h"
+#include "os/own_machine.h"
+#include "runs/run_index.h"
+
+namespace dlaunch {
+
+namespace {
+
+constexpr const char* kFooter =
+    "Examples:\n"
+    "  dlaunch collect                   what the newest run left on its nodes\n"
+    "  dlaunch collect k3f               a unique end of a run's id\n"
+    "  dlaunch collect k3f --set 'collect=[{from: /local/out}]'\n"
+    "                                    something that its job did not name\n"
+    "\n"
+    "Nothing that is here already is sent again. If the launcher of the run was\n"
+    "killed, the output of its ranks is brought too.\n"
+    "Exit code: 0 all is here; 74 a node could not be connected or not all of it\n"
+    "is here; 64 usage, 65 job file.";
+
+/// The names of the nodes that had ranks.
+std::set<std::string> nodes_of(const RunView& run) {
+  std::set<std::string> names;
+  for (const std::string& label : rank_labels(run.path))
+    names.insert(label.substr(0, label.rfind(':')));
+  return names;
+}
+
+/// The output of ranks that is still on their node.
+void add_output(const RunView& run, CollectSettings& settings) {
+  const auto attempts = attempts_of(run.path);
+  if (attempts.empty()) return;
+  const std::string folder = run.path + "/attempt-" + std::to_string(attempts.back()) + '/';
+  for (const LeftOutput& left : run.left) {
+    for (CollectSettings::From& node : settings.nodes) {
+      if (node.name != left.node) continue;
+      for (const Rank rank : left.ranks) {
+        for (const char* stream : {".out", ".err"}) {
+          const std::string name = "rank-" + std::to_string(rank.value) + stream;
+          node.optional.push_back({left.folder + '/' + name, folder + name});
+        }
+      }
+    }
+  }
+}
+
+struct CollectCommand {
+  JobOptions job;
+  std::string word;
+  bool quiet = false;
+
+  int execute() const {
+    const auto folder = current_folder();
+    if (!folder) return print_error(folder.error());
+    auto run = find(*folder);
+    if (!run) return print_error(run.error());
+    const auto loaded = load(*run, *folder);
+    if (!loaded) return print_error(loaded.error());
+    PlanContext context;
+    context.launcher_env = environment_from_block(environ);
+    context.current_folder = *folder;
+    const CollectPlace place = place_of(*run, loaded->spec, context);
+    const auto report = collect_from_nodes(
+        loaded->spec, context,
+        [&](const std::vector<CollectNode>& nodes) {
+          CollectSettings settings = collect_settings(loaded->spec, place, nodes);
+          add_output(*run, settings);
+          return settings;
+        },
+        [this](const std::string& text) {
+          if (!quiet) show_progress(text);
+        });
+    if (!report) return print_error(report.error());
+    for (const std::string& remark : remarks_on(*report))
+      std::fprintf(stderr, "dlaunch: note: %s\n", remark.c_str());
+    if (!report->is_whole())
+      return print_error({exit_code::kNotCollected, problems_in(*report, run->id)});
+    if (!quiet) std::fprintf(stderr, "dlaunch: %s\n", collected_text(*report).c_str());
+    return exit_code::kOk;
+  }
+
+  [[nodiscard]] Result<RunView> find(const std::string& folder) const {
+    const auto folders = run_folders("");
+    if (!folders) return tl::unexpected(folders.error());
+    auto run = find_run(*folders, word);
+    if (!run) return run;
+    if (is_live(run->state))
+      return fail(exit_code::kUsage, "run " + run->id +
+                                         " has not ended; it collects at its end, and "
+                                         "to end it: dlaunch stop " +
+                                         run->id);
+    if (!run->path.starts_with('/')) run->path = folder + '/' + run->path;
+    return run;
+  }
+
+  /// The job as it was run, of its hosts those that had ranks.
+  [[nodiscard]] Result<LoadedJob> load(const RunView& run, const std::string& folder) const {
+    JobOptions wanted = job;
+    wanted.file = run.path + "/job.yaml";
+    auto loaded = load_job(wanted, folder);
+    if (!loaded) return loaded;
+    if (loaded->spec.collect.empty() && run.left.empty())
+      return fail(exit_code::kUsage, "the job of run " + run.id +
+                                         " has no `collect`; to name something now: dlaunch "
+                                         "collect " +
+                                         run.id + " --set 'collect=[{from: /local/out}]'");
+    if (const Status hosts = resolve_job_hosts(wanted, quiet, *loaded); !hosts)
+      return tl::unexpected(hosts.error());
+    const std::set<std::string> names = nodes_of(run);
+    std::erase_if(loaded->spec.hosts.hosts, [&names](const HostSpec& host) {
+      return !names.empty() && !names.contains(host.name);
+    });
+    loaded->spec.nodes.reset();
+    loaded->spec.spares = 0;
+    return loaded;
+  }
+
+  static CollectPlace place_of(const RunView& run, const JobSpec& spec,
+                               const PlanContext& context) {
+    CollectPlace place;
+    place.run_id = run.id;
+    place.run_folder = run.path;
+    place.started_in = run.witness.record ? run.witness.record->folder : context.current_folder;
+    place.workdir =
+        spec.workdir.starts_with('/') ? spec.workdir : place.started_in + '/' + spec.workdir;
+    place.home = find_variable(context.launcher_env, "HOME").value_or("");
+    return place;
+  }
+};
+
+}  // namespace
+
+Subcommand collect_command() {
+  auto collect = std::make_shared<CollectCommand>();
+  const auto describe = [collect](CommandOptions options) {
+    options.positional("RUN", collect->word,
+                       "Unique beginning or end of an id, or a folder\n"
+                       "(default: the newest run)");
+    add_host_options(options, collect->job);
+    options.flag("-q,--quiet", collect->quiet, "Only failures");
+  };
+  return {"collect", "Bring the results of a run from its nodes", kFooter, describe,
+          [collect] { return collect->execute(); }};
+}
+
+}  // namespace dlaunch

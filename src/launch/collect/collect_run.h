@@ -1,0 +1,93 @@
+// `collect`: copies files from the nodes to the launcher. Each node sends its own by a staging in
+// which the launcher is the only target (node/stage/collect_service.h is the other end), so that
+// what is here already is not sent again. docs/how-to/collect-results.md has the rules.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "model/environment.h"
+#include "model/ids.h"
+#include "model/job_spec.h"
+#include "model/stage.h"
+#include "model/time.h"
+#include "node/stage/stage_service.h"
+#include "os/event_loop.h"
+#include "wire/message.h"
+
+namespace dlaunch {
+
+struct CollectSettings {
+  struct From {
+    NodeId node;
+    std::string name;
+    std::vector<StageItem> items;       // as in wire::CollectBegin
+    std::vector<StageItem> optional{};  // likewise, but not missed if they are not there
+    std::string problem{};              // why it cannot be asked; empty: it is
+  };
+  std::vector<From> nodes;
+  std::uint64_t most_bytes = 0;  // of one node; 0: any number
+  Duration limit{};              // for all of it
+};
+
+/// Lives on the engine's one thread. Never runs for longer than some milliseconds at a time.
+class CollectRun {
+ public:
+  struct Callbacks {
+    std::function<void(NodeId, wire::ToAgent)> send;
+    /// Once, not from within begin().
+    std::function<void(CollectReport)> done;
+    std::function<void(std::string)> show;  // the line on a terminal; empty: none
+  };
+  CollectRun(EventLoop& loop, Callbacks callbacks);
+  CollectRun(const CollectRun&) = delete;
+  CollectRun& operator=(const CollectRun&) = delete;
+
+  /// Once.
+  void begin(CollectSettings settings);
+  void on(NodeId node, wire::OneOf<wire::CollectAnswer> auto& answer) {
+    if (Source* const source = find(node)) take(*source, answer);
+  }
+  void node_lost(NodeId node, const std::string& why);
+  /// Ends what is under way. What has arrived stays, and the next collecting goes on from there.
+  void give_up(const std::string& why);
+
+ private:
+  enum class Stage : std::uint8_t { waiting, asked, over };
+  struct Source {
+    CollectedNode result;
+    std::vector<StageItem> items;
+    std::size_t needed = 0;  // the first ones of these are missed if they are not there
+    Stage stage = Stage::waiting;
+    std::vector<std::string> roots{};       // folders here that its entries belong to
+    std::unique_ptr<StageService> files{};  // from then on; it may have posted work
+  };
+
+  [[nodiscard]] Source* find(NodeId node);
+  void ask_more();
+  void ask(Source& source);
+  void take(Source& source, wire::StageBegin& begin);
+  void take(Source& source, wire::StageEntries& entries);
+  void take(Source& source, wire::StageData& data);
+  void take(Source& source, wire::OneOf<wire::StageOrder> auto& order) { source.files->on(order); }
+  void take(Source& source, const wire::CollectDone& done);
+  void refuse(Source& source, std::string problem);
+  void end(Source& source);
+  void post_ask_more();
+  void tick();
+  void finish();
+
+  EventLoop& loop_;
+  Callbacks callbacks_;
+  Timer timer_;
+  const Environment environment_;  // of the records of what is removed, which are not kept here
+  CollectSettings settings_;
+  std::deque<Source> sources_;
+  MonotonicTime began_{0};
+  bool is_running_ = false;
+};
+
+}  // namespace dlaunch

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "launch/collect/collect_run.h"
+#include "model/job_spec.h"
+#include "model/result.h"
+#include "model/stage.h"
+
+namespace dlaunch {
+
+/// What the paths of `collect` are relative to. All absolute; `run_folder` is that of the run.
+struct CollectPlace {
+  std::string run_id;
+  std::string run_folder;
+  std::string started_in;  // where dlaunch was started
+  std::string workdir;     // of the ranks; empty: that of their containers
+  std::string home;        // of the user, here
+};
+struct CollectNode {
+  NodeId node;
+  std::string name;
+  bool is_launcher = false;
+  std::string problem{};  // why it cannot be asked; empty: it is
+};
+
+/// Pure.
+[[nodiscard]] CollectSettings collect_settings(const JobSpec& spec, const CollectPlace& place,
+                                               const std::vector<CollectNode>& nodes);
+
+/// "collected 12 files (1.2 GB) from 8 nodes in 12 s: 34 MB sent".
+[[nodiscard]] std::string collected_text(const CollectReport& report);
+/// What is missing and what was left out, a sentence each, with the names of the nodes.
+[[nodiscard]] std::vector<std::string> remarks_on(const CollectReport& report);
+/// What is wrong where, and what to do about it: lines of an error. `run`: the argument of `dlaunch
+/// collect`.
+[[nodiscard]] std::string problems_in(const CollectReport& report, const std::string& run);
+
+}  // namespace dlaunch
