@@ -3,13 +3,19 @@ and nodes each have their own."""
 
 import json
 import os
+import shutil
 import signal
+import subprocess
 
 from case import case
 from cases_stage import write
 from cases_sync import last_run, picture
-from expectations import expect, expect_equal, expect_in, pseudo_random_bytes
-from processes import children_of, wait_until
+from expectations import Skip, expect, expect_equal, expect_in, pseudo_random_bytes
+from processes import children_of, command_of, wait_until
+
+import environments
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 USAGE, NODE_LOST, NOT_COLLECTED = 64, 69, 74
 OUT = "/run/out"
@@ -243,3 +249,40 @@ def the_command_says_what_is_wrong(box):
     expect_in("has not ended; it collects at its end, and to end it: dlaunch stop", box.start("collect").end(USAGE, left=1000).text, "a live run")
     run.signal(signal.SIGINT)
     run.end(130)
+
+
+@case
+def the_example_from_packed_images_to_collected_checkpoints(box):
+    """examples/local-disks: interrupted by a killed rank, a lost node and Ctrl-C, and each time gone on with."""
+    why = environments.why_not(environments.DEBIAN, ["python3-torch", "python3-sklearn"])
+    if why:
+        raise Skip(why)
+    cluster = box.make_cluster(2)
+    job = box.path("example")
+    shutil.copytree(os.path.join(TOP, "examples/local-disks"), job)
+    subprocess.run(["/usr/bin/python3", "pack.py"], cwd=job, check=True, capture_output=True)
+    options = ("run", "job.yaml", "--hosts", "node[1-2]", "--set", f"connect.ssh={cluster.ssh}", "--set", "rendezvous.interface=eth0", "--set",
+               "stage=[{from: digits.tar.gz, to: /run/digits, unpack: true}]", "--set", "collect=[{from: /run/out, to: 'results/{node}/'}]",
+               "--set", "checkpoint.path=/run/out/epoch-*.pt", "--", "--data", "/run/digits", "--checkpoints", "/run/out")
+    run = box.start(*options, "--epochs", "100", "--pause", "0.2", cwd=job)
+    at = lambda number: os.path.exists(cluster[2].path(f"/run/out/epoch-{number:03d}.pt"))  # noqa: E731
+    wait_until(lambda: at(2), "epoch 2", 90, 0.05)
+    expect_equal(len(os.listdir(cluster[2].path("/run/digits/7"))), 179, "images of a seven")
+    rank = [pid for pid in box.people(cluster[2])[2] if "train.py" in " ".join(command_of(pid))]
+    os.kill(rank[0], signal.SIGKILL)
+    wait_until(lambda: b"goes on after epoch" in run.out, "the restart", 90, 0.05)
+    reached = int(run.out.split(b"goes on after epoch ")[1].split(b",")[0])
+    shutil.rmtree(cluster[1].path("/run/out"))  # as a new node has none
+    wait_until(lambda: at(reached + 2), "two epochs more", 90, 0.05)
+    run.signal(signal.SIGINT)
+    run.end(130, patience=60)
+    there = sorted(os.listdir(cluster[2].path("/run/out")))
+    expect_equal(sorted(os.listdir(os.path.join(job, "results/node2"))), there, "collected")
+    run = box.start(*options, "--epochs", str(len(there) + 8), cwd=job).end(0, patience=90)
+    expect_in(f"goes on after epoch {len(there)}", run.out.decode(), "the next run")
+    accuracy = float(run.out.split(b"test accuracy ")[1].split()[0])
+    expect(accuracy > 0.9, f"test accuracy {accuracy}")
+    last = f"epoch-{len(there) + 8:03d}.pt"
+    for node in cluster.nodes:
+        with open(node.path(f"/run/out/{last}"), "rb") as file, open(os.path.join(job, "results", node.name, last), "rb") as own:
+            expect(file.read() == own.read(), f"the last checkpoint of {node.name}")
