@@ -26,6 +26,7 @@ struct BlockRun {
 struct StageEntry {
   std::uint32_t root = 0;  // index of the folder on the nodes that it is below
   SyncEntry entry;
+  std::string unpack{};  // of an archive: the name in the same folder that its content gets
   bool operator==(const StageEntry&) const = default;
 };
 

@@ -302,7 +302,8 @@ inline constexpr auto kFields<BlockRun> =
 
 template <>
 inline constexpr auto kFields<StageEntry> =
-    std::tuple{field("root", &StageEntry::root), field("entry", &StageEntry::entry)};
+    std::tuple{field("root", &StageEntry::root), field("entry", &StageEntry::entry),
+               field("unpack", &StageEntry::unpack)};
 
 template <>
 inline constexpr auto kFields<StageOrigin> =
@@ -656,7 +657,7 @@ inline constexpr auto kFields<StageProgress> =
 template <>
 inline constexpr auto kFields<StageDone> =
     std::tuple{field("id", &StageDone::id), field("problem", &StageDone::problem),
-               field("removed", &StageDone::removed)};
+               field("removed", &StageDone::removed), field("skipped", &StageDone::skipped)};
 
 template <>
 inline constexpr auto kFields<SeeCheckpoints> =

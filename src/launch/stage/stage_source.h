@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <sys/stat.h>
+
 #include "launch/stage/environment_needs.h"
 #include "launch/sync/entry_file.h"
 #include "launch/sync/folder_marker.h"
@@ -21,6 +23,7 @@ namespace dlaunch {
 struct StageItem {
   std::string from;
   std::string to;
+  bool unpack = false;  // `to` gets the content of the archive `from`
 };
 
 class StageSource {
@@ -56,8 +59,11 @@ class StageSource {
 
  private:
   void begin_item(const StageItem& item);
+  [[nodiscard]] std::string problem_of(const StageItem& item, bool is_file,
+                                       const std::string& to) const;
+  void add_file(const StageItem& item, const std::string& to, const struct stat& info);
   void end_folder();
-  void add(SyncEntry entry);
+  void add(SyncEntry entry, std::string unpack = {});
   void fail(int code, std::string message);
   void mark(const std::string& folder, bool is_same_path);
   [[nodiscard]] bool touches_other(std::size_t root) const;
