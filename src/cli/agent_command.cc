@@ -14,6 +14,7 @@
 #include "node/session/attach.h"
 #include "node/session/session_socket.h"
 #include "node/session/staged_binary.h"
+#include "node/unpack/unpack_main.h"
 #include "os/build_id.h"
 #include "os/containment.h"
 #include "os/write_all.h"
@@ -111,6 +112,7 @@ std::optional<int> enter(const std::vector<std::string>& words) {
 int agent_command(const std::vector<std::string>& words) {
   if (const auto code = enter(words)) return *code;
   if (words == std::vector<std::string>{"agent", "--py-spy"}) return write_py_spy();
+  if (words == std::vector<std::string>{"agent", "--unpack"}) return unpack_main();
   const auto read = read_words(words);
   if (!read) {
     return print_error(

@@ -27,7 +27,7 @@ constexpr const char* kFooter =
     "started\n"
     "  dlaunch stage --hosts gpu[01-08] --from ~/venvs/train\n"
     "                                                      to the same path on these nodes\n"
-    "  dlaunch stage --hosts gpu[01-08] --from data.tar --to /local/data.tar\n"
+    "  dlaunch stage --hosts gpu[01-08] --from data.tar.zst --to /local/data --unpack\n"
     "\n"
     "Exit code: 0 all nodes have it; 69 a node cannot be connected or was lost;\n"
     "75 a node cannot take it; 64 usage, 65 job file.";
@@ -36,6 +36,7 @@ struct StageCommand {
   JobOptions job;
   std::vector<std::string> from;
   std::optional<std::string> to;
+  bool unpack = false;
   bool quiet = false;
 
   int execute() const {
@@ -65,6 +66,9 @@ struct StageCommand {
   /// All hosts that the job may use, spares too, get what it or --from stages.
   [[nodiscard]] Result<LoadedJob> load(const std::string& folder) const {
     if (to && from.size() != 1) return fail(exit_code::kUsage, "--to goes with one --from");
+    if (unpack && !to)
+      return fail(exit_code::kUsage,
+                  "--unpack goes with --to, the folder for the archive's content");
     JobOptions wanted = job;
     if (!from.empty()) wanted.sets.push_back(line(folder));
     if (job.file.empty() && is_set(wanted, "stage")) wanted.arguments = {"true"};
@@ -90,6 +94,7 @@ struct StageCommand {
       append_json_string(text.append(text.ends_with('[') ? "{from: " : ", {from: "),
                          is_relative ? folder + '/' + path : path);
       if (to) append_json_string(text.append(", to: "), *to);
+      if (unpack) text += ", unpack: true";
       text += '}';
     }
     return text + ']';
@@ -111,6 +116,8 @@ Subcommand stage_command() {
     options.values("--from", stage->from, "This file or folder, not what the job stages", "PATH");
     options.value("--to", stage->to, "Its absolute path on the nodes; else the same as here",
                   "PATH");
+    options.flag("--unpack", stage->unpack,
+                 "--from is an archive, and --to a folder for its content");
     options.flag("-q,--quiet", stage->quiet, "Only failures");
   };
   return {"stage", "Copy files and folders to nodes", kFooter, describe,

@@ -21,6 +21,10 @@ constexpr JobRule kRules[] = {
     {.text = "`stage_via` says how what `stage` names travels: not without it",
      .broken = R"({"required":["stage_via"],"properties":{"stage_via":{"not":{"const":"nodes"}},)"
                R"("stage":{"maxItems":0}}})"},
+    {.text = "`unpack` of a line of `stage` needs its `to`, the folder for the archive's content",
+     .broken = R"({"required":["stage"],"properties":{"stage":{"anyOf":[)"
+               R"({"$ref":"#/$defs/unpacksNowhere"},)"
+               R"({"type":"array","contains":{"$ref":"#/$defs/unpacksNowhere"}}]}}})"},
     {.text = "`collect_limit` limits what `collect` names: not without it",
      .broken = R"({"required":["collect_limit"],"properties":{"collect":{"maxItems":0}}})"},
     {.text = "`roles` go with `framework: tensorflow` and `gcp` only",
@@ -102,6 +106,9 @@ std::string_view job_rule_definitions() {
          R"({"type":"object","required":["count"],"properties":{"count":{"const":0}}}]},)"
          R"("several":{"description":"A role with more than one process","type":"object",)"
          R"("required":["count"],"properties":{"count":{"type":"integer","minimum":2}}},)"
+         R"("unpacksNowhere":{"description":"A line of stage with unpack and without to",)"
+         R"("type":"object","required":["unpack"],"properties":{"unpack":{"const":true}},)"
+         R"("not":{"required":["to"]}},)"
          R"("nobodyTrains":{"description":"Roles without a chief and without workers",)"
          R"("properties":{"chief":{"$ref":"#/$defs/noProcess"},)"
          R"("worker":{"$ref":"#/$defs/noProcess"}}}})";

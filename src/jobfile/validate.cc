@@ -269,8 +269,11 @@ void KeyValidator::check_stage() {
     contradict("stage_via", "stage", "stage_via says how staged files travel, and stage has none");
   std::map<std::string, std::size_t> places;  // by path of the copy
   for (std::size_t i = 0; i < job_.stage.size(); ++i) {
-    const std::string key = "stage[" + std::to_string(i) + "].to";
+    const std::string line = "stage[" + std::to_string(i) + ']';
+    const std::string key = line + ".to";
     const GivenKey* const given = find(key);
+    if (given == nullptr && job_.stage[i].unpack)
+      contradict(line + ".unpack", key, "unpack needs `to`, the folder for the archive's content");
     if (given == nullptr || !given->good || diagnostics_.is_full()) continue;
     const std::string& to = job_.stage[i].to;
     std::string problem;

@@ -20,6 +20,7 @@ using StrongHash = std::array<std::uint64_t, 4>;
 struct StageItem {
   std::string from;
   std::string to;
+  bool unpack = false;  // of `stage`: `to` gets the content of the archive `from`
   bool operator==(const StageItem&) const = default;
 };
 
@@ -34,6 +35,7 @@ struct BlockRun {
 struct StageEntry {
   std::uint32_t root = 0;  // index of the folder on the nodes that it is below
   SyncEntry entry;
+  std::string unpack{};  // of an archive: the name in the same folder that its content gets
   bool operator==(const StageEntry&) const = default;
 };
 

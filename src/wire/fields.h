@@ -306,7 +306,8 @@ inline constexpr auto kFields<StageItem> =
 
 template <>
 inline constexpr auto kFields<StageEntry> =
-    std::tuple{field("root", &StageEntry::root), field("entry", &StageEntry::entry)};
+    std::tuple{field("root", &StageEntry::root), field("entry", &StageEntry::entry),
+               field("unpack", &StageEntry::unpack)};
 
 template <>
 inline constexpr auto kFields<StageOrigin> =
@@ -660,7 +661,7 @@ inline constexpr auto kFields<StageProgress> =
 template <>
 inline constexpr auto kFields<StageDone> =
     std::tuple{field("id", &StageDone::id), field("problem", &StageDone::problem),
-               field("removed", &StageDone::removed)};
+               field("removed", &StageDone::removed), field("skipped", &StageDone::skipped)};
 
 template <>
 inline constexpr auto kFields<CollectBegin> =

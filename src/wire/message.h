@@ -910,6 +910,7 @@ struct StageDone {
   std::uint32_t id = 0;
   std::string problem;        // "/local/data: No space left on device"
   std::uint64_t removed = 0;  // files and folders that were gone from the source
+  std::uint64_t skipped = 0;  // of archives: devices, FIFOs and sockets
   bool operator==(const StageDone&) const = default;
 };
 

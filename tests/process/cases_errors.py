@@ -382,7 +382,6 @@ def a_rank_variable_in_env(box):
 @case
 def keys_of_later_features_are_refused(box):
     expect_refused(box, "collect: [{from: a, to: b}]\n", "not available yet: collect")
-    expect_refused(box, "stage: [{from: a, to: /b, unpack: true}]\n", "not available yet: stage[0].unpack")
 
 
 @case
@@ -390,6 +389,7 @@ def where_staged_files_go(box):
     for to, why in (("b", "must be an absolute path"), ("/a/../b", "must not contain .."), ("//", "must name a file or a folder")):
         expect_refused(box, f"stage:\n  - {{from: a, to: {to}}}\n", "job.yaml:3:19: error: stage[0].to " + why)
     expect_refused(box, "stage: [{from: a, to: /x/y}, {from: b, to: /x//y/}]\n", "stage[1].to is also that of stage[0]")
+    expect_refused(box, "stage: [{from: a, unpack: true}]\n", "unpack needs `to`, the folder for the archive's content")
     expect_refused(box, "stage_via: launcher\n", "stage_via says how staged files travel")
 
 

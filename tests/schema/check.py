@@ -51,7 +51,8 @@ FORMS = [
     "command: train\nframework: tensorflow\nroles: {chief: 1, worker: {count: 2, command: [w], env: {A: b}}, ps: {count: 1}}\n",
     "command: train\nnodes: {min: 1, max: 2}\nrestart: {max: 3, on: [failure], not_on_exit: [2], backoff: 5s..1m}\n",
     "command: train\nhosts: [gpu01, {name: gpu02, slots: 4, user: me}]\nconnect: {via: ssh, port: 22}\n",
-    "command: train\nstage: [{from: a, to: b, unpack: true}]\ncollect: [{from: c, to: d}]\n",
+    "command: train\nstage: [{from: a, to: /b, unpack: true}]\n",
+    "command: train\ncollect: [{from: c, to: d}]\n",
     "command: train\nlogs: {console: [0, 3]}\nmetrics: {loss: 'loss ([0-9.]+)'}\npreflight: {checks: [node], min_busbw: 2.5}\n",
     "command: train\ncontainer: {image: a, mounts: ['/a:/b'], shm_size: 16g}\npreemption: {command: [notice], interval: 5s, file: /run/notice}\ncheckpoint: {path: ckpt/*, signal: USR1}\n",
 ]

@@ -117,7 +117,7 @@ void CollectRun::take(Source& source, wire::StageEntries& entries) {
     const bool is_wanted =
         std::any_of(source.items.begin(), source.items.end(),
                     [&path](const StageItem& item) { return sync::lies_in(path, item.to); });
-    if (!is_wanted) return refuse(source, kUnwanted);
+    if (!is_wanted || !entry.unpack.empty()) return refuse(source, kUnwanted);
   }
   source.files->on(entries);
 }

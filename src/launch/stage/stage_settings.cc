@@ -48,7 +48,8 @@ StageRunSettings stage_settings(const JobSpec& spec, const LaunchPlan& plan, con
   settings.needs_all = spec.active_env == ActiveEnv::required;
   const std::vector<std::string> targets = stage_targets(spec, plan.workdir, home);
   for (std::size_t i = 0; i < targets.size(); ++i)
-    settings.items.push_back({absolute(spec.stage[i].from, plan.workdir, home), targets[i]});
+    settings.items.push_back(
+        {absolute(spec.stage[i].from, plan.workdir, home), targets[i], spec.stage[i].unpack});
   for (const Node& node : cluster.nodes) {
     if (to == StageTo::plan && !plan.find(node.id)) continue;
     const bool forwards = !node.is_launcher && spec.stage_via == StageVia::nodes;

@@ -87,7 +87,10 @@ void StageFiles::open(const std::vector<std::string>& roots,
 
 void StageFiles::add(std::vector<StageEntry> entries) {
   for (StageEntry& entry : entries) {
-    if (entry.root >= trees_.size() || !sync::is_safe_path(entry.entry.path) ||
+    const bool is_target_safe =
+        entry.unpack.empty() ||
+        (sync::is_safe_path(entry.unpack) && entry.unpack.find('/') == std::string::npos);
+    if (entry.root >= trees_.size() || !sync::is_safe_path(entry.entry.path) || !is_target_safe ||
         items_.size() >= kMostItems) {
       problem_ = entry.entry.path + ": is not a path below what is staged";
       return;
@@ -113,6 +116,10 @@ void StageFiles::look_at(std::uint32_t number, std::vector<StageWant>& wants) {
   if (is_source_[item.at.root]) return;  // it keeps all
   const SyncEntry& entry = item.at.entry;
   const bool is_open = errors_[item.at.root] == 0;
+  if (is_open && !item.at.unpack.empty()) {
+    look_at_target(item);
+    if (item.was_unpacked || !problem_.empty()) return;
+  }
   const sync::Found found = is_open ? tree_of(item).look(entry.path) : sync::Found();
   item.action = sync::decide(entry, found, nullptr).action;
   if (item.action == Action::refuse) {
@@ -251,9 +258,10 @@ bool StageFiles::make_some() {
 }
 
 void StageFiles::make(std::uint32_t number) {
-  const Item& item = items_[number];
+  Item& item = items_[number];
   const SyncEntry& entry = item.at.entry;
   SyncTree& tree = tree_of(item);
+  item.is_whole = !item.is_fetched;
   if (item.is_fetched || item.action == Action::keep) return;
   // Best effort, as in a sync: the content counts.
   if (item.action == Action::set_mode) return static_cast<void>(tree.set_mode(entry));
@@ -331,7 +339,7 @@ std::uint64_t StageFiles::gap_end() const {
 void StageFiles::copy_gap(std::uint64_t end) {
   const Item& item = items_[current_->entry];
   const std::uint64_t size = std::min(sync::kBlockBytes, end - current_->done);
-  if (is_source_[item.at.root]) return static_cast<void>(current_->done += size);
+  if (is_only_passed_on(item)) return static_cast<void>(current_->done += size);
   const int from = current_->basis.holder_of(current_->done, size);
   std::string bytes;
   int error = from < 0 ? EIO : read_exactly(from, current_->done, size, bytes);
@@ -368,11 +376,11 @@ void StageFiles::write_block() {
 }
 
 void StageFiles::end_file(const StrongHash& hash) {
-  const Item& item = items_[current_->entry];
+  Item& item = items_[current_->entry];
   Current current = std::move(*current_);
   current_.reset();
   if (is_source_[item.at.root]) return;
-  if (current.hasher.hash() != hash) {
+  if (!item.was_unpacked && current.hasher.hash() != hash) {
     static_cast<void>(tree_of(item).remove_part(item.at.entry.path));
     problem_ =
         shown(item) +
@@ -382,7 +390,11 @@ void StageFiles::end_file(const StrongHash& hash) {
   }
   const auto size = static_cast<off_t>(item.at.entry.size);
   int error = ::ftruncate(current.basis.part.get(), size) == 0 ? 0 : errno;
-  if (error == 0) error = tree_of(item).finish_part(item.at.entry, current.basis.part);
+  SyncEntry entry = item.at.entry;
+  // Nobody may take it for the archive later.
+  if (item.was_unpacked) entry.mtime = entry.mtime == 0 ? 1 : 0;
+  if (error == 0) error = tree_of(item).finish_part(entry, current.basis.part);
+  item.is_whole = error == 0;
   if (error != 0) fail(item, error);
 }
 

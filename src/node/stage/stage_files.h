@@ -70,6 +70,25 @@ class StageFiles {
   /// Bytes that take() got and that are not written, with their headers.
   [[nodiscard]] std::uint64_t queued() const { return queued_; }
 
+  // ---- archives (stage_files_archives.cc), which StageArchives unpacks
+
+  /// Entries that have to be unpacked here; after look_some().
+  [[nodiscard]] std::vector<std::uint32_t> archives() const;
+  [[nodiscard]] const StageEntry& at(std::uint32_t number) const { return items_[number].at; }
+  [[nodiscard]] const std::string& root_of(std::uint32_t number) const {
+    return roots_[items_[number].at.root];
+  }
+  /// Bytes of an archive that are right, from its beginning on.
+  [[nodiscard]] std::uint64_t arrived(std::uint32_t number) const;
+  /// All are, and so is the hash.
+  [[nodiscard]] bool is_whole(std::uint32_t number) const { return items_[number].is_whole; }
+  /// For reading, while the file is written or later; invalid, with errno.
+  [[nodiscard]] UniqueFd open_archive(std::uint32_t number);
+  /// From then on its file is only there for the next node, until remove_unpacked().
+  void set_unpacked(std::uint32_t number) { items_[number].is_unpacked = true; }
+  /// Removes the files of archives that are unpacked. Then no other function may be called.
+  void remove_unpacked();
+
   // ---- for the next node
 
   /// The file that a reader was in last.
@@ -88,6 +107,9 @@ class StageFiles {
     bool is_same = false;     // only mode and time differ
     bool has_part = false;    // of an earlier staging
     std::uint64_t part_size = 0;
+    bool is_whole = false;      // after making: its file is complete
+    bool is_unpacked = false;   // an archive whose content is here
+    bool was_unpacked = false;  // before this staging: its file only passes on what others lack
   };
   /// What a file is made from, apart from blocks that arrive.
   struct Basis {
@@ -120,6 +142,10 @@ class StageFiles {
     return items_[number].at.entry;
   }
   void look_at(std::uint32_t number, std::vector<StageWant>& wants);
+  void look_at_target(Item& item);
+  [[nodiscard]] bool is_only_passed_on(const Item& item) const {
+    return is_source_[item.at.root] || item.was_unpacked;
+  }
   void hash_some(std::vector<StageWant>& wants);
   [[nodiscard]] bool open_basis(const Item& item, bool make, Basis& basis);
   void begin_records();

@@ -11,6 +11,7 @@
 #include "text/duration_text.h"
 #include "text/plain_text.h"
 #include "text/size_text.h"
+#include "text/strings.h"
 
 namespace dlaunch {
 
@@ -60,6 +61,7 @@ void StageRun::cancel() {
   source_.reset();
   environments_ = {};
   lacking_.clear();
+  skipped_ = 0;
   nodes_.clear();
   to_hash_.clear();
   hashing_.reset();
@@ -204,11 +206,15 @@ void StageRun::take(Node& node, const wire::StageDone& done) {
   if (!node.problem.empty()) return fail_at_nodes();
   node.is_done = true;
   node.result.removed = done.removed;
+  skipped_ = std::max(skipped_, done.skipped);
   if (!all([](const Node& one) { return one.is_done; })) return;
   for (Node& one : nodes_) {
     if (one.needs) one.result.bytes = stream_bytes_;
     report_.nodes.push_back(one.result);
   }
+  if (skipped_ > 0)
+    report_.notes.push_back("stage: devices, FIFOs and sockets are not unpacked: " +
+                            counted(skipped_, "member") + " left out");
   report_.took = monotonic_now() - began_;
   finish(std::move(report_));
 }
@@ -287,6 +293,8 @@ void StageRun::tell_progress() {
   if (stage_ != Stage::moving) {
     text += stage_ == Stage::listing ? ", reading the list" : ", comparing";
   } else if (stream_.size() > 0) {
+    const bool unpacks = std::any_of(settings_.items.begin(), settings_.items.end(),
+                                     [](const StageItem& item) { return item.unpack; });
     std::uint64_t least = stream_.size();
     for (const Node& node : nodes_) {
       if (node.needs && !node.is_done) least = std::min(least, node.position);
@@ -296,7 +304,8 @@ void StageRun::tell_progress() {
     const std::chrono::duration<double> passed = monotonic_now() - moving_from_;
     text += ", " + size_text(static_cast<std::uint64_t>(there)) + " of " +
             size_text(stream_bytes_) + " on all";
-    if (least > 0 && passed.count() > 1) {
+    if (least == stream_.size() && unpacks) text += ", unpacking";
+    if (least > 0 && least < stream_.size() && passed.count() > 1) {
       const auto rate = static_cast<std::uint64_t>(there / passed.count());
       const auto left =
           std::chrono::seconds(static_cast<std::int64_t>(passed.count() * (1 / share - 1)) + 1);
@@ -319,6 +328,12 @@ void StageRun::fail_at_nodes() {
   for (const Node& node : nodes_) problems.emplace_back(node.result.name, node.problem);
   std::string text =
       "files cannot be copied; nothing was started" + (kIndent + problems_of_nodes(problems));
+  for (const StageItem& item : settings_.items) {
+    const std::string start = plain_line(item.to) + ": cannot be unpacked";
+    const bool is_damaged =
+        !all([&](const Node& node) { return !node.problem.starts_with(start); });
+    if (is_damaged) text += kIndent + ("the archive is " + plain_line(item.from));
+  }
   std::vector<StagedEnvironments::Need> lacking;
   for (const std::uint32_t need : lacking_) lacking.push_back(environments_.needs[need]);
   for (const std::string& line : advice_on(lacking)) text += kIndent + line;

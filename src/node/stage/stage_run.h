@@ -167,6 +167,7 @@ class StageRun {
   std::optional<StageSource> source_;
   StagedEnvironments environments_;
   std::set<std::uint32_t> lacking_;  // of their needs, those that some node lacks
+  std::uint64_t skipped_ = 0;        // members of archives, on the node that left out the most
   std::vector<Node> nodes_;
   std::deque<std::uint32_t> to_hash_;
   std::optional<Hashing> hashing_;

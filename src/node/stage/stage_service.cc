@@ -26,6 +26,8 @@ void StageService::abandon() {
   working_ = false;
   uplink_.reset();
   doors_.clear();  // before the files that they read
+  archives_.reset();
+  if (files_) files_->remove_unpacked();
   files_.reset();
   wants_.clear();
   missing_.clear();
@@ -39,6 +41,7 @@ void StageService::on(wire::StageBegin& begin) {
   abandon();
   id_ = begin.id;
   files_.emplace();
+  archives_.emplace(loop_, *files_, [this] { work_on(); });
   for (std::uint32_t i = 0; i < begin.needs.size(); ++i) {
     struct stat info {};
     if (::stat(begin.needs[i].c_str(), &info) != 0) missing_.push_back(i);
@@ -133,7 +136,7 @@ void StageService::on(const wire::StageData& data) {
 }
 
 void StageService::on(const wire::StageOver& over) {
-  if (is_current(over.id)) abandon();
+  if (files_ && over.id == id_) abandon();
 }
 
 void StageService::work_on() {
@@ -147,6 +150,7 @@ void StageService::work_on() {
 }
 
 void StageService::work() {
+  if (has_failed()) return;
   if (stage_ == Stage::looking) return look();
   if (stage_ == Stage::making && files_->make_some()) stage_ = Stage::writing;
   if (has_failed()) return;
@@ -157,7 +161,7 @@ void StageService::work() {
 }
 
 bool StageService::is_sign_due() const {
-  return files_->work() != told_work_ && monotonic_now() - told_at_ >= kSignOfLife;
+  return work_done() != told_work_ && monotonic_now() - told_at_ >= kSignOfLife;
 }
 
 void StageService::look() {
@@ -176,7 +180,7 @@ void StageService::look() {
 }
 
 void StageService::tell_wants(bool last) {
-  told_work_ = files_->work();
+  told_work_ = work_done();
   told_at_ = monotonic_now();
   send_(wire::StageWants{id_, std::exchange(wants_, {}), std::exchange(missing_, {}),
                          files_->looked(), last});
@@ -184,19 +188,20 @@ void StageService::tell_wants(bool last) {
 
 void StageService::write() {
   const bool more = files_->write_some();
+  if (files_->problem().empty()) archives_->go_on();
   if (has_failed()) return;
   for (const auto& door : doors_) door->send_more();
   if (uplink_) {
     if (files_->queued() < kMostQueued) uplink_->go_on();
   }
-  if (files_->is_complete()) {
+  if (files_->is_complete() && archives_->is_complete()) {
     const bool is_finished = files_->finish_some();
     if (has_failed()) return;
     tell_progress();
     if (!is_finished) return work_on();
     uplink_.reset();
     stage_ = Stage::done;
-    return send_(wire::StageDone{id_, {}, files_->removed()});
+    return send_(wire::StageDone{id_, {}, files_->removed(), archives_->skipped()});
   }
   const bool is_due = files_->position() >= told_position_ + kTold ||
                       received_ - files_->queued() > told_taken_ || is_sign_due();
@@ -207,7 +212,7 @@ void StageService::write() {
 void StageService::tell_progress() {
   told_position_ = files_->position();
   told_taken_ = from_launcher_ ? received_ - files_->queued() : 0;
-  told_work_ = files_->work();
+  told_work_ = work_done();
   told_at_ = monotonic_now();
   send_(wire::StageProgress{id_, link_, told_position_, told_taken_, told_work_});
 }
@@ -217,8 +222,12 @@ void StageService::forget_closed_doors() {
 }
 
 bool StageService::has_failed() {
-  if (files_->problem().empty()) return false;
-  const wire::StageDone done{id_, files_->problem(), 0};
+  if (problem().empty()) return false;
+  if (!archives_->give_up()) {
+    if (is_sign_due()) tell_progress();
+    return true;
+  }
+  const wire::StageDone done{id_, problem(), 0, 0};
   abandon();
   send_(done);
   return true;

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "node/stage/stage_archives.h"
 #include "node/stage/stage_door.h"
 #include "node/stage/stage_files.h"
 #include "node/stage/stage_uplink.h"
@@ -40,7 +41,15 @@ class StageService {
  private:
   enum class Stage : std::uint8_t { looking, looked, ready, making, writing, done };
 
-  [[nodiscard]] bool is_current(std::uint32_t id) const { return files_ && id == id_; }
+  /// Once there is a problem, what else the launcher orders is ignored.
+  [[nodiscard]] bool is_current(std::uint32_t id) const {
+    return files_ && id == id_ && problem().empty();
+  }
+  [[nodiscard]] const std::string& problem() const {
+    return files_->problem().empty() && archives_ ? archives_->problem() : files_->problem();
+  }
+  /// Grows as long as it works.
+  [[nodiscard]] std::uint64_t work_done() const { return files_->work() + archives_->work(); }
   void work_on();
   void work();
   void look();
@@ -51,7 +60,7 @@ class StageService {
   void link_up();
   void link_lost(std::string why);
   void forget_closed_doors();
-  /// Whether the staging has ended with a problem, which it tells.
+  /// Whether there is a problem. It is told, and the staging ends, once nothing unpacks any more.
   bool has_failed();
 
   EventLoop& loop_;
@@ -63,14 +72,15 @@ class StageService {
   Stage stage_ = Stage::looking;
   std::vector<std::uint32_t> missing_;
   bool all_listed_ = false;
-  std::optional<StageFiles> files_;  // while a staging is under way
+  std::optional<StageFiles> files_;        // while a staging is under way
+  std::optional<StageArchives> archives_;  // likewise
   std::vector<StageWant> wants_;
   std::uint32_t link_ = 0;      // where blocks come from now
   bool from_launcher_ = false;  // as StageData
   std::uint64_t received_ = 0;  // bytes of StageData of this link
   std::uint64_t told_taken_ = 0;
   std::uint64_t told_position_ = 0;
-  std::uint64_t told_work_ = 0;  // StageFiles::work() at told_at_
+  std::uint64_t told_work_ = 0;  // work_done() at told_at_
   MonotonicTime told_at_{0};
   std::vector<std::unique_ptr<StageDoor>> doors_;
   std::unique_ptr<StageUplink> uplink_;

@@ -10,7 +10,9 @@
 
 #include <sys/stat.h>
 
+#include "node/ranks/python_installation.h"
 #include "sync/rules.h"
+#include "sync/unpack_rules.h"
 #include "text/plain_text.h"
 
 namespace dlaunch {
@@ -43,45 +45,66 @@ void StageSource::begin_item(const StageItem& item) {
   const bool is_file = S_ISREG(info.st_mode);
   if (!is_file && !S_ISDIR(info.st_mode))
     return fail(exit_code::kJobFile, item.from + ": is neither a file nor a folder");
-  if (is_file && item.to.ends_with('/'))
-    return fail(exit_code::kJobFile, item.from + ": is a file, and " + item.to +
-                                         " names a folder: name the file, as in " + item.to +
-                                         item.from.substr(item.from.rfind('/') + 1));
   const std::string to = without_slashes(std::filesystem::path(item.to).lexically_normal());
-  if (to == "/")
-    return fail(exit_code::kJobFile, item.from + ": `to` must name a file or a folder, not /");
-  if (const auto other = std::find(targets_.begin(), targets_.end(), to); other != targets_.end()) {
-    const std::string& from = items_[static_cast<std::size_t>(other - targets_.begin())].from;
-    return fail(exit_code::kJobFile, from + " and " + item.from + " have the same target: " + to);
-  }
+  if (std::string problem = problem_of(item, is_file, to); !problem.empty())
+    return fail(exit_code::kJobFile, std::move(problem));
   targets_.push_back(to);
   is_file_.push_back(is_file);
   sources_.push_back(item.from);
   mark(is_file ? to.substr(0, to.rfind('/') + 1) : to + '/',
-       to == without_slashes(std::filesystem::path(item.from).lexically_normal()));
-  if (!is_file) {
-    roots_.push_back(to);
-    WorkdirListSettings settings;
-    settings.root = item.from;
-    settings.most_files = sync::kMostFiles;
-    settings.most_bytes = std::numeric_limits<std::uint64_t>::max();
-    settings.what = what_;
-    settings.is_named = true;
-    lister_.emplace(std::move(settings));
-    return;
+       !item.unpack && to == without_slashes(std::filesystem::path(item.from).lexically_normal()));
+  if (is_file) return add_file(item, to, info);
+  roots_.push_back(to);
+  WorkdirListSettings settings;
+  settings.root = item.from;
+  settings.most_files = sync::kMostFiles;
+  settings.most_bytes = std::numeric_limits<std::uint64_t>::max();
+  settings.what = what_;
+  settings.is_named = true;
+  lister_.emplace(std::move(settings));
+}
+
+/// Empty: it can be staged to `to`, a normal path.
+std::string StageSource::problem_of(const StageItem& item, bool is_file,
+                                    const std::string& to) const {
+  if (is_file && !item.unpack && item.to.ends_with('/'))
+    return item.from + ": is a file, and " + item.to + " names a folder: name the file, as in " +
+           item.to + item.from.substr(item.from.rfind('/') + 1);
+  if (to == "/") return item.from + ": `to` must name a file or a folder, not /";
+  for (std::size_t i = 0; i < targets_.size(); ++i) {
+    const StageItem& other = items_[i];
+    if (targets_[i] == to) return other.from + " and " + item.from + " have the same target: " + to;
+    // The folder that the content gets is replaced as a whole.
+    const bool is_in_it = other.unpack && sync::lies_in(to, targets_[i]);
+    if (is_in_it || (item.unpack && sync::lies_in(targets_[i], to)))
+      return (is_in_it ? to : targets_[i]) + ": lies in " + (is_in_it ? targets_[i] : to) +
+             ", which an archive is unpacked into";
   }
+  if (!item.unpack) return "";
+  if (!is_file) return item.from + ": is a folder, and `unpack` is for archives";
+  if (to.size() - to.rfind('/') - 1 > sync::kMostUnpackName)
+    return item.to + ": has a name that is too long for `unpack`";
+  const std::string beginning = beginning_of(item.from, sync::kArchiveBeginning);
+  return sync::is_archive(beginning)
+             ? ""
+             : item.from + ": cannot be unpacked: archives are " + sync::kArchives;
+}
+
+/// An archive is a file beside its target.
+void StageSource::add_file(const StageItem& item, const std::string& to, const struct stat& info) {
   const std::size_t slash = to.rfind('/');
   roots_.push_back(slash == 0 ? "/" : to.substr(0, slash));
+  const std::string name = to.substr(slash + 1);
   SyncEntry entry;
-  entry.path = to.substr(slash + 1);
+  entry.path = item.unpack ? sync::archive_beside(name) : name;
   entry.mode = info.st_mode & kPermissions;
   entry.size = static_cast<std::uint64_t>(info.st_size);
   entry.mtime = sync::nanoseconds(info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
-  if (!sync::is_safe_path(entry.path))
+  if (!sync::is_safe_path(name))
     return fail(exit_code::kJobFile, item.to + ": cannot be the name of a file that is staged");
   ++extent_.files;
   extent_.bytes += entry.size;
-  add(std::move(entry));
+  add(std::move(entry), item.unpack ? name : std::string());
 }
 
 void StageSource::end_folder() {
@@ -97,9 +120,10 @@ void StageSource::end_folder() {
   lister_.reset();
 }
 
-void StageSource::add(SyncEntry entry) {
+void StageSource::add(SyncEntry entry, std::string unpack) {
   map_.add(entry.kind == SyncEntry::Kind::file ? entry.size : 0);
-  entries_.push_back({static_cast<std::uint32_t>(roots_.size() - 1), std::move(entry)});
+  entries_.push_back(
+      {static_cast<std::uint32_t>(roots_.size() - 1), std::move(entry), std::move(unpack)});
 }
 
 void StageSource::fail(int code, std::string message) {

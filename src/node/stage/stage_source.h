@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include <sys/stat.h>
+
 #include "model/result.h"
 #include "model/stage.h"
 #include "node/stage/environment_needs.h"
@@ -52,8 +54,11 @@ class StageSource {
 
  private:
   void begin_item(const StageItem& item);
+  [[nodiscard]] std::string problem_of(const StageItem& item, bool is_file,
+                                       const std::string& to) const;
+  void add_file(const StageItem& item, const std::string& to, const struct stat& info);
   void end_folder();
-  void add(SyncEntry entry);
+  void add(SyncEntry entry, std::string unpack = {});
   void fail(int code, std::string message);
   void mark(const std::string& folder, bool is_same_path);
   [[nodiscard]] bool touches_other(std::size_t root) const;

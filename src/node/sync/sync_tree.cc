@@ -150,6 +150,13 @@ UniqueFd SyncTree::open_file(const std::string& path) {
   return UniqueFd(::openat(folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
 }
 
+UniqueFd SyncTree::open_folder(const std::string& path) {
+  std::string name;
+  const int folder = folder_of(path, name);
+  if (folder < 0) return {};
+  return UniqueFd(::openat(folder, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+}
+
 int SyncTree::make_folder(const std::string& path) {
   std::string name;
   const int folder = folder_of(path, name);
@@ -166,6 +173,34 @@ int SyncTree::make_link(const std::string& path, const std::string& target) {
   const int error = errno;
   ::unlinkat(folder, part.c_str(), 0);
   return error;
+}
+
+int SyncTree::make_hard_link(const std::string& path, const std::string& other) {
+  std::string other_name;
+  const int other_folder = folder_of(other, other_name);
+  if (other_folder < 0) return errno;
+  const UniqueFd from = duplicate(other_folder);  // the next path may close it
+  std::string name;
+  const int folder = folder_of(path, name);
+  if (folder < 0) return errno;
+  const std::string part = part_name();
+  if (::linkat(from.get(), other_name.c_str(), folder, part.c_str(), 0) != 0) return errno;
+  const int error = result(::renameat(folder, part.c_str(), folder, name.c_str()));
+  // rename(2) leaves both where they are names of the same file already.
+  ::unlinkat(folder, part.c_str(), 0);
+  return error;
+}
+
+int SyncTree::make_file(const std::string& path, UniqueFd& file) {
+  std::string name;
+  const int folder = folder_of(path, name);
+  if (folder < 0) return errno;
+  constexpr int kNew = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+  file.reset(::openat(folder, name.c_str(), kNew, 0600));
+  if (file || errno != EEXIST) return file ? 0 : errno;
+  if (::unlinkat(folder, name.c_str(), 0) != 0) return errno;
+  file.reset(::openat(folder, name.c_str(), kNew, 0600));
+  return file ? 0 : errno;
 }
 
 int SyncTree::set(const SyncEntry& entry, bool time) {
@@ -193,6 +228,34 @@ int SyncTree::set_mode(const SyncEntry& entry) {
 
 int SyncTree::set_mode_and_time(const SyncEntry& entry) {
   return set(entry, true);
+}
+
+int SyncTree::set_mode_and_time(const UniqueFd& file, const SyncEntry& entry) {
+  if (::fchmod(file.get(), entry.mode & kPermissions) != 0) return errno;
+  const timespec times[2] = {{0, UTIME_NOW}, time_of(entry.mtime)};
+  return result(::futimens(file.get(), times));
+}
+
+int SyncTree::exchange(const std::string& path, const std::string& other) {
+  return move(path, other, RENAME_EXCHANGE);
+}
+
+int SyncTree::rename(const std::string& path, const std::string& to) {
+  return move(path, to, 0);
+}
+
+int SyncTree::move(const std::string& path, const std::string& to, unsigned flags) {
+  std::string name;
+  const int folder = folder_of(path, name);
+  if (folder < 0) return errno;
+  const UniqueFd from = duplicate(folder);  // the next path may close it
+  std::string new_name;
+  const int new_folder = folder_of(to, new_name);
+  if (new_folder < 0) return errno;
+  const int error =
+      result(::renameat2(from.get(), name.c_str(), new_folder, new_name.c_str(), flags));
+  way_.clear();  // the folders with these names are others now
+  return error;
 }
 
 int SyncTree::remove(const std::string& path, bool is_folder) {
@@ -248,9 +311,7 @@ int SyncTree::finish_file(const SyncEntry& entry, NewFile& file) {
   std::string name;
   const int folder = folder_of(entry.path, name);
   if (folder < 0) return errno;
-  if (::fchmod(file.fd_.get(), entry.mode & kPermissions) != 0) return errno;
-  const timespec times[2] = {{0, UTIME_NOW}, time_of(entry.mtime)};
-  if (::futimens(file.fd_.get(), times) != 0) return errno;
+  if (const int error = set_mode_and_time(file.fd_, entry); error != 0) return error;
   if (file.part_.empty()) {
     const std::string unnamed = "/proc/self/fd/" + std::to_string(file.fd_.get());
     const auto give_name = [&](const std::string& to) {
@@ -309,9 +370,7 @@ int SyncTree::finish_part(const SyncEntry& entry, UniqueFd& part) {
   std::string name;
   const int folder = folder_of(entry.path, name);
   if (folder < 0) return errno;
-  if (::fchmod(part.get(), entry.mode & kPermissions) != 0) return errno;
-  const timespec times[2] = {{0, UTIME_NOW}, time_of(entry.mtime)};
-  if (::futimens(part.get(), times) != 0) return errno;
+  if (const int error = set_mode_and_time(part, entry); error != 0) return error;
   return result(::renameat(folder, part_of(name).c_str(), folder, name.c_str()));
 }
 

@@ -33,13 +33,24 @@ class SyncTree {
   /// Sizes and times only of files. Kind::nothing also below something that is not a folder.
   [[nodiscard]] sync::Found look(const std::string& path);
   [[nodiscard]] UniqueFd open_file(const std::string& path);
+  /// To list it; invalid, with errno, if it is not a folder or a link to one.
+  [[nodiscard]] UniqueFd open_folder(const std::string& path);
   /// With mode 0700 until set_mode().
   [[nodiscard]] int make_folder(const std::string& path);
   [[nodiscard]] int make_link(const std::string& path, const std::string& target);
+  /// Another name of the file `other`, which replaces what has it, except a folder.
+  [[nodiscard]] int make_hard_link(const std::string& path, const std::string& other);
+  /// A new file, which has its name at once: for a tree that nobody uses yet. It replaces what has
+  /// the name, except a folder, and has mode 0600 until set_mode_and_time().
+  [[nodiscard]] int make_file(const std::string& path, UniqueFd& file);
   [[nodiscard]] int set_mode(const SyncEntry& entry);
   [[nodiscard]] int set_mode_and_time(const SyncEntry& entry);
+  [[nodiscard]] static int set_mode_and_time(const UniqueFd& file, const SyncEntry& entry);
   /// A folder only if it is empty.
   [[nodiscard]] int remove(const std::string& path, bool is_folder);
+  /// Both names exist; they change places at once. EINVAL: not on this file system.
+  [[nodiscard]] int exchange(const std::string& path, const std::string& other);
+  [[nodiscard]] int rename(const std::string& path, const std::string& to);
 
   /// An incomplete file. The destructor removes it unless finish_file() has named it.
   class NewFile {
@@ -77,6 +88,7 @@ class SyncTree {
     UniqueFd fd;
   };
   [[nodiscard]] int folder_of(const std::string& path, std::string& name);
+  [[nodiscard]] int move(const std::string& path, const std::string& to, unsigned flags);
   [[nodiscard]] int set(const SyncEntry& entry, bool time);
 
   UniqueFd root_;

@@ -68,7 +68,7 @@ TEST(ReadJob, ReadsEveryAvailableKey) {
   expected.restart.reset_after = std::chrono::hours(1);
   expected.timeouts.lost_after = std::chrono::minutes(1);
   expected.timeouts.node_return = std::chrono::minutes(10);
-  expected.stage = {{"data", "/local/data"}};
+  expected.stage = {{"data.tar.zst", "/local/data", true}};
   expected.stage_via = StageVia::launcher;
   expected.stop_signal = "USR1";
   expected.stdin_for = StdinFor::rank0;
@@ -113,9 +113,7 @@ TEST(ReadJob, ShowsAllErrorsOfAFileAtOnce) {
 
 TEST(ReadJob, RefusesEveryKeyThatIsNotAvailableYet) {
   const auto job = read_text(test_data("not-available.yaml"));
-  EXPECT_THAT(errors_of(job),
-              ElementsAre("job.yaml:13:47: error: not available yet: stage[0].unpack",
-                          "job.yaml:14:1: error: not available yet: collect"));
+  EXPECT_THAT(errors_of(job), ElementsAre("job.yaml:14:1: error: not available yet: collect"));
 }
 
 TEST(ReadJob, PatternsOfMetricsHaveOneGroup) {
@@ -134,13 +132,14 @@ TEST(ReadJob, PatternsOfMetricsHaveOneGroup) {
 
 TEST(ReadJob, FindsUnknownKeysInsideOfWhatIsNotAvailableYet) {
   const auto job =
-      read_text("command: x\nmpi: {lancher: 1}\nstage: [{frm: a, to: /b, unpack: x}]\n");
+      read_text("command: x\nmpi: {lancher: 1}\nstage: [{frm: a, to: /b}]\ncollect: [{frm: a}]\n");
   EXPECT_THAT(
       errors_of(job),
       ElementsAre("job.yaml:2:7: error: unknown key \"lancher\" in mpi, did you mean \"launcher\"?",
                   "job.yaml:3:9: error: stage[0] needs the key from",
                   "job.yaml:3:10: error: unknown key \"frm\" in stage[0], did you mean \"from\"?",
-                  "job.yaml:3:26: error: not available yet: stage[0].unpack"));
+                  "job.yaml:4:1: error: not available yet: collect",
+                  "job.yaml:4:12: error: unknown key \"frm\" in collect, did you mean \"from\"?"));
 }
 
 TEST(ReadJob, ShowsTwentyErrorsAndCountsTheRest) {

@@ -50,6 +50,8 @@ const Case kCases[] = {
     {"command: x\nlaunch: once\nroles: {worker: 1}\nframework: tensorflow\n",
      "3:1: error: roles give numbers of processes, but launch: once starts a single one "
      "(launch, line 2)"},
+    {"command: x\nstage: [{from: a.tar, to: /a}, {from: b.tar, unpack: true}]\n",
+     "2:46: error: unpack needs `to`, the folder for the archive's content"},
     {"command: x\nlaunch: once\nbinding: {gpus: one-per-process}\n",
      "3:11: error: the single process of launch: once starts its own workers, which need all GPUs "
      "(launch, line 2)"},

@@ -384,7 +384,7 @@ inline std::vector<Message> samples() {
                  {"/local/data", "/"},
                  {{"here:/data", ""}, {"", "/data/.dlaunch-sync-1"}},
                  {"/usr/bin/python3"}},
-      StageEntries{2, {{1, {"a/\xff", SyncEntry::Kind::file, 0640, 9, -1, ""}}}, true},
+      StageEntries{2, {{1, {"a/\xff", SyncEntry::Kind::file, 0640, 9, -1, ""}, "data"}}, true},
       StageStream{2, {{3, std::uint64_t{1} << 40}}, {0, 4294967295U}, true},
       StageHashes{2, {7, 8}, {1, 2, 3, 4, 5, 6, 7, ~std::uint64_t{0}}},
       StageServe{2, 3, {"ticket", "up", "down"}, {"10.0.0.4", "fd00::4"}, 5000},
@@ -396,7 +396,7 @@ inline std::vector<Message> samples() {
       StageListening{2, 3, {{"10.0.0.4", 1}}},
       StageLinked{2, 3, std::uint64_t{1} << 40, "10.0.0.4:1: Connection refused"},
       StageProgress{2, 3, std::uint64_t{1} << 40, std::uint64_t{1} << 50, 7},
-      StageDone{2, "/local/data: No space left on device", 0},
+      StageDone{2, "/local/data: No space left on device", 0, 3},
       CollectBegin{2, {{"/local/out", "/home/me/results/gpu1/"}}, std::uint64_t{1} << 40},
       CollectDone{2, "/local/out/a: Permission denied", 3, 4096, {0, 7}, {"/local/out/fifo"}},
   };

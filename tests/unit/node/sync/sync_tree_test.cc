@@ -174,5 +174,47 @@ TEST_F(SyncTreeTest, TheRecordSurvivesAndIsRefusedWhenItIsNotOurs) {
   EXPECT_TRUE(record.load().empty());
 }
 
+TEST_F(SyncTreeTest, FilesThatHaveTheirNameAtOnce) {
+  UniqueFd file;
+  ASSERT_EQ(tree_.make_file("a", file), 0);
+  ASSERT_EQ(tree_.make_hard_link("b", "a"), 0);
+  EXPECT_EQ(tree_.make_hard_link("b", "a"), 0);  // already
+  ASSERT_EQ(tree_.make_file("a", file), 0);      // another file: b stays
+  EXPECT_EQ(SyncTree::set_mode_and_time(file, {"", Kind::file, 0604, 0, 1'000'000'000, ""}), 0);
+  struct stat a {};
+  struct stat b {};
+  ASSERT_EQ(::stat((root_ + "/a").c_str(), &a), 0);
+  ASSERT_EQ(::stat((root_ + "/b").c_str(), &b), 0);
+  EXPECT_NE(a.st_ino, b.st_ino);
+  EXPECT_EQ(a.st_mode & 07777, 0604U);
+  EXPECT_EQ(b.st_nlink, 1U);
+  fs::create_symlink(outside_, root_ + "/out");
+  EXPECT_EQ(tree_.make_file("out/x", file), ENOTDIR);
+  EXPECT_EQ(tree_.make_hard_link("x", "out/precious"), ENOTDIR);
+  EXPECT_EQ(tree_.make_hard_link("out/x", "a"), ENOTDIR);
+  ASSERT_EQ(tree_.make_file("out", file), 0);  // the link goes, not what it leads to
+  EXPECT_EQ(text_of(outside_ + "/precious"), "precious");
+  ASSERT_EQ(tree_.make_folder("folder"), 0);
+  EXPECT_EQ(tree_.make_file("folder", file), EISDIR);
+}
+
+TEST_F(SyncTreeTest, FoldersChangePlaces) {
+  ASSERT_EQ(tree_.make_folder("new"), 0);
+  ASSERT_EQ(tree_.make_folder("new/content"), 0);
+  ASSERT_EQ(put("new/content/x", "new"), 0);
+  ASSERT_EQ(tree_.make_folder("target"), 0);
+  ASSERT_EQ(put("target/x", "old"), 0);
+  ASSERT_EQ(tree_.exchange("new/content", "target"), 0);
+  EXPECT_EQ(text_of(root_ + "/target/x"), "new");
+  EXPECT_EQ(text_of(root_ + "/new/content/x"), "old");
+  ASSERT_EQ(put("target/y", "y"), 0);  // in the new folder, not where the name led before
+  EXPECT_EQ(text_of(root_ + "/target/y"), "y");
+  ASSERT_EQ(tree_.rename("new/content", "other"), 0);
+  EXPECT_EQ(text_of(root_ + "/other/x"), "old");
+  EXPECT_EQ(tree_.exchange("other", "missing"), ENOENT);
+  EXPECT_TRUE(tree_.open_folder("other"));
+  EXPECT_FALSE(tree_.open_folder("other/x"));
+}
+
 }  // namespace
 }  // namespace dlaunch

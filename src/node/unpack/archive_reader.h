@@ -1,0 +1,62 @@
+// The members of an archive, by libarchive: tar (pax, GNU, ustar), also compressed, and zip. A zip
+// has its list of members at the end, so nothing of it can be read before all is there.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "node/unpack/arriving_file.h"
+
+struct archive;
+struct archive_entry;
+
+namespace dlaunch {
+
+/// What an archive says of a member; nothing of it may be trusted.
+struct ArchiveMember {
+  enum class Kind : std::uint8_t { file, folder, link, hard_link, other };
+  std::string name;
+  Kind kind = Kind::other;
+  std::uint32_t mode = 0;  // the nine permission bits
+  std::int64_t mtime = 0;  // nanoseconds since 1970
+  std::uint64_t size = 0;  // files only
+  std::string target{};    // of links of both kinds
+};
+
+/// For one thread. Functions say by an empty text that all is well, else what is wrong: "truncated
+/// gzip input".
+class ArchiveReader {
+ public:
+  /// `file` must outlive this.
+  explicit ArchiveReader(ArrivingFile& file);
+  ~ArchiveReader();
+  ArchiveReader(const ArchiveReader&) = delete;
+  ArchiveReader& operator=(const ArchiveReader&) = delete;
+
+  [[nodiscard]] std::string open();
+  /// nullopt: no more.
+  [[nodiscard]] std::string next(std::optional<ArchiveMember>& member);
+  struct Piece {
+    std::uint64_t offset = 0;  // in the member: what is left out is a hole
+    std::string_view bytes;    // until the next call
+  };
+  /// What the latest member contains. nullopt: no more.
+  [[nodiscard]] std::string next(std::optional<Piece>& piece);
+
+ private:
+  struct Callbacks;
+  [[nodiscard]] std::string problem() const;
+  [[nodiscard]] std::string check_end();
+
+  ArrivingFile& file_;
+  std::string bytes_;  // that libarchive reads
+  std::unique_ptr<archive, int (*)(archive*)> archive_;
+  archive_entry* entry_ = nullptr;
+  bool is_zip_ = false;
+  bool has_members_ = false;
+};
+
+}  // namespace dlaunch
