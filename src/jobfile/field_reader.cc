@@ -15,7 +15,7 @@ void FieldReader::read_mapping(NodeId mapping, const Section& section, SourceRan
                                JobSpec& job) {
   for (const Document::Entry& entry : document_.entries(mapping))
     read_entry(section, document_[entry.key], entry.value, job);
-  if (!section.prefix.empty() && !only_unknown_) require_keys(section, mapping, at);
+  if (!section.prefix.empty()) require_keys(section, mapping, at);
 }
 
 void FieldReader::read_entry(const Section& section, const Node& key, NodeId value, JobSpec& job) {
@@ -36,12 +36,9 @@ void FieldReader::read_field(const Field& field, const Entry& entry, JobSpec& jo
   note(entry);
   const Node& node = document_[entry.value];
   if (!node.reported) {
-    if (refuse_not_yet_ && field.availability == Availability::not_yet)
-      return refuse(field, entry, job);
     if (field.kind == Kind::record_list) return read_record_list(field, entry, job);
     if (!field.record.empty() && node.kind == NodeKind::mapping)
       return read_record(field, entry, job);
-    if (only_unknown_) return;
     if (const auto value = values_.read(field, entry)) return field.write(job, *value);
   }
   given_[entry.path].good = false;
@@ -50,14 +47,6 @@ void FieldReader::read_field(const Field& field, const Entry& entry, JobSpec& jo
 // The mapping form of a field, such as nodes: {min, max}.
 void FieldReader::read_record(const Field& field, const Entry& entry, JobSpec& job) {
   const Section section{std::string(field.record), entry.path + "."};
-  if (refuse_not_yet_ && is_section_not_yet(field.record)) {
-    given_[entry.path].good = false;
-    if (!only_unknown_) {
-      values_.not_yet(entry.key, entry.path + ": {" + joined(names_under(field.record)) + "}");
-    }
-    look_for_unknown_keys(section, entry.value, job);
-    return;
-  }
   // Only roles need this before their keys: they are items of a list in JobSpec.
   if (field.record.find('*') != std::string_view::npos) field.write(job, Value());
   read_mapping(entry.value, section, entry.key, job);
@@ -99,14 +88,9 @@ void FieldReader::read_record_list(const Field& field, const Entry& entry, JobSp
 
 void FieldReader::read_section(const Section& section, const Entry& entry, JobSpec& job) {
   note(entry);
-  if (refuse_not_yet_ && is_section_not_yet(section.prefix)) {
-    if (!only_unknown_) values_.not_yet(entry.key, entry.path);
-    look_for_unknown_keys(section, entry.value, job);
-    return;
-  }
   const Node& node = document_[entry.value];
   if (node.kind != NodeKind::mapping) {
-    if (only_unknown_ || node.reported) return;
+    if (node.reported) return;
     given_[entry.path].good = false;
     diagnostics_.error(values_.range_of(entry), entry.path + " must be a mapping with the keys " +
                                                     joined(names_under(section.prefix)) + ", not " +
@@ -114,28 +98,6 @@ void FieldReader::read_section(const Section& section, const Entry& entry, JobSp
     return;
   }
   read_mapping(entry.value, section, entry.key, job);
-}
-
-void FieldReader::refuse(const Field& field, const Entry& entry, JobSpec& job) {
-  given_[entry.path].good = false;
-  if (!only_unknown_) values_.not_yet(entry.key, entry.path);
-  if (!field.record.empty()) {
-    look_for_unknown_keys({std::string(field.record), entry.path + "."}, entry.value, job);
-  }
-}
-
-void FieldReader::look_for_unknown_keys(const Section& section, NodeId value, JobSpec& job) {
-  const bool before = only_unknown_;
-  only_unknown_ = true;
-  const Node& node = document_[value];
-  if (node.kind == NodeKind::mapping) {
-    read_mapping(value, section, {}, job);
-  } else {
-    for (const NodeId item : node.items) {
-      if (document_[item].kind == NodeKind::mapping) read_mapping(item, section, {}, job);
-    }
-  }
-  only_unknown_ = before;
 }
 
 void FieldReader::require_keys(const Section& section, NodeId mapping, SourceRange at) {

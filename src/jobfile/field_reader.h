@@ -21,17 +21,11 @@ struct GivenKey {
 };
 using GivenKeys = std::map<std::string, GivenKey, std::less<>>;
 
-enum class NotYet { refuse, accept };
-
 class FieldReader {
  public:
-  /// All references must outlive this object. NotYet::accept reads keys of unreleased features as
-  /// if they were available (for tests of the table).
-  FieldReader(const Document& document, Diagnostics& diagnostics, NotYet not_yet)
-      : document_(document),
-        diagnostics_(diagnostics),
-        refuse_not_yet_(not_yet == NotYet::refuse),
-        values_(document, diagnostics) {}
+  /// All references must outlive this object.
+  FieldReader(const Document& document, Diagnostics& diagnostics)
+      : document_(document), diagnostics_(diagnostics), values_(document, diagnostics) {}
 
   /// Reads the mapping `root` into `job`, which starts with the defaults. Keys with an error stay
   /// unset in `job` but appear in given().
@@ -52,19 +46,14 @@ class FieldReader {
   void read_record(const Field& field, const Entry& entry, JobSpec& job);
   void read_record_list(const Field& field, const Entry& entry, JobSpec& job);
   void read_section(const Section& section, const Entry& entry, JobSpec& job);
-  void refuse(const Field& field, const Entry& entry, JobSpec& job);
-  void look_for_unknown_keys(const Section& section, NodeId value, JobSpec& job);
   void require_keys(const Section& section, NodeId mapping, SourceRange at);
   void note(const Entry& entry);
   void unknown_key(const Section& section, const Node& key);
 
   const Document& document_;
   Diagnostics& diagnostics_;
-  bool refuse_not_yet_;
   ValueReader values_;
   GivenKeys given_;
-  /// Inside a feature that is not available yet, where only unknown keys are reported.
-  bool only_unknown_ = false;
 };
 
 }  // namespace dlaunch::jobfile

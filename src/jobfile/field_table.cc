@@ -15,7 +15,6 @@ namespace {
 
 // The keywords of the fields: choices, and substitutes for numbers.
 
-constexpr auto not_yet = Availability::not_yet;
 
 template <class Enum>
 constexpr Keyword word(std::string_view text, Enum value) {
@@ -881,18 +880,6 @@ const Field* find_field(std::string_view key) {
 bool is_section(std::string_view prefix) {
   return std::any_of(fields().begin(), fields().end(),
                      [prefix](const Field& field) { return field.key.starts_with(prefix); });
-}
-
-bool is_section_not_yet(std::string_view prefix) {
-  return std::all_of(fields().begin(), fields().end(), [prefix](const Field& field) {
-    return !field.key.starts_with(prefix) || field.availability == Availability::not_yet;
-  });
-}
-
-bool is_available(std::string_view key) {
-  if (const Field* field = find_field(key)) return field->availability == Availability::available;
-  const std::string section = std::string(key) + ".";
-  return is_section(section) && !is_section_not_yet(section);
 }
 
 std::vector<std::string_view> names_under(std::string_view prefix) {

@@ -14,8 +14,6 @@
 
 namespace dlaunch::jobfile {
 
-enum class Availability { available, not_yet };
-
 /// A fixed word that a key accepts: a choice, or a substitute for a number or a duration.
 struct Keyword {
   std::string_view text;
@@ -60,7 +58,6 @@ struct Field {
   std::string_view fallback{};
   /// One line for `dlaunch schema` and docs/reference/job-file.md.
   std::string_view help{};
-  Availability availability = Availability::available;
   std::span<const Keyword> words{};
   std::int64_t min = 0;
   std::int64_t max = std::numeric_limits<std::int32_t>::max();
@@ -91,12 +88,6 @@ struct Field {
 
 /// True if keys of the table begin with `prefix` ("restart.", "hosts[].").
 [[nodiscard]] bool is_section(std::string_view prefix);
-
-/// True if every key that begins with `prefix` is unavailable.
-[[nodiscard]] bool is_section_not_yet(std::string_view prefix);
-
-/// True if the key, or some key of the section of that name, is available in this version.
-[[nodiscard]] bool is_available(std::string_view key);
 
 /// The names that may appear directly under `prefix`, each once, in table order; "" is the top
 /// level.

@@ -145,7 +145,7 @@ class Reading {
                      document_, form_.root, diagnostics_);
     }
     JobSpec& job = reading.spec;
-    FieldReader reader(document_, diagnostics_, NotYet::refuse);
+    FieldReader reader(document_, diagnostics_);
     reader.read(form_.root, job);
     if (!form_.took_arguments && !command_has_error(reader))
       append_arguments(input_.arguments, job.command);

@@ -136,7 +136,7 @@ JsonObject section_schema(std::string_view prefix);
 /// All forms of a key's value: the value itself, a mapping, a list of mappings.
 JsonObject forms_of(const Field& field) {
   JsonObject value = value_schema(field);
-  if (field.record.empty() || is_section_not_yet(field.record)) return value;
+  if (field.record.empty()) return value;
   JsonObject record = section_schema(field.record);
   if (field.kind == Kind::record_list) {
     std::vector<std::string> items{record.text()};
@@ -168,12 +168,11 @@ JsonObject section_schema(std::string_view prefix) {
   std::vector<std::string_view> required;
   for (const std::string_view name : names_under(prefix)) {
     const std::string key = std::string(prefix) + std::string(name);
-    if (!is_available(key)) continue;
     const Field* field = find_field(key);
     properties.put(name,
                    (field != nullptr ? field_schema(*field) : section_schema(key + ".")).text());
     // A job's command may instead be in its roles: who_has_a_command().
-    const bool may_be_elsewhere = prefix.empty() && is_available("roles.*." + key);
+    const bool may_be_elsewhere = prefix.empty() && find_field("roles.*." + key) != nullptr;
     if (field != nullptr && field->required && !may_be_elsewhere) required.push_back(name);
   }
   JsonObject schema;

@@ -92,15 +92,14 @@ std::string_view last_part(std::string_view key) {
   return dot == std::string_view::npos ? key : key.substr(dot + 1);
 }
 
-// The same name in other sections; available keys take precedence.
+// The same name in other sections.
 std::vector<std::string_view> same_name_elsewhere(std::string_view key) {
-  std::vector<std::string_view> usable;
-  std::vector<std::string_view> later;
+  std::vector<std::string_view> found;
   for (const Field& field : fields()) {
     if (is_in_list(field.key) || last_part(field.key) != key) continue;
-    (field.availability == Availability::available ? usable : later).push_back(field.key);
+    found.push_back(field.key);
   }
-  return usable.empty() ? later : usable;
+  return found;
 }
 
 std::vector<std::string_view> called_so_elsewhere(std::string_view key) {

@@ -68,10 +68,6 @@ std::nullopt_t ValueReader::wrong_type(const Field& field, const Entry& entry) c
                           found_instead(node) + correction(field, node));
 }
 
-void ValueReader::not_yet(SourceRange range, const std::string& what) const {
-  diagnostics_.error(range, "not available yet: " + what);
-}
-
 std::nullopt_t ValueReader::error(const Entry& entry, std::string message) const {
   diagnostics_.error(range_of(entry), std::move(message));
   return std::nullopt;

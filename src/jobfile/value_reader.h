@@ -33,8 +33,6 @@ class ValueReader {
   /// value that a function then has.
   std::nullopt_t wrong_type(const Field& field, const Entry& entry) const;
 
-  /// Reports "not available yet: WHAT".
-  void not_yet(SourceRange range, const std::string& what) const;
 
  private:
   [[nodiscard]] std::optional<Value> read_text(const Field& field, const Entry& entry) const;

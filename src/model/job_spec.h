@@ -1,6 +1,5 @@
 // JobSpec: the complete request of a job (docs/reference/job-file.md). A plain value; only jobfile/
-// makes one from text, and dialects are translated into it. Keys of unreleased features have
-// members, too, so that the type is stable: the reader refuses them with "not available yet".
+// makes one from text, and dialects are translated into it.
 #pragma once
 
 #include <chrono>

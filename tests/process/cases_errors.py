@@ -380,11 +380,6 @@ def a_rank_variable_in_env(box):
 
 
 @case
-def keys_of_later_features_are_refused(box):
-    expect_refused(box, "collect: [{from: a, to: b}]\n", "not available yet: collect")
-
-
-@case
 def where_staged_files_go(box):
     for to, why in (("b", "must be an absolute path"), ("/a/../b", "must not contain .."), ("//", "must name a file or a folder")):
         expect_refused(box, f"stage:\n  - {{from: a, to: {to}}}\n", "job.yaml:3:19: error: stage[0].to " + why)

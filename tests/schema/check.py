@@ -161,10 +161,7 @@ def blocks_of_the_documentation(judges, _):
             with open(path, "w", encoding="utf-8") as file:
                 file.write(job)
             reader, schema = judges.reader([path])[path], judges.by_schema(job)
-            if block.startswith("# not available yet\n"):
-                expect("not available yet" in reader and schema, f"docs/reference/job-file.md: this works now; remove its first line:\n{block}")
-            else:
-                expect(not (error := reader or schema), f"an example of docs/reference/job-file.md is refused:\n{block}\n{error}")
+            expect(not (error := reader or schema), f"an example of docs/reference/job-file.md is refused:\n{block}\n{error}")
 
 
 def mutated(judges, count):

@@ -16,7 +16,6 @@ import sys
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PATH = os.path.join(TOP, "docs", "reference", "job-file.md")
 PART = re.compile(r"(<!-- (keys: .+?|rules|sample) -->\n)(.*?)(<!-- end -->)", re.S)
-LATER = "not available yet"
 
 # What the sample shows for keys without a default.
 VALUES = {
@@ -27,7 +26,7 @@ VALUES = {
     "connect.container": "train", "connect.selector": "app=train", "env": "{NCCL_DEBUG: WARN}", "env_pass": '["NCCL_*", WANDB_API_KEY]',
     "env_secret": "[HF_TOKEN]", "container.image": "registry.example.com/train:1", "container.workdir": "image", "container.mounts": '["/data:/data:ro"]',
     "container.shm_size": "16g", "container.options": "[--cap-add=SYS_PTRACE]", "preflight.checks": "[node, reach]", "stage": "[{from: data.tar, to: /local/data.tar}]", "stage_via": "launcher",
-    "collect": "[{from: /local/out, to: results/}]", "preemption.command": "./notice.sh", "preemption.file": "/run/notice", "checkpoint.path": "ckpt/*", "checkpoint.signal": "USR1",
+    "collect": "[{from: /local/out, to: 'results/{node}/'}]", "collect_limit": "20g", "preemption.command": "./notice.sh", "preemption.file": "/run/notice", "checkpoint.path": "ckpt/*", "checkpoint.signal": "USR1",
     "metrics": "{throughput: 'images/sec: ([0-9.]+)'}", "roles.chief": "1", "roles.worker": "3", "roles.ps": "2", "roles.evaluator": "1",
     "mpi.program": "mpiexec.hydra",
 }
@@ -55,7 +54,7 @@ def table_of(rows):
     lines = ["| key | value | default | meaning |", "|---|---|---|---|"]
     for row in rows:
         default = "required" if row["required"] else f"`{row['default']}`" if row["default"] else ""
-        meaning = row["help"] + ("" if row["available"] else f" (*{LATER}*)")
+        meaning = row["help"]
         lines.append(f"| `{row['key']}` | {cell(value_of(row))} | {default} | {cell(meaning)} |")
     return "\n".join(lines) + "\n"
 
@@ -72,7 +71,7 @@ def sample_line(row, name, indent):
     value = VALUES.get(row["key"], row["default"])
     if not value:
         raise Wrong(f"VALUES in tests/schema/job_file_doc.py has no value for {row['key']}")
-    note = LATER if not row["available"] else INSTEAD.get(row["key"], "")
+    note = INSTEAD.get(row["key"], "")
     line = f"{name}: {value}"
     return " " * indent + (f"# {line}    # {note}" if note else line)
 
@@ -96,8 +95,7 @@ def sample(rows):
             text += block
             continue
         section = block[0][0]["key"].rpartition(".")[0]
-        in_use = any(row["available"] and row["key"] not in INSTEAD for row, _ in block)
-        note = INSTEAD_SECTION.get(section, "" if in_use else LATER)
+        note = INSTEAD_SECTION.get(section, "")
         text.append(f"# {section}:    # {note}" if note else f"{section}:")
         for row, name in block:
             line = sample_line(row, name, 2)

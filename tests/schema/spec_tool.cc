@@ -33,9 +33,8 @@ std::string row_of(const Field& field) {
       .put_string("type", expectation(field))
       .put_string("default", field.fallback)
       .put_string("help", field.help)
-      .put("available", field.availability == Availability::available ? "true" : "false")
       .put("required", field.required ? "true" : "false");
-  const bool has_record = !field.record.empty() && !is_section_not_yet(field.record);
+  const bool has_record = !field.record.empty();
   return row.put("record", has_record ? json_string(field.record) : "null").text();
 }
 

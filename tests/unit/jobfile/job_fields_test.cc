@@ -25,7 +25,7 @@ JobSpec read_all_keys(const std::string& text) {
     ADD_FAILURE() << diagnostics.to_error().message;
     return job;
   }
-  FieldReader reader(document, diagnostics, NotYet::accept);
+  FieldReader reader(document, diagnostics);
   reader.read(*root, job);
   EXPECT_TRUE(diagnostics.empty()) << diagnostics.to_error().message;
   return job;
@@ -117,20 +117,7 @@ TEST(Fields, HostsAreTextsMappingsOrOneText) {
   EXPECT_EQ(read_all_keys("hostfile: hosts.txt\n").hosts.hostfile, "hosts.txt");
 }
 
-// Every key of the sample in docs/reference/job-file.md, so that turning a feature on is one word in its row.
-TEST(Fields, KeysOfLaterFeaturesAreTypedAlready) {
-  const JobSpec job = read_all_keys(test_data("not-available.yaml"));
-  EXPECT_EQ(job.spares, 1);
-  EXPECT_EQ(job.restart.not_on_exit, std::vector<int>{2});
-  EXPECT_EQ(job.restart.backoff_max, std::chrono::minutes(5));
-  EXPECT_EQ(job.preflight.checks, (std::vector{Preflight::Check::node, Preflight::Check::reach}));
-  EXPECT_EQ(job.stage, (std::vector<Transfer>{{"data.tar.zst", "/local/data", true}}));
-  EXPECT_EQ(job.collect, (std::vector<Transfer>{{"/local/out", "results/", false}}));
-  ASSERT_TRUE(job.preemption.command);
-  EXPECT_EQ(job.preemption.command->line, "./notice.sh");
-}
-
-TEST(Fields, FormsOfLaterFeaturesAreTypedAlready) {
+TEST(Fields, FormsOfSections) {
   const JobSpec job = read_all_keys(
       "nodes: {min: 2, max: 4}\n"
       "hosts: auto\n"

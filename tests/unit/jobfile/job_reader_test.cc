@@ -70,6 +70,9 @@ TEST(ReadJob, ReadsEveryAvailableKey) {
   expected.timeouts.node_return = std::chrono::minutes(10);
   expected.stage = {{"data.tar.zst", "/local/data", true}};
   expected.stage_via = StageVia::launcher;
+  expected.collect = {{"/local/out", "results/{node}/"}};
+  expected.collect_limit = 20ULL << 30;
+  expected.timeouts.collect = std::chrono::hours(1);
   expected.stop_signal = "USR1";
   expected.stdin_for = StdinFor::rank0;
   expected.pty = 0;
@@ -111,11 +114,6 @@ TEST(ReadJob, ShowsAllErrorsOfAFileAtOnce) {
   EXPECT_EQ(job.error().message + "\n", test_data("mistakes.expected"));
 }
 
-TEST(ReadJob, RefusesEveryKeyThatIsNotAvailableYet) {
-  const auto job = read_text(test_data("not-available.yaml"));
-  EXPECT_THAT(errors_of(job), ElementsAre("job.yaml:14:1: error: not available yet: collect"));
-}
-
 TEST(ReadJob, PatternsOfMetricsHaveOneGroup) {
   const auto job = read_text("command: x\nmetrics:\n  loss: 'loss ([0-9.]+)'\n");
   ASSERT_TRUE(job.has_value());
@@ -130,16 +128,13 @@ TEST(ReadJob, PatternsOfMetricsHaveOneGroup) {
                   "(?m)(x"));
 }
 
-TEST(ReadJob, FindsUnknownKeysInsideOfWhatIsNotAvailableYet) {
-  const auto job =
-      read_text("command: x\nmpi: {lancher: 1}\nstage: [{frm: a, to: /b}]\ncollect: [{frm: a}]\n");
+TEST(ReadJob, FindsUnknownKeysInSectionsAndLists) {
+  const auto job = read_text("command: x\nmpi: {lancher: 1}\nstage: [{frm: a, to: /b}]\n");
   EXPECT_THAT(
       errors_of(job),
       ElementsAre("job.yaml:2:7: error: unknown key \"lancher\" in mpi, did you mean \"launcher\"?",
                   "job.yaml:3:9: error: stage[0] needs the key from",
-                  "job.yaml:3:10: error: unknown key \"frm\" in stage[0], did you mean \"from\"?",
-                  "job.yaml:4:1: error: not available yet: collect",
-                  "job.yaml:4:12: error: unknown key \"frm\" in collect, did you mean \"from\"?"));
+                  "job.yaml:3:10: error: unknown key \"frm\" in stage[0], did you mean \"from\"?"));
 }
 
 TEST(ReadJob, ShowsTwentyErrorsAndCountsTheRest) {

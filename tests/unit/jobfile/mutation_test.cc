@@ -124,9 +124,6 @@ TEST(Mutation, OfAUsualFileIsAJobOrAnError) {
 TEST(Mutation, OfEveryKeyIsAJobOrAnError) {
   read_mutations_of("every-available-key.yaml");
 }
-TEST(Mutation, OfLaterKeysIsAJobOrAnError) {
-  read_mutations_of("not-available.yaml");
-}
 
 TEST(Mutation, OfAnOverrideIsAJobOrAnError) {
   Mutator mutator(kSeed);

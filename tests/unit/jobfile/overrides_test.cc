@@ -74,7 +74,6 @@ TEST(Overrides, ErrorsNameWhatTheUserTyped) {
                                               set("restrat.max", "3"),
                                               set("timeouts.stp", "1s"),
                                               set("env_pass", "[A"),
-                                              set("collect", "[]"),
                                               set("env.RANK", "1"),
                                               set("", "1")});
   EXPECT_THAT(
@@ -85,7 +84,6 @@ TEST(Overrides, ErrorsNameWhatTheUserTyped) {
           "--set timeouts.stp=1s: error: unknown key \"stp\" in timeouts, did you mean \"stop\"?",
           "--set env_pass=[A: error: not valid YAML: a '[' is not closed with ']', or a comma is "
           "missing",
-          "--set collect=[]: error: not available yet: collect",
           "--set env.RANK=1: error: RANK is reserved for dlaunch; remove it from env",
           "--set =1: error: unknown key \"\""));
   EXPECT_EQ(job.error().exit_code, 65);
