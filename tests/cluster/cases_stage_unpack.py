@@ -215,7 +215,7 @@ def what_is_no_archive_or_a_broken_one(box):
         archive = packed(kind)
         with open(archive, "r+b") as file:
             file.truncate(os.path.getsize(archive) * 2 // 3)
-        run = launch(box, line(archive), hosts=["node1"]).end(NOT_COPIED)  # another node's end would be its agent's
+        run = launch(box, line(archive, DATA + "/"), hosts=["node1"]).end(NOT_COPIED)  # another node's end would be its agent's
         expect_in(f"node1: {DATA}: cannot be unpacked: ", run.text, f"a truncated {kind}")
         expect_in(f"the archive is {archive}", run.text, "which one")
         expect_nothing([cluster[1]])

@@ -46,8 +46,7 @@ void StageArchives::begin(One& one) {
 }
 
 void StageArchives::fail(const One& one, const std::string& why) {
-  const std::string& root = files_.root_of(one.entry);
-  problem_ = root + (root.ends_with('/') ? "" : "/") + files_.at(one.entry).unpack + ": " + why;
+  problem_ = files_.target_of(one.entry) + ": " + why;
 }
 
 std::size_t StageArchives::under_way() const {

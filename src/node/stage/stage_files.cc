@@ -438,11 +438,6 @@ int StageFiles::read(std::uint64_t position, Reader& reader, std::string& out) {
   return error;
 }
 
-std::string StageFiles::shown(const Item& item) const {
-  return roots_[item.at.root] + (roots_[item.at.root].ends_with('/') ? "" : "/") +
-         item.at.entry.path;
-}
-
 void StageFiles::fail(const Item& item, int error) {
   problem_ = shown(item) + ": " + errno_text(error);
 }

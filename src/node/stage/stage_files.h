@@ -78,6 +78,10 @@ class StageFiles {
   [[nodiscard]] const std::string& root_of(std::uint32_t number) const {
     return roots_[items_[number].at.root];
   }
+  /// The folder that gets its content.
+  [[nodiscard]] std::string target_of(std::uint32_t number) const {
+    return below(items_[number].at.root, items_[number].at.unpack);
+  }
   /// Bytes of an archive that are right, from its beginning on.
   [[nodiscard]] std::uint64_t arrived(std::uint32_t number) const;
   /// All are, and so is the hash.
@@ -155,7 +159,12 @@ class StageFiles {
   void copy_gap(std::uint64_t end);
   void write_block();
   void end_file(const StrongHash& hash);
-  [[nodiscard]] std::string shown(const Item& item) const;
+  [[nodiscard]] std::string shown(const Item& item) const {
+    return below(item.at.root, item.at.entry.path);
+  }
+  [[nodiscard]] std::string below(std::uint32_t root, const std::string& path) const {
+    return roots_[root] + (roots_[root].ends_with('/') ? "" : "/") + path;
+  }
   void fail(const Item& item, int error);
 
   std::string problem_;

@@ -21,7 +21,7 @@ void StageFiles::look_at_target(Item& item) {
       });
   if (item.was_unpacked) return;
   const std::string why = why_not_replaced(tree, name, record);
-  if (!why.empty()) problem_ = roots_[item.at.root] + '/' + name + why;
+  if (!why.empty()) problem_ = below(item.at.root, name) + why;
 }
 
 std::vector<std::uint32_t> StageFiles::archives() const {

@@ -328,11 +328,10 @@ void StageRun::fail_at_nodes() {
   for (const Node& node : nodes_) problems.emplace_back(node.result.name, node.problem);
   std::string text =
       "files cannot be copied; nothing was started" + (kIndent + problems_of_nodes(problems));
-  for (const StageItem& item : settings_.items) {
-    const std::string start = plain_line(item.to) + ": cannot be unpacked";
-    const bool is_damaged =
-        !all([&](const Node& node) { return !node.problem.starts_with(start); });
-    if (is_damaged) text += kIndent + ("the archive is " + plain_line(item.from));
+  for (std::size_t i = 0; i < settings_.items.size(); ++i) {
+    const std::string start = plain_line(source_->targets()[i]) + ": cannot be unpacked";
+    if (!all([&](const Node& node) { return !node.problem.starts_with(start); }))
+      text += kIndent + ("the archive is " + plain_line(settings_.items[i].from));
   }
   std::vector<StagedEnvironments::Need> lacking;
   for (const std::uint32_t need : lacking_) lacking.push_back(environments_.needs[need]);

@@ -37,6 +37,8 @@ class StageSource {
   /// empty folder, and for a target that lies in another one or holds it.
   [[nodiscard]] std::vector<StageOrigin> origins(const std::string& machine) const;
   void unmark() { markers_.clear(); }
+  /// On the nodes, by item.
+  [[nodiscard]] const std::vector<std::string>& targets() const { return targets_; }
   [[nodiscard]] const std::vector<StageEntry>& entries() const { return entries_; }
   /// Looks at files again.
   [[nodiscard]] StagedEnvironments environments() const;

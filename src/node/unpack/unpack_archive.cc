@@ -186,6 +186,8 @@ std::string UnpackArchive::put_in_place() {
   std::vector<sync::Unpacked> record = load_unpack_record(parent_, order_.name);
   const std::string why = why_not_replaced(parent_, order_.name, record);
   if (!why.empty()) return "cannot be unpacked: it" + why;
+  const auto old = identity_of_folder(parent_, order_.name);
+  std::erase_if(record, [&](const auto& one) { return !old || !one.is_same_folder(*old); });
   record.insert(record.begin(), *identity);
   error = save_unpack_record(parent_, order_.name, record);
   if (error == 0) error = exchange(content);
