@@ -42,13 +42,14 @@ constexpr std::string_view kZsh = R"sh(#compdef dlaunch
 # Completion of dlaunch for zsh: source <(dlaunch completion zsh)
 _dlaunch() {
   local line word
-  local -a found
+  local -a found suffix
   while IFS= read -r line; do
     word=${line%%$'\t'*}
     found+=("${word//:/\\:}:${line#*$'\t'}")
   done < <("${(Q)words[1]}" complete "${(@Q)words[2,CURRENT]}" 2>/dev/null)
   if (( ${#found} )); then
-    _describe -V dlaunch found
+    [[ $word != *= ]] || suffix=(-S '')
+    _describe -V dlaunch found "${(@)suffix}"
   else
     _files
   fi

@@ -19,7 +19,7 @@ printf '%s\\n' "${COMPREPLY[@]}"
 
 # The functions of zsh's completion system, which only a terminal has.
 IN_ZSH = """compdef() { }
-_describe() { print -l -- "${(@P)argv[-1]}" }
+_describe() { print -l -- "${(@P)3}" "${@[4,-1]}" }
 _files() { print files }
 eval "$("$DLAUNCH" completion zsh)"
 words=("$DLAUNCH" "$@") CURRENT=$#words
@@ -129,10 +129,11 @@ def fish_completes(box):
 def zsh_completes(box):
     if shutil.which("zsh") is None:
         raise Skip("no zsh here")
-    for words, wanted in ((["ru"], "run:Start a job and look after it until every process is gone"), (["run", "--hostfile", ""], "files")):
+    for words, wanted in ((["ru"], "run:Start a job and look after it until every process is gone"), (["run", "--hostfile", ""], "files"),
+                          (["run", "--set", "timeouts.run"], "timeouts.run=:Limit for the whole run\n-S\n")):
         run = box.run("-f", "-c", IN_ZSH, "zsh", *words, program="zsh", env={"DLAUNCH": box.dlaunch})
         expect_equal(run.err, b"", "errors of the script")
-        expect_equal(run.out.decode().splitlines()[0], wanted, f"zsh, after {words}")
+        expect(run.out.decode().startswith(wanted + "\n"), f"zsh, after {words}: {run.out.decode()}")
 
 
 @case
