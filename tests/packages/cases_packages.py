@@ -35,6 +35,13 @@ def the_same_binary_gives_the_same_bytes(box):
 
 
 @case
+def the_binary_names_no_folder_of_its_build(box):
+    """So that builds in two folders can be the same."""
+    with open(box.dlaunch, "rb") as file:
+        expect(TOP.encode() not in file.read(), f"{TOP} is in the binary")
+
+
+@case
 def a_wheel_installs_without_a_network(box):
     wheel, programs = box.packages()["whl"], box.environment_of_pip()
     pip = os.path.join(programs, "pip")
