@@ -124,6 +124,7 @@ constexpr std::string_view kToSee = "to see what the ranks print: dlaunch logs -
 constexpr std::string_view kToRun = "to start a job: dlaunch run";
 constexpr std::string_view kToTry =
     "to see what would run where, and start nothing: dlaunch plan job.yaml";
+constexpr std::string_view kToInspect = "to see what works on this machine: dlaunch self-check";
 constexpr std::string_view kToTest = "to test machines and their network: dlaunch check";
 constexpr std::string_view kInPlace = "use dlaunch instead: dlaunch run -n 4 -- python3 train.py";
 
@@ -136,7 +137,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 34> kCommand
     {"tail", kToSee},         {"output", kToSee},      {"watch", kToSee},
     {"follow", kToSee},       {"start", kToRun},       {"launch", kToRun},
     {"execute", kToRun},      {"validate", kToTry},    {"lint", kToTry},
-    {"dry-run", kToTry},      {"doctor", kToTest},     {"test", kToTest},
+    {"dry-run", kToTry},      {"doctor", kToInspect},  {"test", kToTest},
     {"mpirun", kInPlace},     {"mpiexec", kInPlace},   {"srun", kInPlace},
     {"torchrun", kInPlace},   {"deepspeed", kInPlace}, {"accelerate", kInPlace},
     {"horovodrun", kInPlace},
@@ -188,7 +189,7 @@ bool sounds_like_command(std::string_view word) {
 }
 
 bool is_planned_command(std::string_view word) {
-  constexpr std::array<std::string_view, 2> kPlanned{"report", "completion"};
+  constexpr std::array<std::string_view, 1> kPlanned{"report"};
   return contains(kPlanned, word);
 }
 

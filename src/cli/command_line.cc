@@ -11,6 +11,7 @@
 #include "cli/print.h"
 #include "jobfile/shell_quote.h"
 #include "jobfile/suggestion.h"
+#include "text/strings.h"
 
 namespace dlaunch {
 
@@ -118,6 +119,17 @@ struct CommandParser {
 
 namespace {
 
+/// "-n", "--np"; not the spellings with "_".
+std::vector<std::string> shown_names(const CLI::Option& option) {
+  if (option.get_positional()) return {option.get_name(true, false)};
+  std::vector<std::string> names;
+  for (const std::string& name : option.get_snames()) names.push_back('-' + name);
+  for (const std::string& name : option.get_lnames()) {
+    if (name.find('_') == std::string::npos) names.push_back("--" + name);
+  }
+  return names;
+}
+
 /// The help of CLI11 with both forms of a command line, and without the lists of options that
 /// exclude each other, which an error names.
 class HelpText : public CLI::Formatter {
@@ -143,16 +155,8 @@ class HelpText : public CLI::Formatter {
            command;
   }
 
-  /// "-n, --np N" for "-n,--processes,--np"; spellings with "_" are not shown.
-  std::string make_option_name(const CLI::Option* option, bool is_positional) const override {
-    if (is_positional) return option->get_name(true, false);
-    std::string names;
-    for (const std::string& name : option->get_snames())
-      names += (names.empty() ? "-" : ", -") + name;
-    for (const std::string& name : option->get_lnames()) {
-      if (name.find('_') == std::string::npos) names += (names.empty() ? "--" : ", --") + name;
-    }
-    return names;
+  std::string make_option_name(const CLI::Option* option, bool /*is_positional*/) const override {
+    return joined(shown_names(*option));
   }
 
   std::string make_option_opts(const CLI::Option* option) const override {
@@ -180,14 +184,6 @@ int parse(CLI::App& app, bool takes_command, const std::vector<std::string>& arg
 }
 
 using Groups = std::vector<CommandGroup>;
-
-const Subcommand* find_command(const Groups& groups, std::string_view name) {
-  for (const CommandGroup& group : groups) {
-    for (const Subcommand& command : group.commands)
-      if (command.name == name) return &command;
-  }
-  return nullptr;
-}
 
 /// All names in the order of the help, those of `size` characters first.
 std::vector<std::string_view> command_names(const Groups& groups, std::size_t size) {
@@ -321,6 +317,26 @@ std::optional<int> without_command(const Groups& groups, const std::vector<std::
 }
 
 }  // namespace
+
+const Subcommand* find_command(const Groups& groups, std::string_view name) {
+  for (const CommandGroup& group : groups) {
+    for (const Subcommand& command : group.commands)
+      if (command.name == name) return &command;
+  }
+  return nullptr;
+}
+
+CommandHelp help_of(const Subcommand& command) {
+  CLI::App app;
+  CommandParser::describe(command, app);
+  CommandHelp help{HelpText(command.takes_command).make_usage(&app, app.get_name()), {}};
+  for (const CLI::Option* option : app.get_options()) {
+    const bool has_value = option->get_items_expected_max() > 0;
+    help.options.push_back({shown_names(*option), has_value ? option->get_type_name() : "",
+                            option->get_description(), option->get_group()});
+  }
+  return help;
+}
 
 int run_command_line(const std::vector<CommandGroup>& groups,
                      const std::vector<std::string>& arguments, bool has_command) {

@@ -62,6 +62,26 @@ struct CommandGroup {
   std::vector<Subcommand> commands;
 };
 
+/// An option or argument of a command, as its help shows it.
+struct OptionRow {
+  std::vector<std::string> names;  // "-n", "--np"; of an argument its name, "JOB"
+  std::string type;                // the placeholder of its value; empty: it takes none
+  std::string help;                // may have line breaks
+  std::string group;               // its title in the help
+  [[nodiscard]] bool is_argument() const { return !names.front().starts_with('-'); }
+};
+
+struct CommandHelp {
+  std::string usage;  // a line each for the forms of the command line
+  std::vector<OptionRow> options;
+};
+
+[[nodiscard]] CommandHelp help_of(const Subcommand& command);
+
+/// The command of that name; null: there is none.
+[[nodiscard]] const Subcommand* find_command(const std::vector<CommandGroup>& groups,
+                                             std::string_view name);
+
 /// Parses and runs the chosen command. Returns its exit code; kOk after help; kUsage, with one line
 /// on stderr, for a wrong command line. `arguments`: those before "--", without the program's name.
 /// `has_command`: something follows "--". A command line that begins with options of the first

@@ -32,6 +32,11 @@ using TrailingArguments = std::vector<std::string>;
 [[nodiscard]] Subcommand stop_command();
 [[nodiscard]] Subcommand up_command();
 [[nodiscard]] Subcommand down_command();
+[[nodiscard]] Subcommand self_check_command();
+[[nodiscard]] Subcommand completion_command();
+[[nodiscard]] Subcommand version_command();
+/// `groups` must outlive it; it may be added to one of them.
+[[nodiscard]] Subcommand man_command(const std::vector<CommandGroup>& groups);
 
 // Internal commands, which no help text lists. `words`: the command line, with the command's name.
 
@@ -56,5 +61,10 @@ using TrailingArguments = std::vector<std::string>;
 /// The process that measures this machine for `dlaunch check --local`: prints one line of JSON
 /// (measure/speed/local_speed.h).
 [[nodiscard]] int speed_command();
+
+/// What a shell asks at every Tab: prints a line for each word that may stand at the cursor, and a
+/// tab and a description after it. `words`: those after "dlaunch", the last one at the cursor.
+[[nodiscard]] int complete_command(const std::vector<CommandGroup>& groups,
+                                   const std::vector<std::string>& words);
 
 }  // namespace dlaunch

@@ -40,7 +40,7 @@ int run(int argc, char** argv) {
   if (first == "agent") return agent_command(words.own);
   if (first == "collectives") return collectives_command(words.own);
   if (first == "speed" && words.own.size() == 1) return speed_command();
-  const std::vector<CommandGroup> commands = {
+  std::vector<CommandGroup> commands = {
       {"Start jobs",
        {run_command(words.after), plan_command(words.after), submit_command(words.after),
         exec_command(words.after), scale_command(words.after), stage_command(), collect_command(),
@@ -48,9 +48,14 @@ int run(int argc, char** argv) {
       {"Look after runs",
        {runs_command(), status_command(), logs_command(), stacks_command(),
         attach_command(words.after), stop_command()}},
-      {"Look at machines", {check_command(), bench_command(), info_command()}},
+      {"Look at machines",
+       {check_command(), bench_command(), info_command(), self_check_command()}},
       {"Job files", {convert_command(words.after), export_command(words.after), schema_command()}},
+      {"dlaunch itself", {version_command(), completion_command()}},
   };
+  commands.back().commands.push_back(man_command(commands));
+  // Before "--" is looked for, which may stand at the cursor.
+  if (first == "complete") return complete_command(commands, {argv + 2, argv + argc});
   return run_command_line(commands, words.own, !words.after.empty());
 }
 

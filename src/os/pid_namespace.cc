@@ -6,9 +6,12 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "os/descriptors.h"
 #include "os/proc_file.h"
+#include "os/write_all.h"
 
 namespace dlaunch {
 
@@ -50,6 +53,11 @@ Status map_own_ids(uid_t user, gid_t group) {
   if (const int error = write_file("/proc/self/gid_map", map(group)); error != 0)
     return refused("write /proc/self/gid_map", error);
   return {};
+}
+
+void reap(pid_t child) {
+  while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+  }
 }
 
 }  // namespace
@@ -94,6 +102,32 @@ Result<UniqueFd> enter_pid_namespace() {
   if (::mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr) != 0)
     return refused(kMountProc, errno);
   return outer;
+}
+
+std::string why_no_pid_namespace() {
+  auto pipe = make_pipe();
+  if (!pipe) return "pipe: " + errno_text(pipe.error());
+  const pid_t child = ::fork();
+  if (child < 0) return "fork: " + errno_text(errno);
+  if (child == 0) {
+    Status works = open_pid_namespace();
+    const pid_t init = works ? ::fork() : 0;
+    if (init < 0) works = refused("fork", errno);
+    if (init == 0 && works) {
+      if (const auto entered = enter_pid_namespace(); !entered)
+        works = tl::unexpected(entered.error());
+    }
+    if (init <= 0 && !works) write_all(pipe->write.get(), works.error().message);
+    if (init > 0) reap(init);
+    ::_exit(0);
+  }
+  pipe->write.reset();
+  std::string why;
+  char text[512];
+  for (ssize_t n = 0; (n = ::read(pipe->read.get(), text, sizeof text)) > 0;)
+    why.append(text, static_cast<std::size_t>(n));
+  reap(child);
+  return why;
 }
 
 }  // namespace dlaunch

@@ -21,6 +21,10 @@ namespace dlaunch {
 /// root of the previous /proc, where processes have the pids of the node.
 [[nodiscard]] Result<UniqueFd> enter_pid_namespace();
 
+/// Why the two above do not work for this process, and the remedy on a second line; empty: they do.
+/// Tries them in processes of its own. Only before any thread exists.
+[[nodiscard]] std::string why_no_pid_namespace();
+
 /// Kernel settings of /proc/sys that may forbid user namespaces; -1: no such setting.
 struct NamespaceSwitches {
   int max_user_namespaces = -1;              // user.max_user_namespaces

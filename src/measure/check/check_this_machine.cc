@@ -12,6 +12,7 @@
 
 #include "measure/figures/record.h"
 #include "measure/info/inspect_machine.h"
+#include "measure/info/libraries.h"
 #include "model/environment.h"
 #include "os/clock.h"
 #include "os/program_output.h"
@@ -74,18 +75,13 @@ void add_shared_memory(LocalCheck& check) {
                                        : "")});
 }
 
-/// Whether `dlaunch bench` can measure here: "mpi: ready, Open MPI v4.1.4", or the reason why not.
+/// Whether `dlaunch bench` can measure here: "ready, Open MPI v4.1.4", or the reason why not.
 void add_backends(LocalCheck& check, MonotonicTime end) {
-  const auto output =
-      program_output({"/proc/self/exe", "collectives", "--probe"}, left_until(end, kPartLimit));
-  if (!output) return check.parts.push_back({"backends", output.error().message});
-  for (const std::string_view line : lines_of(*output)) {
-    const std::size_t colon = line.find(": ");
-    if (colon == std::string_view::npos) continue;
-    LocalCheck::Part part{std::string(line.substr(0, colon)), std::string(line.substr(colon + 2))};
-    if (part.name == "nccl" && check.info.facts.gpus.empty())
-      part.says = "not tried: there is no GPU";
-    check.parts.push_back(std::move(part));
+  for (LibraryFact& one : collectives_libraries(left_until(end, kPartLimit))) {
+    const bool not_tried = one.name == "nccl" && check.info.facts.gpus.empty();
+    check.parts.push_back({std::move(one.name), not_tried      ? "not tried: there is no GPU"
+                                                : one.is_ready ? "ready, " + one.says
+                                                               : std::move(one.says)});
   }
 }
 

@@ -7,7 +7,9 @@
 
 namespace dlaunch::speed::gpu {
 
-namespace {
+// An unnamed namespace would put a hash of this file's path into the names of the kernels, and builds
+// in two folders would differ.
+inline namespace kernels {
 
 // Whole numbers that repeat every kPeriodA rows of a, every kPeriodB columns of b.
 constexpr int kPeriodA = 7;
@@ -179,7 +181,7 @@ dim3 tiles_of(int size) {
 
 constexpr int kPlain = 256;  // threads of a block of the plain kernels
 
-}  // namespace
+}  // namespace kernels
 
 cudaError_t fill_float32(float* a, float* b, int size, cudaStream_t stream) {
   fill<<<rows_of(size, kPlain), kPlain, 0, stream>>>(a, b, size);

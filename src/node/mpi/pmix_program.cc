@@ -16,6 +16,26 @@ namespace {
 // Loading its libraries takes some 10 ms, and more from a network file system.
 constexpr std::chrono::seconds kProbeLimit{10};
 
+ProgramCall probe_call(const UniqueFd& program) {
+  Environment environment;
+  for (const std::string& entry : pmix_environment()) {
+    const std::size_t equals = entry.find('=');
+    if (equals != std::string::npos)
+      environment.emplace(entry.substr(0, equals), entry.substr(equals + 1));
+  }
+  return {.argv = {path_of(program), "--probe"},
+          .limit = kProbeLimit,
+          .environment = std::move(environment),
+          .joined = true};
+}
+
+/// Empty: it can serve.
+std::string refusal_in(const Result<ProgramOutput>& said) {
+  if (!said) return why_no_pmix(said.error().message);
+  const bool serves = said->out.find(pmix::kProbeAnswer) != std::string::npos;
+  return serves ? std::string() : why_no_pmix(said->out);
+}
+
 }  // namespace
 
 Result<UniqueFd> pmix_program() {
@@ -56,6 +76,11 @@ std::string why_no_pmix(std::string_view said) {
   return text;
 }
 
+std::string probe_pmix() {
+  const auto program = pmix_program();
+  return program ? refusal_in(run_program(probe_call(*program))) : program.error().message;
+}
+
 void PmixProbe::ask(bool wanted, std::function<void(std::string)> done) {
   running_.reset();
   program_.reset();
@@ -63,23 +88,9 @@ void PmixProbe::ask(bool wanted, std::function<void(std::string)> done) {
   auto program = pmix_program();
   if (!program) return done(program.error().message);
   program_ = std::move(*program);
-  Environment environment;
-  for (const std::string& entry : pmix_environment()) {
-    const std::size_t equals = entry.find('=');
-    if (equals != std::string::npos)
-      environment.emplace(entry.substr(0, equals), entry.substr(equals + 1));
-  }
   running_ = std::make_unique<RunningProgram>(
-      loop_,
-      ProgramCall{.argv = {path_of(program_), "--probe"},
-                  .limit = kProbeLimit,
-                  .environment = std::move(environment),
-                  .joined = true},
-      [done = std::move(done)](const Result<ProgramOutput>& said) {
-        if (!said) return done(why_no_pmix(said.error().message));
-        const bool serves = said->out.find(pmix::kProbeAnswer) != std::string::npos;
-        done(serves ? std::string() : why_no_pmix(said->out));
-      });
+      loop_, probe_call(program_),
+      [done = std::move(done)](const Result<ProgramOutput>& said) { done(refusal_in(said)); });
 }
 
 }  // namespace dlaunch

@@ -29,8 +29,11 @@ inline constexpr const char* kPmixProgram = "dlaunch-pmix";
 /// dynamic linker has written. Pure.
 [[nodiscard]] std::string why_no_pmix(std::string_view said);
 
-/// Whether a node can serve PMIx: `dlaunch-pmix --probe`, which loads its libraries and starts no
-/// server. Lives on the agent's one thread.
+/// Why this machine cannot serve PMIx; empty: it can. Runs `dlaunch-pmix --probe`, which loads its
+/// libraries and starts no server; blocks for at most 10 s. Call only from the main thread.
+[[nodiscard]] std::string probe_pmix();
+
+/// The same on an event loop. Lives on the agent's one thread.
 class PmixProbe {
  public:
   explicit PmixProbe(EventLoop& loop) : loop_(loop) {}

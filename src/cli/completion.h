@@ -1,0 +1,37 @@
+// Completions for shells: a script for each shell asks dlaunch at every Tab. Pure.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/command_line.h"
+
+namespace dlaunch {
+
+struct CompletedWord {
+  std::string text;  // the whole word
+  std::string help;  // one line; may be empty
+};
+
+/// What only this machine knows; asked where the word can be one of these.
+struct CompletionSources {
+  std::function<std::vector<CompletedWord>()> hosts;
+  std::function<std::vector<CompletedWord>(bool only_live)> runs;
+};
+
+/// `words`: those after "dlaunch", up to the one at the cursor, which may be empty. Empty: the
+/// shell completes files.
+[[nodiscard]] std::vector<CompletedWord> complete(const std::vector<CommandGroup>& groups,
+                                                  std::vector<std::string> words,
+                                                  const CompletionSources& sources);
+
+/// The script for bash, zsh or fish; nullopt: not one of these.
+[[nodiscard]] std::optional<std::string_view> completion_script(std::string_view shell);
+
+/// The hosts of an OpenSSH configuration (ssh_config(5), Host), without patterns.
+[[nodiscard]] std::vector<CompletedWord> hosts_in_ssh_config(std::string_view text);
+
+}  // namespace dlaunch
