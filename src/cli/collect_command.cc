@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/load_job.h"
 #include "cli/print.h"
+#include "jobfile/hostlist.h"
 #include "launch/collect/collect_settings.h"
 #include "launch/session/rehearsal.h"
 #include "model/environment.h"
@@ -49,12 +50,30 @@ void add_output(const RunView& run, CollectSettings& settings) {
     for (CollectSettings::From& node : settings.nodes) {
       if (node.name != left.node) continue;
       for (const Rank rank : left.ranks) {
-        for (const char* stream : {".out", ".err"}) {
+        for (const char* stream : {".out", ".err", ".error.json"}) {
           const std::string name = "rank-" + std::to_string(rank.value) + stream;
           node.optional.push_back({left.folder + '/' + name, folder + name});
         }
       }
     }
+  }
+}
+
+/// Nodes that had ranks, and are not among the hosts that the job has now.
+std::vector<std::string> missing_hosts(const RunView& run, const JobSpec& spec) {
+  std::set<std::string> names = nodes_of(run);
+  for (const HostSpec& host : spec.hosts.hosts) names.erase(host.name);
+  if (spec.hosts.hosts.empty()) names.clear();  // this machine
+  return {names.begin(), names.end()};
+}
+
+void add_unknown(const std::vector<std::string>& names, CollectSettings& settings) {
+  auto number = static_cast<std::uint32_t>(settings.nodes.size());
+  for (const std::string& name : names) {
+    CollectSettings::From& from = settings.nodes.emplace_back();
+    from.node = NodeId(number++);
+    from.name = name;
+    from.problem = "is not among the hosts of the job now";
   }
 }
 
@@ -79,6 +98,8 @@ struct CollectCommand {
         [&](const std::vector<CollectNode>& nodes) {
           CollectSettings settings = collect_settings(loaded->spec, place, nodes);
           add_output(*run, settings);
+          if (!job.hosts && !job.hostfile && !job.include && !job.exclude)
+            add_unknown(missing_hosts(*run, loaded->spec), settings);
           return settings;
         },
         [this](const std::string& text) {
@@ -88,7 +109,8 @@ struct CollectCommand {
     for (const std::string& remark : remarks_on(*report))
       std::fprintf(stderr, "dlaunch: note: %s\n", remark.c_str());
     if (!report->is_whole())
-      return print_error({exit_code::kNotCollected, problems_in(*report, run->id)});
+      return print_error(
+          {exit_code::kNotCollected, problems_in(*report, word.empty() ? run->id : word)});
     if (!quiet) std::fprintf(stderr, "dlaunch: %s\n", collected_text(*report).c_str());
     return exit_code::kOk;
   }
@@ -118,14 +140,23 @@ struct CollectCommand {
                                          " has no `collect`; to name something now: dlaunch "
                                          "collect " +
                                          run.id + " --set 'collect=[{from: /local/out}]'");
+    // All hosts: those that had ranks may be any of them.
+    loaded->spec.nodes.reset();
+    loaded->spec.processes.reset();
+    loaded->spec.spares = 0;
     if (const Status hosts = resolve_job_hosts(wanted, quiet, *loaded); !hosts)
       return tl::unexpected(hosts.error());
+    if (job.hosts || job.hostfile) return loaded;
     const std::set<std::string> names = nodes_of(run);
-    std::erase_if(loaded->spec.hosts.hosts, [&names](const HostSpec& host) {
-      return !names.empty() && !names.contains(host.name);
-    });
-    loaded->spec.nodes.reset();
-    loaded->spec.spares = 0;
+    auto& hosts = loaded->spec.hosts.hosts;
+    if (!names.empty())
+      std::erase_if(hosts, [&](const HostSpec& host) { return !names.contains(host.name); });
+    const bool was_here = names.empty() || names.contains(own_hostname());
+    if (hosts.empty() && !was_here)
+      return fail(exit_code::kUsage, "none of the nodes of run " + run.id +
+                                         " is among the hosts of its job now; to "
+                                         "name them: --hosts " +
+                                         jobfile::compress_hostlist({names.begin(), names.end()}));
     return loaded;
   }
 
@@ -137,6 +168,7 @@ struct CollectCommand {
     place.started_in = run.witness.record ? run.witness.record->folder : context.current_folder;
     place.workdir =
         spec.workdir.starts_with('/') ? spec.workdir : place.started_in + '/' + spec.workdir;
+    place.has_several = nodes_of(run).size() > 1;
     place.home = find_variable(context.launcher_env, "HOME").value_or("");
     return place;
   }

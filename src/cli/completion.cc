@@ -104,8 +104,7 @@ CompletedWords key_candidates(std::string_view word) {
   }
   for (const jobfile::Field& field : jobfile::fields()) {
     const bool is_of_one_job = field.key.find_first_of("[*") == std::string_view::npos;
-    if (is_of_one_job && field.availability == jobfile::Availability::available)
-      all.push_back({std::string(field.key) + '=', one_line(field.help)});
+    if (is_of_one_job) all.push_back({std::string(field.key) + '=', one_line(field.help)});
   }
   return all;
 }

@@ -36,6 +36,7 @@ class KeyValidator : public Validator {
   void check_stdin();
   void check_stage();
   void check_collect();
+  void check_collect(std::size_t one, std::size_t other);
 
  private:
   void check_rank_variables(const std::string& section, const std::string& shown);
@@ -262,6 +263,33 @@ void KeyValidator::check_stdin() {
 void KeyValidator::check_collect() {
   if (job_.collect.empty() && job_.collect_limit > 0)
     contradict("collect_limit", "collect", "collect_limit goes with collect, which has nothing");
+  for (std::size_t i = 0; i < job_.collect.size(); ++i) {
+    for (std::size_t other = 0; other < i; ++other) check_collect(other, i);
+  }
+}
+
+/// What is equal or nested as it is written; what only turns out to be is found at the end of a
+/// run.
+void KeyValidator::check_collect(std::size_t one, std::size_t other) {
+  const auto target = [](const Transfer& line) {
+    const std::string from = line.from.substr(0, line.from.find_last_not_of('/') + 1);
+    return line.to.empty() ? "\n" + from.substr(from.rfind('/') + 1) : line.to;
+  };
+  const std::string a = target(job_.collect[one]);
+  const std::string b = target(job_.collect[other]);
+  const auto lies_in = [](const std::string& path, const std::string& folder) {
+    return path.size() > folder.size() && path.starts_with(folder) &&
+           (folder.ends_with('/') || path[folder.size()] == '/');
+  };
+  const bool is_same = a == b && !a.ends_with('/');
+  if (!is_same && !lies_in(a, b) && !lies_in(b, a)) return;
+  const std::string key = "collect[" + std::to_string(other) + "]";
+  const GivenKey* const given =
+      find(key + ".to") != nullptr ? find(key + ".to") : find(key + ".from");
+  if (given == nullptr || !given->good) return;
+  diagnostics_.error(given->value,
+                     key + (is_same ? " has the same `to` as collect[" : " and collect[") +
+                         std::to_string(one) + (is_same ? "]" : "] lie one in the other"));
 }
 
 void KeyValidator::check_stage() {

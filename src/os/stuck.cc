@@ -142,6 +142,17 @@ std::string file_system_of(std::string_view path, std::string_view mountinfo) {
   return best;
 }
 
+bool has_mount_below(std::string_view path, std::string_view mountinfo) {
+  while (!mountinfo.empty()) {
+    std::string_view line = mountinfo.substr(0, mountinfo.find('\n'));
+    mountinfo.remove_prefix(std::min(mountinfo.size(), line.size() + 1));
+    for (int skipped = 0; skipped < 4; ++skipped) (void)take_word(line);
+    const std::string mount = unescaped(take_word(line));
+    if (mount != path && lies_in(mount, path)) return true;
+  }
+  return false;
+}
+
 std::string file_system_of(std::string_view path) {
   return file_system_of(path, read_proc_file("/proc/self/mountinfo"));
 }

@@ -37,6 +37,8 @@ struct StuckProcess {
 /// The mount of an absolute path, from the text of /proc/self/mountinfo (proc(5)):
 /// "ext4 at /data (/dev/sdb1)"; empty if there is none. Pure.
 [[nodiscard]] std::string file_system_of(std::string_view path, std::string_view mountinfo);
+/// Whether something is mounted below an absolute path; `mountinfo`: likewise.
+[[nodiscard]] bool has_mount_below(std::string_view path, std::string_view mountinfo);
 [[nodiscard]] std::string file_system_of(std::string_view path);
 
 }  // namespace dlaunch

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "model/rank_list.h"
+#include "model/report.h"
 #include "os/clock.h"
 #include "os/proc_file.h"
 #include "os/unique_fd.h"
@@ -109,10 +110,16 @@ std::vector<LeftOutput> outputs_on_nodes(const nlohmann::json& plan) {
   return found;
 }
 
+/// Without a summary, or with that of a front whose engine was killed.
+bool has_lost_output(const RunView& view) {
+  const auto& ending = view.witness.ending;
+  return !ending || ending->cause == name_of(Cause::internal);
+}
+
 void add_plan(RunView& view) {
   const auto plan = read_plan(view.path);
   if (!plan) return;
-  if (view.state == RunState::lost) view.left = outputs_on_nodes(*plan);
+  if (view.state == RunState::lost || view.witness.ending) view.left = outputs_on_nodes(*plan);
   const auto ranks = plan->find("ranks");
   if (ranks != plan->end() && ranks->is_array())
     view.ranks = static_cast<std::uint32_t>(ranks->size());
@@ -185,7 +192,7 @@ bool is_run_id(std::string_view name) {
 
 Result<RunView> read_run(const std::string& path) {
   auto view = read_run_state(path);
-  if (view && !view->witness.ending) add_plan(*view);
+  if (view && has_lost_output(*view)) add_plan(*view);
   return view;
 }
 

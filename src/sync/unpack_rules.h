@@ -40,7 +40,8 @@ struct Unpacked {
   std::uint64_t inode = 0;
   std::int64_t born = 0;  // nanoseconds since 1970; 0: the file system does not say
   [[nodiscard]] bool is_same_folder(const Unpacked& other) const {
-    return device == other.device && inode == other.inode && born == other.born;
+    // After a reboot the device may have another number.
+    return inode == other.inode && born == other.born && (born != 0 || device == other.device);
   }
   bool operator==(const Unpacked&) const = default;
 };

@@ -268,7 +268,7 @@ def the_example_from_packed_images_to_collected_checkpoints(box):
     at = lambda number: os.path.exists(cluster[2].path(f"/run/out/epoch-{number:03d}.pt"))  # noqa: E731
     wait_until(lambda: at(2), "epoch 2", 90, 0.05)
     expect_equal(len(os.listdir(cluster[2].path("/run/digits/7"))), 179, "images of a seven")
-    rank = [pid for pid in box.people(cluster[2])[2] if "train.py" in " ".join(command_of(pid))]
+    rank = [pid for pid in box.people(cluster[2])[2] if "train.py" in command_of(pid)]
     os.kill(rank[0], signal.SIGKILL)
     wait_until(lambda: b"goes on after epoch" in run.out, "the restart", 90, 0.05)
     reached = int(run.out.split(b"goes on after epoch ")[1].split(b",")[0])

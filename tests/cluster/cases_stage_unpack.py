@@ -244,6 +244,30 @@ def folders_of_others_stay(box):
 
 
 @case
+def what_is_mounted_in_the_old_folder_stays(box):
+    cluster = box.make_cluster(1)
+    content()
+    launch(box, line(packed("tar.zst"))).end(0)
+    cluster[1].sh(f"mkdir {DATA}/shared && mount -t tmpfs tmpfs {DATA}/shared && echo precious > {DATA}/shared/x")
+    write(f"{FROM}/content/new", b"new")
+    run = launch(box, line(packed("tar.zst"))).end(NOT_COPIED)
+    expect_in(f"node1: {DATA} has a file system mounted below it, and cannot be replaced", run.text, "why")
+    expect_equal(cluster[1].sh(f"cat {DATA}/shared/x"), "precious\n", "what is mounted")
+    cluster[1].sh(f"umount {DATA}/shared")
+    launch(box, line(packed("tar.zst"))).end(0)
+    expect_unpacked(cluster.nodes)
+
+
+@case
+def an_archive_in_its_own_target(box):
+    box.make_cluster(1)
+    content()
+    archive = packed("tar.zst")
+    run = launch(box, f"[{{from: {archive}, to: {os.path.dirname(archive)}, unpack: true}}]").end(JOB_FILE)
+    expect_in(f"{archive}: lies in {os.path.dirname(archive)}, which is replaced as a whole", run.text, "why")
+
+
+@case
 def a_full_disk(box):
     cluster = box.make_cluster(1)
     os.makedirs(f"{FROM}/content")
@@ -263,7 +287,7 @@ def ctrl_c_in_the_middle_of_an_archive(box):
     content()
     launch(box, line(packed("tar.gz"))).end(0)
     old = picture(f"{FROM}/content")
-    for number in range(10):
+    for number in range(30):
         write(f"{FROM}/new/{number}", pseudo_random_bytes(1 << 20, number))
     archive = packed("tar", f"{FROM}/new")
     for node in cluster.nodes:

@@ -24,6 +24,11 @@ std::string without_slash(const std::string& path) {
   return path.size() > 1 && path.ends_with('/') ? path.substr(0, path.size() - 1) : path;
 }
 
+std::string without_newline(std::string text) {
+  while (text.ends_with('\n')) text.pop_back();
+  return text;
+}
+
 /// A folder here that a node may write in for this item: the copy of a folder, or what holds that
 /// of a file.
 bool is_root_of(const StageItem& item, const std::string& root) {
@@ -95,14 +100,21 @@ void CollectRun::ask(Source& source) {
 // ---- what a node says. It may write what it was asked for to where that belongs, and nothing
 // else.
 
+/// Only one: a link of the first could stand in the place of a folder of the second.
 void CollectRun::take(Source& source, wire::StageBegin& begin) {
-  for (const std::string& root : begin.roots) {
-    const bool is_wanted =
-        std::any_of(source.items.begin(), source.items.end(),
-                    [&root](const StageItem& item) { return is_root_of(item, root); });
-    if (!is_wanted) return refuse(source, kUnwanted);
+  const auto is_wanted = [&source](const std::string& root) {
+    return std::any_of(source.items.begin(), source.items.end(),
+                       [&root](const StageItem& item) { return is_root_of(item, root); });
+  };
+  if (begin.roots.empty() || !source.roots.empty() ||
+      !std::all_of(begin.roots.begin(), begin.roots.end(), is_wanted))
+    return refuse(source, kUnwanted);
+  for (std::size_t i = 0; i < begin.origins.size(); ++i) {
+    StageOrigin& origin = begin.origins[i];
+    origin.name.clear();  // nothing is removed here
+    if (i >= begin.roots.size() || !sync::lies_in(origin.marker, begin.roots[i]))
+      origin.marker.clear();
   }
-  for (StageOrigin& origin : begin.origins) origin.name.clear();  // nothing is removed here
   begin.needs.clear();
   source.result.received = 0;
   source.roots = begin.roots;
@@ -114,9 +126,11 @@ void CollectRun::take(Source& source, wire::StageEntries& entries) {
     const std::string path = entry.root < source.roots.size()
                                  ? source.roots[entry.root] + '/' + entry.entry.path
                                  : std::string();
+    const bool is_file = entry.entry.kind == SyncEntry::Kind::file;
     const bool is_wanted =
-        std::any_of(source.items.begin(), source.items.end(),
-                    [&path](const StageItem& item) { return sync::lies_in(path, item.to); });
+        std::any_of(source.items.begin(), source.items.end(), [&](const StageItem& item) {
+          return sync::lies_in(path, item.to) && (is_file || path != without_slash(item.to));
+        });
     if (!is_wanted || !entry.unpack.empty()) return refuse(source, kUnwanted);
   }
   source.files->on(entries);
@@ -127,11 +141,20 @@ void CollectRun::take(Source& source, wire::StageData& data) {
   source.files->on(data);
 }
 
+/// All comes over the agent's channel: nothing is connected, and nothing listens.
+void CollectRun::take(Source& source, wire::StageFeed& feed) {
+  feed.at.empty() ? source.files->on(feed) : refuse(source, kUnwanted);
+}
+
+void CollectRun::take(Source& source, wire::StageServe&) {
+  refuse(source, kUnwanted);
+}
+
 void CollectRun::take(Source& source, const wire::CollectDone& done) {
   if (done.id != kId) return;
   source.result.files = done.files;
   source.result.bytes = done.bytes;
-  source.result.problem = plain_line(done.problem);
+  source.result.problem = done.problem.empty() ? "" : without_newline(plain_text(done.problem));
   source.result.special = done.special;
   for (const std::uint32_t item : done.missing) {
     if (item < source.needed) source.result.missing.push_back(source.items[item].from);

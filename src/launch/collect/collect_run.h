@@ -72,6 +72,8 @@ class CollectRun {
   void take(Source& source, wire::StageBegin& begin);
   void take(Source& source, wire::StageEntries& entries);
   void take(Source& source, wire::StageData& data);
+  void take(Source& source, wire::StageFeed& feed);
+  void take(Source& source, wire::StageServe& serve);
   void take(Source& source, wire::OneOf<wire::StageOrder> auto& order) { source.files->on(order); }
   void take(Source& source, const wire::CollectDone& done);
   void refuse(Source& source, std::string problem);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 #include <utility>
 
 #include "node/sync/sync_remarks.h"
@@ -44,18 +45,24 @@ std::string source(const Transfer& line, const CollectPlace& place) {
   return without_slash(normal(absolute(line.from, folder)));
 }
 
-/// Each node has a path of its own, whether the user has thought of it or not.
-std::string target(const Transfer& line, const CollectPlace& place, const std::string& node,
-                   bool are_several) {
-  std::string to = line.to;
-  if (to.empty()) {
-    const std::string from = without_slash(line.from);
-    to = place.run_folder + "/collected/{node}/" + from.substr(from.rfind('/') + 1);
-  }
-  if (are_several && to.find(kNode) == std::string::npos) {
+std::string name_of(const Transfer& line) {
+  const std::string from = without_slash(line.from);
+  return from.substr(from.rfind('/') + 1);
+}
+
+/// Each node has a path of its own, whether the user has thought of it or not, and so has each of
+/// several lines that go into the same folder.
+std::string target(const Transfer& line, const std::vector<Transfer>& lines,
+                   const CollectPlace& place, const std::string& node) {
+  std::string to =
+      line.to.empty() ? place.run_folder + "/collected/{node}/" + name_of(line) : line.to;
+  if (place.has_several && to.find(kNode) == std::string::npos) {
     const bool is_folder = to.ends_with('/');
     to += std::string(is_folder ? "" : "/") + kNode + (is_folder ? "/" : "");
   }
+  const auto likewise = std::count_if(lines.begin(), lines.end(),
+                                      [&line](const Transfer& one) { return one.to == line.to; });
+  if (likewise > 1 && line.to.ends_with('/')) to += name_of(line);
   if (to.starts_with("~/")) to.replace(0, 1, place.home);
   std::string name = node;
   std::replace(name.begin(), name.end(), '/', '_');
@@ -72,6 +79,23 @@ std::string problem_of(const StageItem& item, const CollectPlace& place) {
   return from + " cannot be copied into itself, to " + item.to;
 }
 
+/// A node could put a link into its folder that leads to where another copy belongs.
+void refuse_nested(CollectSettings& settings) {
+  std::set<std::string> targets;
+  for (const CollectSettings::From& from : settings.nodes) {
+    for (const StageItem& item : from.items) targets.insert(without_slash(item.to));
+  }
+  for (CollectSettings::From& from : settings.nodes) {
+    for (const StageItem& item : from.items) {
+      std::string above = without_slash(item.to);
+      for (above.resize(above.rfind('/')); !above.empty(); above.resize(above.rfind('/'))) {
+        if (from.problem.empty() && targets.contains(above))
+          from.problem = "of the paths in collect, " + item.to + " lies in another one, " + above;
+      }
+    }
+  }
+}
+
 }  // namespace
 
 CollectSettings collect_settings(const JobSpec& spec, const CollectPlace& place,
@@ -86,10 +110,11 @@ CollectSettings collect_settings(const JobSpec& spec, const CollectPlace& place,
     from.problem = node.problem;
     for (const Transfer& line : spec.collect) {
       const StageItem& item = from.items.emplace_back(
-          StageItem{source(line, place), target(line, place, node.name, nodes.size() > 1)});
+          StageItem{source(line, place), target(line, spec.collect, place, node.name)});
       if (node.is_launcher && from.problem.empty()) from.problem = problem_of(item, place);
     }
   }
+  refuse_nested(settings);
   return settings;
 }
 

@@ -14,15 +14,16 @@ namespace dlaunch {
 struct CollectPlace {
   std::string run_id;
   std::string run_folder;
-  std::string started_in;  // where dlaunch was started
-  std::string workdir;     // of the ranks; empty: that of their containers
-  std::string home;        // of the user, here
+  std::string started_in;    // where dlaunch was started
+  std::string workdir;       // of the ranks; empty: that of their containers
+  std::string home;          // of the user, here
+  bool has_several = false;  // nodes, in the run
 };
 struct CollectNode {
   NodeId node;
   std::string name;
-  bool is_launcher = false;
-  std::string problem{};  // why it cannot be asked; empty: it is
+  bool is_launcher = false;  // its files lie on this machine
+  std::string problem{};     // why it cannot be asked; empty: it is
 };
 
 /// Pure.

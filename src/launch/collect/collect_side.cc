@@ -15,6 +15,10 @@ namespace {
 
 constexpr std::chrono::milliseconds kStep{200};  // between two looks at events.jsonl
 constexpr Duration kNoticeable = std::chrono::seconds(2);
+// Before Slurm kills the launcher, which has to write the summary.
+constexpr std::chrono::seconds kForSummary{10};
+constexpr std::chrono::seconds kAbandoned{30};  // as for output, without a front to stop it
+constexpr const char* kInterrupted = "interrupted";
 
 }  // namespace
 
@@ -37,21 +41,47 @@ void CollectSide::tell(const Event& event) {
   } else if (const auto* ready = std::get_if<event::NodeReady>(&event)) {
     lost_.erase(ready->node);
   } else if (std::holds_alternative<event::CancelSignal>(event)) {
-    run_.give_up("interrupted");
+    ++cancels_;
+    run_.give_up(kInterrupted);
+  } else if (const auto* deadline = std::get_if<event::Deadline>(&event)) {
+    end_by(deadline->at - kForSummary, "the time of the Slurm job ends");
+  } else if (std::holds_alternative<event::FrontGone>(event)) {
+    end_by(monotonic_now() + kAbandoned, "the process that started the run is gone");
   }
 }
 
+void CollectSide::end_by(MonotonicTime at, const char* why) {
+  if (until_ && *until_ <= at) return;
+  until_ = at;
+  why_ = why;
+}
+
+void CollectSide::watch_time() {
+  const MonotonicTime now = monotonic_now();
+  if (until_ && now >= *until_) return run_.give_up(why_);
+  if (told_ || options_.quiet || now - began_ < kNoticeable) return;
+  told_ = true;
+  screen_.say("dlaunch: collecting files; Ctrl-C leaves the rest on the nodes");
+}
+
 void CollectSide::run(const LaunchPlan& plan) {
-  const CollectPlace place{store_.folder().id(), store_.folder().path(), options_.current_folder,
-                           plan.workdir, find_variable(options_.environment, "HOME").value_or("")};
+  const CollectPlace place{store_.folder().id(),
+                           store_.folder().path(),
+                           options_.current_folder,
+                           plan.workdir,
+                           find_variable(options_.environment, "HOME").value_or(""),
+                           plan.nodes.size() > 1};
   std::vector<CollectNode> nodes;
   for (const NodePlan& node : plan.nodes) {
     const auto lost = lost_.find(node.id);
     nodes.push_back(
         {node.id, node.name, !node.is_remote, lost == lost_.end() ? "" : plain_line(lost->second)});
   }
+  began_ = monotonic_now();
   run_.begin(collect_settings(options_.spec, place, nodes));
+  if (cancels_ > 1) run_.give_up(kInterrupted);
   while (!report_) {
+    watch_time();
     (void)store_.write_due();
     loop_.run_one(monotonic_now() + kStep);
   }
@@ -67,7 +97,8 @@ void CollectSide::tell_report(const CollectReport& report) {
   }
   for (const std::string& remark : remarks_on(report)) screen_.note(remark);
   const bool is_worth_a_line = report.took >= kNoticeable || options_.verbosity > 0;
-  if (report.is_whole() && is_worth_a_line && !options_.quiet) screen_.say("dlaunch: " + collected_text(report));
+  if (report.is_whole() && is_worth_a_line && !options_.quiet)
+    screen_.say("dlaunch: " + collected_text(report));
 }
 
 }  // namespace dlaunch

@@ -25,11 +25,14 @@ class CollectSide {
   void tell(const Event& event);
   void on(NodeId node, wire::OneOf<wire::CollectAnswer> auto& answer) { run_.on(node, answer); }
   /// From the nodes of the plan; at most for timeouts.collect, or until the user cancels it.
+  /// Nothing if the user wanted the end at once.
   void run(const LaunchPlan& plan);
   /// What run() has brought; nullopt: it was not called.
   [[nodiscard]] const std::optional<CollectReport>& report() const { return report_; }
 
  private:
+  void end_by(MonotonicTime at, const char* why);
+  void watch_time();
   void tell_report(const CollectReport& report);
 
   EventLoop& loop_;
@@ -38,6 +41,11 @@ class CollectSide {
   RunStore& store_;
   Screen& screen_;
   std::map<NodeId, std::string> lost_;  // and why
+  int cancels_ = 0;
+  std::optional<MonotonicTime> until_{};  // the end of what time there is, and why
+  const char* why_ = "";
+  MonotonicTime began_{0};
+  bool told_ = false;
   CollectRun run_;
   std::optional<CollectReport> report_;
 };

@@ -433,7 +433,9 @@ void RunEngine::begin(const action::KillRanks& kill) {
 
 void RunEngine::begin(const action::ReleaseNode& release) {
   // Otherwise finish() does.
-  if (output_.is_out() && options_.spec.collect.empty()) nodes_.release(release.node);
+  const std::optional<LaunchPlan>& plan = planned_ ? planned_ : plan_;
+  const bool is_needed = !options_.spec.collect.empty() && plan && plan->find(release.node);
+  if (output_.is_out() && !is_needed) nodes_.release(release.node);
 }
 
 void RunEngine::begin(const action::RemoveNode& remove) {
@@ -470,7 +472,9 @@ StatusReply RunEngine::status() const {
 Result<StopReply> RunEngine::stop(const StopQuestion& question) {
   if (question.checkpoint) return checkpoint_stop_.begin();
   question.now ? signals_.kill() : signals_.stop();
-  return StopReply{static_cast<std::uint64_t>(options_.spec.timeouts.stop.count())};
+  const Timeouts& timeouts = options_.spec.timeouts;
+  const Duration collect = options_.spec.collect.empty() ? Duration(0) : timeouts.collect;
+  return StopReply{static_cast<std::uint64_t>((timeouts.stop + collect).count())};
 }
 
 // ---- the end

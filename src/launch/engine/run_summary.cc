@@ -70,7 +70,9 @@ bool is_on_screen(const RunReport& report, const Evidence& evidence, const Outpu
 
 /// Notes for a run that succeeded. Reads a few ranks only, since all have the same loss.
 std::vector<std::string> notes_on(const SummaryInput& input, const std::string& attempt_folder) {
-  if (input.report.outcome.cause != Cause::success || attempt_folder.empty()) return {};
+  const Cause cause = input.report.outcome.cause;
+  const bool has_succeeded = cause == Cause::success || cause == Cause::not_collected;
+  if (!has_succeeded || attempt_folder.empty()) return {};
   std::vector<std::string> notes = nan_metrics(input.metrics);
   if (!notes.empty()) return notes;
   const std::set<std::string> files = files_in(attempt_folder);

@@ -384,7 +384,7 @@ void StageFiles::end_file(const StrongHash& hash) {
     static_cast<void>(tree_of(item).remove_part(item.at.entry.path));
     problem_ =
         shown(item) +
-        ": what was written is not the launcher's file: it changed meanwhile, or the disk or "
+        ": what was written is not the file of the source: it changed meanwhile, or the disk or "
         "the memory of a node that passed it on is damaged";
     return;
   }

@@ -49,7 +49,7 @@ void StageFiles::remove_unpacked() {
   for (const Item& item : items_) {
     if (!item.is_unpacked && !item.was_unpacked) continue;
     static_cast<void>(tree_of(item).remove(item.at.entry.path, false));
-    if (item.is_fetched) static_cast<void>(tree_of(item).remove_part(item.at.entry.path));
+    if (item.was_unpacked && item.is_fetched) static_cast<void>(tree_of(item).remove_part(item.at.entry.path));
   }
 }
 

@@ -21,6 +21,13 @@ namespace {
 
 constexpr mode_t kPermissions = 0777;
 
+/// Without links, as far as it is there.
+std::string real_path(const std::string& path) {
+  std::error_code error;
+  const auto real = std::filesystem::weakly_canonical(path, error);
+  return error ? path : real.string();
+}
+
 std::string without_slashes(std::string path) {
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   return path;
@@ -81,6 +88,11 @@ std::string StageSource::problem_of(const StageItem& item, bool is_file,
              ", which an archive is unpacked into";
   }
   if (!item.unpack) return "";
+  // The launcher's machine may be a node.
+  for (const StageItem& one : items_) {
+    if (sync::lies_in(real_path(one.from), real_path(to)))
+      return one.from + ": lies in " + to + ", which is replaced as a whole";
+  }
   if (!is_file) return item.from + ": is a folder, and `unpack` is for archives";
   if (to.size() - to.rfind('/') - 1 > sync::kMostUnpackName)
     return item.to + ": has a name that is too long for `unpack`";

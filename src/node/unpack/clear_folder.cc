@@ -29,6 +29,19 @@ UniqueFd open_to_clear(int above, const char* name) {
   return folder;
 }
 
+/// A mount below what is cleared belongs to someone else.
+bool is_same_mount(const UniqueFd& one, const UniqueFd& other) {
+  struct statx a {};
+  struct statx b {};
+  const auto see = [](const UniqueFd& fd, struct statx& info) {
+    return ::statx(fd.get(), "", AT_EMPTY_PATH, STATX_MNT_ID, &info) == 0;
+  };
+  if (!see(one, a) || !see(other, b)) return false;
+  const bool knows = ((a.stx_mask & b.stx_mask) & STATX_MNT_ID) != 0;  // from Linux 5.8 on
+  return (!knows || a.stx_mnt_id == b.stx_mnt_id) && a.stx_dev_major == b.stx_dev_major &&
+         a.stx_dev_minor == b.stx_dev_minor;
+}
+
 }  // namespace
 
 int clear_folder(const UniqueFd& folder, const std::function<void()>& step) {
@@ -48,6 +61,7 @@ int clear_folder(const UniqueFd& folder, const std::function<void()>& step) {
     if (errno != EISDIR) return errno;  // unlink(2), for a folder
     const UniqueFd below = open_to_clear(folder.get(), entry->d_name);
     if (!below) return errno;
+    if (!is_same_mount(folder, below)) return EBUSY;
     if (const int error = clear_folder(below, step); error != 0) return error;
     if (::unlinkat(folder.get(), entry->d_name, AT_REMOVEDIR) != 0) return errno;
   }

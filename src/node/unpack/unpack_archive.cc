@@ -41,6 +41,7 @@ std::string UnpackArchive::run() {
   if (const std::string problem = open(); !problem.empty()) return problem;
   std::string problem = unpack();
   if (problem.empty()) problem = put_in_place();
+  if (holds_old_) return problem;
   int error = clear_folder(place_, sign_);
   if (error == 0) error = parent_.remove(place, true);
   if (problem.empty() && error != 0) problem = place + ": " + errno_text(error);
@@ -62,6 +63,9 @@ std::string UnpackArchive::open() {
       ours.st_ino != now.st_ino)
     return "another staging unpacks it: of another run, or of another node that sees the same "
            "folder";
+  // Where two folders cannot be exchanged, the old one may be here and nowhere else.
+  if (parent_.look(order_.name).kind == sync::Found::Kind::nothing)
+    static_cast<void>(parent_.rename(place + kOld, order_.name));
   int error = clear_folder(place_, sign_);
   const std::string content = "/proc/self/fd/" + std::to_string(place_.get()) + kContent;
   if (error == 0 && ::mkdir(content.c_str(), 0700) != 0) error = errno;
@@ -188,9 +192,11 @@ std::string UnpackArchive::put_in_place() {
   if (!why.empty()) return "cannot be unpacked: it" + why;
   const auto old = identity_of_folder(parent_, order_.name);
   std::erase_if(record, [&](const auto& one) { return !old || !one.is_same_folder(*old); });
+  const bool is_ours = !record.empty();
   record.insert(record.begin(), *identity);
   error = save_unpack_record(parent_, order_.name, record);
-  if (error == 0) error = exchange(content);
+  // What is not ours is replaced only if it is empty, and rename(2) itself looks.
+  if (error == 0) error = is_ours ? exchange(content) : parent_.rename(content, order_.name);
   if (error == 0) error = set(parent_, order_.name, top);
   if (error == 0) error = save_unpack_record(parent_, order_.name, {*identity});
   return error == 0 ? std::string() : errno_text(error);
@@ -207,8 +213,12 @@ int UnpackArchive::exchange(const std::string& content) {
   int error = parent_.exchange(content, order_.name);
   if (error != EINVAL && error != ENOSYS) return error;
   // This file system cannot: for a moment the target is not there.
-  error = parent_.rename(order_.name, sync::unpacking_beside(order_.name) + kOld);
-  return error != 0 ? error : parent_.rename(content, order_.name);
+  const std::string old = sync::unpacking_beside(order_.name) + kOld;
+  error = parent_.rename(order_.name, old);
+  if (error != 0) return error;
+  error = parent_.rename(content, order_.name);
+  if (error != 0) holds_old_ = parent_.rename(old, order_.name) != 0;
+  return error;
 }
 
 }  // namespace dlaunch

@@ -62,6 +62,7 @@ class UnpackArchive {
   std::map<std::string, Folder> folders_;
   Folder usual_;  // of those that are no members
   std::uint64_t skipped_ = 0;
+  bool holds_old_ = false;  // what was the target could not be put back, and is in the place
 };
 
 }  // namespace dlaunch

@@ -12,12 +12,15 @@
 #include <unistd.h>
 
 #include "model/result.h"
+#include "os/proc_file.h"
+#include "os/stuck.h"
 #include "sync/rules.h"
 
 namespace dlaunch {
 
 namespace {
 
+constexpr std::size_t kMostPath = 4096;
 constexpr std::size_t kMostRecord = 4096;  // bytes; it has at most two lines
 
 /// nullopt, with errno: it cannot be read.
@@ -33,6 +36,15 @@ std::optional<bool> is_empty_folder(SyncTree& tree, const std::string& path) {
     if (name != "." && name != "..") return false;
   }
   return errno == 0 ? std::optional(true) : std::nullopt;
+}
+
+bool is_mounted_in(SyncTree& tree, const std::string& name) {
+  const UniqueFd folder = tree.open_folder(name);
+  std::string path(kMostPath, '\0');
+  const std::string link = "/proc/self/fd/" + std::to_string(folder.get());
+  const ssize_t n = ::readlink(link.c_str(), path.data(), path.size());
+  path.resize(n < 0 ? 0 : static_cast<std::size_t>(n));
+  return has_mount_below(path, read_proc_file("/proc/self/mountinfo"));
 }
 
 }  // namespace
@@ -83,14 +95,21 @@ std::string why_not_replaced(SyncTree& tree, const std::string& name,
   if (!identity) return ": " + errno_text(errno);
   if (identity->device != tree.device())
     return " is where a file system is mounted, and cannot be replaced: name a folder in it";
-  const bool is_ours = std::any_of(record.begin(), record.end(),
-                                   [&](const auto& one) { return one.is_same_folder(*identity); });
+  if (is_mounted_in(tree, name))
+    return " has a file system mounted below it, and cannot be replaced: name another folder";
+  // Without a time of birth, a folder that a user has made since may have the same number.
+  const bool is_ours = std::any_of(record.begin(), record.end(), [&](const auto& one) {
+    return one.born != 0 && one.is_same_folder(*identity);
+  });
   if (is_ours) return "";
   const auto is_empty = is_empty_folder(tree, name);
   if (!is_empty) return ": " + errno_text(errno);
   return *is_empty ? ""
-                   : " is not empty, and what is in it was not unpacked by dlaunch: remove the "
-                     "folder there, or name another one";
+         : identity->born == 0
+             ? " is not empty, and its file system does not tell when a folder was made, so that "
+               "dlaunch could know it again: remove the folder there, or name another one"
+             : " is not empty, and what is in it was not unpacked by dlaunch: remove the folder "
+               "there, or name another one";
 }
 
 }  // namespace dlaunch

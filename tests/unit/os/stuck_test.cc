@@ -25,6 +25,12 @@ TEST(FileSystemOf, IsThatOfTheLongestMountAbove) {
   EXPECT_EQ(file_system_of("/database", kMounts), "ext4 at / (/dev/vda)");
 }
 
+TEST(HasMountBelow, FindsOnlyWhatIsInTheFolder) {
+  EXPECT_TRUE(has_mount_below("/data", kMounts));
+  EXPECT_FALSE(has_mount_below("/data/with space", kMounts));
+  EXPECT_FALSE(has_mount_below("/dat", kMounts));
+}
+
 TEST(FileSystemOf, KnowsNamesWithSpacesAndMountsThatHideOthers) {
   EXPECT_EQ(file_system_of("/data/with space/x", kMounts), "xfs at /data/with space (/dev/loop0)");
   EXPECT_EQ(file_system_of("/mnt/x", kMounts), "tmpfs at /mnt");

@@ -66,7 +66,10 @@ TEST(Archives, AnInodeThatIsUsedAgainIsAnotherFolder) {
   EXPECT_TRUE(one.is_same_folder({0, 0, 1, 2, 3}));
   EXPECT_FALSE(one.is_same_folder({7, 8, 1, 2, 4}));
   EXPECT_FALSE(one.is_same_folder({7, 8, 1, 3, 3}));
-  EXPECT_FALSE(one.is_same_folder({7, 8, 0, 2, 3}));
+  EXPECT_TRUE(one.is_same_folder({7, 8, 0, 2, 3})) << "devices are numbered anew";
+  const Unpacked unborn{0, 0, 1, 2, 0};
+  EXPECT_TRUE(unborn.is_same_folder({7, 8, 1, 2, 0}));
+  EXPECT_FALSE(unborn.is_same_folder({7, 8, 0, 2, 0}));
 }
 
 TEST(Archives, TheirNamesBesideTheFolder) {

@@ -167,6 +167,47 @@ TEST_F(CollectRunTest, ANodeCannotWriteElsewhere) {
   EXPECT_FALSE(fs::exists(path("to/beside")));
 }
 
+TEST_F(CollectRunTest, ALinkInThePlaceOfTheTargetIsRefused) {
+  write("a/file", "a");
+  fs::create_directories(path("precious"));
+  add_node({{path("a"), path("to/a")}});
+  change_ = [this](wire::CollectAnswer& answer) {
+    if (auto* begin = std::get_if<wire::StageBegin>(&answer)) begin->roots = {path("to")};
+    if (auto* entries = std::get_if<wire::StageEntries>(&answer))
+      entries->entries = {{0, {"a", SyncEntry::Kind::link, 0, 0, 0, path("precious")}, ""}};
+  };
+  EXPECT_EQ(collect().nodes[0].problem, "its agent has sent what it was not asked for");
+  EXPECT_FALSE(fs::is_symlink(path("to/a")));
+}
+
+// It could go on below a link of the first one.
+TEST_F(CollectRunTest, ASecondBeginningIsRefused) {
+  write("a/file", "a");
+  add_node({{path("a"), path("to/a")}});
+  change_ = [this](wire::CollectAnswer& answer) {
+    if (const auto* begin = std::get_if<wire::StageBegin>(&answer))
+      loop_.post([this, again = *begin]() mutable { run_.on(NodeId(0), again); });
+  };
+  EXPECT_EQ(collect().nodes[0].problem, "its agent has sent what it was not asked for");
+}
+
+TEST_F(CollectRunTest, NothingListensAndNothingIsConnected) {
+  write("a/file", "a");
+  for (const bool serves : {true, false}) add_node({{path("a"), path(serves ? "to/0" : "to/1")}});
+  int begun = 0;
+  change_ = [&begun](wire::CollectAnswer& answer) {
+    if (!std::holds_alternative<wire::StageFeed>(answer)) return;
+    if (begun++ == 0) {
+      answer = wire::StageServe{1, 1, {}, {"127.0.0.1"}, 5000};
+    } else {
+      std::get<wire::StageFeed>(answer).at = {{"127.0.0.1", 9}};
+    }
+  };
+  const CollectReport report = collect();
+  EXPECT_EQ(report.nodes[0].problem, "its agent has sent what it was not asked for");
+  EXPECT_EQ(report.nodes[1].problem, "its agent has sent what it was not asked for");
+}
+
 TEST_F(CollectRunTest, NothingIsRemovedHere) {
   write("a/file", "a");
   write("to/a/own", "own");

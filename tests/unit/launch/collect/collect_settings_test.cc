@@ -12,6 +12,12 @@ using testing::IsEmpty;
 const CollectPlace kPlace{"20261120-210142-k3f", "/home/me/job/runs/20261120-210142-k3f",
                           "/home/me/job", "/home/me/job/src", "/home/me"};
 
+CollectPlace place_of(std::size_t nodes) {
+  CollectPlace place = kPlace;
+  place.has_several = nodes > 1;
+  return place;
+}
+
 std::vector<StageItem> items(const std::string& from, const std::string& to, int count = 2) {
   JobSpec spec;
   spec.collect = {{from, to}};
@@ -19,7 +25,7 @@ std::vector<StageItem> items(const std::string& from, const std::string& to, int
   for (int i = 1; i <= count; ++i)
     nodes.push_back({NodeId(static_cast<std::uint32_t>(i)), "gpu" + std::to_string(i)});
   std::vector<StageItem> found;
-  for (const auto& node : collect_settings(spec, kPlace, nodes).nodes)
+  for (const auto& node : collect_settings(spec, place_of(nodes.size()), nodes).nodes)
     found.push_back(node.items.front());
   return found;
 }
@@ -43,6 +49,29 @@ TEST(CollectSettings, NodesDoNotOverwriteEachOther) {
   EXPECT_EQ(folder[0].to, "/home/me/job/results/gpu1/");
   EXPECT_EQ(folder[1].to, "/home/me/job/results/gpu2/");
   EXPECT_EQ(items("/a", "results")[1].to, "/home/me/job/results/gpu2");
+}
+
+// `dlaunch collect` may ask only some of the nodes of a run.
+TEST(CollectSettings, ThePathDoesNotDependOnHowManyAreAsked) {
+  JobSpec spec;
+  spec.collect = {{"/a", "results"}};
+  const auto settings = collect_settings(spec, place_of(2), {{NodeId(0), "gpu1"}});
+  EXPECT_EQ(settings.nodes[0].items[0].to, "/home/me/job/results/gpu1");
+}
+
+TEST(CollectSettings, SeveralLinesMayGoIntoOneFolder) {
+  JobSpec spec;
+  spec.collect = {{"/a/out/", "r/{node}/"}, {"/b/log", "r/{node}/"}};
+  const auto items = collect_settings(spec, kPlace, {{NodeId(0), "gpu1"}}).nodes[0].items;
+  EXPECT_EQ(items[0].to, "/home/me/job/r/gpu1/out");
+  EXPECT_EQ(items[1].to, "/home/me/job/r/gpu1/log");
+}
+
+TEST(CollectSettings, NoPathLiesInAnother) {
+  JobSpec spec;
+  spec.collect = {{"/a", "r"}, {"/b", "/home/me/job/r/x/y"}};
+  EXPECT_EQ(collect_settings(spec, kPlace, {{NodeId(0), "gpu1"}}).nodes[0].problem,
+            "of the paths in collect, /home/me/job/r/x/y lies in another one, /home/me/job/r");
 }
 
 TEST(CollectSettings, AFolderIsNotCopiedIntoItself) {
