@@ -83,7 +83,7 @@ SUITES = [
     Suite("chaos", ["release"], python_suite("chaos/run.py", "--dlaunch", program("release")), budget=120, budget_all=1200),
     Suite("chaos-nodes", ["release"], python_suite("chaos/run.py", "--nodes", "--dlaunch", program("release")), budget=150,
           budget_all=1800),
-    Suite("cluster", ["release"], python_suite("cluster/run.py", "--dlaunch", program("release")), budget=480, budget_all=1200),
+    Suite("cluster", ["release"], python_suite("cluster/run.py", "--dlaunch", program("release")), budget=600, budget_all=1200),
     Suite("check", ["release"], python_suite("check/run.py", "--dlaunch", program("release")), budget=480, budget_all=6000),
     Suite("mpi", ["release"], python_suite("mpi/run.py", "--dlaunch", program("release")), budget=240, budget_all=400),
     Suite("watch", ["release"], python_suite("watch/run.py", "--dlaunch", program("release")), budget=180),

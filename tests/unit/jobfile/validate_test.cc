@@ -51,9 +51,9 @@ const Case kCases[] = {
      "3:1: error: roles give numbers of processes, but launch: once starts a single one "
      "(launch, line 2)"},
     {"command: x\ncollect_limit: 1g\n",
-     "2:16: error: collect_limit goes with collect, which has nothing"},
+     "2:1: error: collect_limit goes with collect, which has nothing"},
     {"command: x\ncollect: [{from: /a/out}, {from: /b/out/}]\n",
-     "2:33: error: collect[1] has the same `to` as collect[0]"},
+     "2:34: error: collect[1] has the same `to` as collect[0]"},
     {"command: x\ncollect: [{from: /a, to: r/}, {from: /b, to: r/x}]\n",
      "2:46: error: collect[1] and collect[0] lie one in the other"},
     {"command: x\nstage: [{from: a.tar, to: /a}, {from: b.tar, unpack: true}]\n",
