@@ -391,7 +391,7 @@ void StageFiles::end_file(const StrongHash& hash) {
   const auto size = static_cast<off_t>(item.at.entry.size);
   int error = ::ftruncate(current.basis.part.get(), size) == 0 ? 0 : errno;
   SyncEntry entry = item.at.entry;
-  // Nobody may take it for the archive later.
+  // It must not be taken for the archive later.
   if (item.was_unpacked) entry.mtime = entry.mtime == 0 ? 1 : 0;
   if (error == 0) error = tree_of(item).finish_part(entry, current.basis.part);
   item.is_whole = error == 0;

@@ -40,7 +40,7 @@ class SyncTree {
   [[nodiscard]] int make_link(const std::string& path, const std::string& target);
   /// Another name of the file `other`, which replaces what has it, except a folder.
   [[nodiscard]] int make_hard_link(const std::string& path, const std::string& other);
-  /// A new file, which has its name at once: for a tree that nobody uses yet. It replaces what has
+  /// A new file, which has its name at once: for a tree that is not in use yet. It replaces what has
   /// the name, except a folder, and has mode 0600 until set_mode_and_time().
   [[nodiscard]] int make_file(const std::string& path, UniqueFd& file);
   [[nodiscard]] int set_mode(const SyncEntry& entry);
