@@ -139,7 +139,10 @@ std::string correction(const Field& field, const Node& node) {
     // Text that cannot be printed cannot be copied from a message either.
     if (quoted != '"' + node.text + '"') return "; write [...]";
     const bool simple = node.text.find_first_of(",[]{}\n") == std::string::npos && node.plain;
-    return "; write [" + (simple ? node.text : quoted) + "]";
+    const std::string item = simple ? node.text : quoted;
+    const std::string first = std::string(field.record) + "from";
+    return find_field(first) != nullptr ? "; write [{from: " + item + "}]"
+                                        : "; write [" + item + ']';
   }
   const PlainType type = type_of_plain(node.text);
   const bool wants_number = field.kind == Kind::integer || field.kind == Kind::number;

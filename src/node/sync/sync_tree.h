@@ -1,6 +1,6 @@
 // The workdir of a node while a sync writes it: paths below one folder that nothing leads out of.
-// Symbolic links in a path are never followed, not even those that appear meanwhile. A file gets its
-// name only when it is complete.
+// Symbolic links in a path are never followed, not even those that appear meanwhile. A file gets
+// its name only when it is complete.
 #pragma once
 
 #include <cstdint>
@@ -40,8 +40,8 @@ class SyncTree {
   [[nodiscard]] int make_link(const std::string& path, const std::string& target);
   /// Another name of the file `other`, which replaces what has it, except a folder.
   [[nodiscard]] int make_hard_link(const std::string& path, const std::string& other);
-  /// A new file, which has its name at once: for a tree that is not in use yet. It replaces what has
-  /// the name, except a folder, and has mode 0600 until set_mode_and_time().
+  /// A new file, which has its name at once: for a tree that is not in use yet. It replaces what
+  /// has the name, except a folder, and has mode 0600 until set_mode_and_time().
   [[nodiscard]] int make_file(const std::string& path, UniqueFd& file);
   [[nodiscard]] int set_mode(const SyncEntry& entry);
   [[nodiscard]] int set_mode_and_time(const SyncEntry& entry);
@@ -75,8 +75,8 @@ class SyncTree {
   [[nodiscard]] int finish_file(const SyncEntry& entry, NewFile& file);
 
   /// A file that is being staged, beside its place and under a name that a later staging of the
-  /// same path finds. Locked (flock(2)) until it is closed: EWOULDBLOCK where another process holds it.
-  /// Without `make` ENOENT if there is none.
+  /// same path finds. Locked (flock(2)) until it is closed: EWOULDBLOCK where another process holds
+  /// it. Without `make` ENOENT if there is none.
   [[nodiscard]] int open_part(const std::string& path, bool make, UniqueFd& part);
   /// Like finish_file().
   [[nodiscard]] int finish_part(const SyncEntry& entry, UniqueFd& part);

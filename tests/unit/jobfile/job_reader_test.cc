@@ -137,6 +137,14 @@ TEST(ReadJob, FindsUnknownKeysInSectionsAndLists) {
                   "job.yaml:3:10: error: unknown key \"frm\" in stage[0], did you mean \"from\"?"));
 }
 
+TEST(ReadJob, SaysHowToWriteAList) {
+  EXPECT_THAT(
+      errors_of(read_text("command: x\ncollect: out\nenv_pass: A\n")),
+      ElementsAre("job.yaml:2:10: error: collect must be a list, not \"out\"; write [{from: out}]",
+                  "job.yaml:3:11: error: env_pass must be a list of variable names or patterns, "
+                  "not \"A\"; write [A]"));
+}
+
 TEST(ReadJob, ShowsTwentyErrorsAndCountsTheRest) {
   std::string text = "command: x\n";
   for (int i = 0; i < 30; ++i) text += "unknown" + std::to_string(i) + ": 1\n";
