@@ -8,6 +8,7 @@
 #include "jobfile/expectation.h"
 #include "model/rank_variables.h"
 #include "text/metric_pattern.h"
+#include "text/strings.h"
 
 namespace dlaunch::jobfile {
 
@@ -271,18 +272,19 @@ void KeyValidator::check_collect() {
 /// What is equal or nested as it is written; what only turns out to be is found at the end of a
 /// run.
 void KeyValidator::check_collect(std::size_t one, std::size_t other) {
-  const auto target = [](const Transfer& line) {
-    const std::string from = line.from.substr(0, line.from.find_last_not_of('/') + 1);
-    return line.to.empty() ? "\n" + from.substr(from.rfind('/') + 1) : line.to;
+  const auto stripped = [](const std::string& path) {
+    return path.substr(0, path.find_last_not_of('/') + 1);
+  };
+  const auto target = [&stripped](const Transfer& line) {
+    // No path that is given contains a newline at its beginning.
+    return line.to.empty() ? '\n' + std::string(file_name(stripped(line.from))) : stripped(line.to);
   };
   const std::string a = target(job_.collect[one]);
   const std::string b = target(job_.collect[other]);
-  const auto lies_in = [](const std::string& path, const std::string& folder) {
-    return path.size() > folder.size() && path.starts_with(folder) &&
-           (folder.ends_with('/') || path[folder.size()] == '/');
-  };
-  const bool is_same = a == b && !a.ends_with('/');
-  if (!is_same && !lies_in(a, b) && !lies_in(b, a)) return;
+  const bool is_same = a == b;
+  const bool into_one =
+      job_.collect[one].to.ends_with('/') && job_.collect[other].to.ends_with('/');
+  if (is_same ? into_one : !is_in_folder(a, b) && !is_in_folder(b, a)) return;
   const std::string key = "collect[" + std::to_string(other) + "]";
   const GivenKey* const given =
       find(key + ".to") != nullptr ? find(key + ".to") : find(key + ".from");

@@ -111,6 +111,11 @@ bool is_safe_path(std::string_view path) {
   }
 }
 
+std::string without_slashes(std::string path) {
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  return path;
+}
+
 bool lies_in(std::string_view path, std::string_view folder) {
   while (folder.ends_with('/')) folder.remove_suffix(1);
   return path.starts_with(folder) && (path.size() == folder.size() || path[folder.size()] == '/');

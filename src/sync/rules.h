@@ -26,6 +26,8 @@ inline constexpr std::uint64_t kMostBytes = std::uint64_t{2} << 30;
 [[nodiscard]] bool is_safe_path(std::string_view path);
 /// Whether an absolute path is that folder or below it. A '/' at the folder's end does not count.
 [[nodiscard]] bool lies_in(std::string_view path, std::string_view folder);
+/// The path without slashes at its end; "/" stays.
+[[nodiscard]] std::string without_slashes(std::string path);
 /// Whether a name in the workdir is never copied: git's own data, and dlaunch's.
 [[nodiscard]] bool is_left_out(std::string_view name);
 

@@ -28,7 +28,7 @@ inline constexpr std::size_t kArchiveBeginning = 512;
 inline constexpr std::size_t kMostUnpackName = 230;  // bytes, so that these names are possible
 
 /// The path of a member below the folder, "." for the folder itself. nullopt: it leads elsewhere,
-/// or is no path.
+/// or is not a path.
 [[nodiscard]] std::optional<std::string> member_path(std::string_view name);
 
 /// A folder that a staging has unpacked. All but the first two tell whether it is still the same

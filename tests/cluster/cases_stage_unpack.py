@@ -231,7 +231,7 @@ def folders_of_others_stay(box):
     expect_in(f"node2: {DATA} is not empty, and what is in it was not unpacked by dlaunch: remove the folder there, or name another one", run.text, "why")
     expect_nothing([cluster[1]])
     cluster[2].sh(f"rm -r {DATA} && touch {DATA}")
-    expect_in(f"node2: {DATA} is there and is no folder", launch(box, line(archive)).end(NOT_COPIED).text, "a file")
+    expect_in(f"node2: {DATA} is not a folder", launch(box, line(archive)).end(NOT_COPIED).text, "a file")
     cluster[2].sh(f"rm {DATA} && mkdir {DATA} && mount -t tmpfs tmpfs {DATA}")
     expect_in(f"node2: {DATA} is where a file system is mounted", launch(box, line(archive)).end(NOT_COPIED).text, "a mount point")
     cluster[2].sh(f"umount {DATA}")  # an empty one may be a place prepared for it

@@ -20,10 +20,6 @@ constexpr std::chrono::seconds kMoment{1};  // a shorter one shows no line
 constexpr const char* kUnwanted = "its agent has sent what it was not asked for";
 constexpr std::uint32_t kId = 1;  // one collecting for each session
 
-std::string without_slash(const std::string& path) {
-  return path.size() > 1 && path.ends_with('/') ? path.substr(0, path.size() - 1) : path;
-}
-
 std::string without_newline(std::string text) {
   while (text.ends_with('\n')) text.pop_back();
   return text;
@@ -32,7 +28,7 @@ std::string without_newline(std::string text) {
 /// A folder here that a node may write in for this item: the copy of a folder, or what holds that
 /// of a file.
 bool is_root_of(const StageItem& item, const std::string& root) {
-  const std::string to = without_slash(item.to);
+  const std::string to = sync::without_slashes(item.to);
   return root == to ||
          (!item.to.ends_with('/') && root == to.substr(0, std::max<std::size_t>(to.rfind('/'), 1)));
 }
@@ -129,7 +125,8 @@ void CollectRun::take(Source& source, wire::StageEntries& entries) {
     const bool is_file = entry.entry.kind == SyncEntry::Kind::file;
     const bool is_wanted =
         std::any_of(source.items.begin(), source.items.end(), [&](const StageItem& item) {
-          return sync::lies_in(path, item.to) && (is_file || path != without_slash(item.to));
+          return sync::lies_in(path, item.to) &&
+                 (is_file || path != sync::without_slashes(item.to));
         });
     if (!is_wanted || !entry.unpack.empty()) return refuse(source, kUnwanted);
   }

@@ -34,20 +34,14 @@ std::string normal(const std::string& path) {
   return std::filesystem::path(path).lexically_normal().string();
 }
 
-std::string without_slash(std::string path) {
-  if (path.size() > 1 && path.ends_with('/')) path.pop_back();
-  return path;
-}
-
 std::string source(const Transfer& line, const CollectPlace& place) {
   if (line.from.starts_with("~/")) return line.from;
   const std::string& folder = place.workdir.empty() ? place.started_in : place.workdir;
-  return without_slash(normal(absolute(line.from, folder)));
+  return sync::without_slashes(normal(absolute(line.from, folder)));
 }
 
 std::string name_of(const Transfer& line) {
-  const std::string from = without_slash(line.from);
-  return from.substr(from.rfind('/') + 1);
+  return std::string(file_name(sync::without_slashes(line.from)));
 }
 
 /// Each node has a path of its own, whether the user has thought of it or not, and so has each of
@@ -75,7 +69,7 @@ std::string target(const Transfer& line, const std::vector<Transfer>& lines,
 std::string problem_of(const StageItem& item, const CollectPlace& place) {
   std::string from = item.from;
   if (from.starts_with("~/")) from.replace(0, 1, place.home);
-  if (from == without_slash(item.to) || !sync::lies_in(item.to, from)) return {};
+  if (from == sync::without_slashes(item.to) || !sync::lies_in(item.to, from)) return {};
   return from + " cannot be copied into itself, to " + item.to;
 }
 
@@ -83,11 +77,11 @@ std::string problem_of(const StageItem& item, const CollectPlace& place) {
 void refuse_nested(CollectSettings& settings) {
   std::set<std::string> targets;
   for (const CollectSettings::From& from : settings.nodes) {
-    for (const StageItem& item : from.items) targets.insert(without_slash(item.to));
+    for (const StageItem& item : from.items) targets.insert(sync::without_slashes(item.to));
   }
   for (CollectSettings::From& from : settings.nodes) {
     for (const StageItem& item : from.items) {
-      std::string above = without_slash(item.to);
+      std::string above = sync::without_slashes(item.to);
       for (above.resize(above.rfind('/')); !above.empty(); above.resize(above.rfind('/'))) {
         if (from.problem.empty() && targets.contains(above))
           from.problem = "of the paths in collect, " + item.to + " lies in another one, " + above;

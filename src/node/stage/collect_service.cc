@@ -5,6 +5,8 @@
 
 #include <sys/stat.h>
 
+#include "text/strings.h"
+
 namespace dlaunch {
 
 CollectService::CollectService(EventLoop& loop, const Environment& env, Send send)
@@ -33,8 +35,7 @@ void CollectService::on(const wire::CollectBegin& begin) {
       answer_.missing.push_back(i);
       continue;
     }
-    if (S_ISREG(info.st_mode) && item.to.ends_with('/'))
-      item.to += item.from.substr(item.from.rfind('/') + 1);
+    if (S_ISREG(info.st_mode) && item.to.ends_with('/')) item.to += file_name(item.from);
     settings.items.push_back(std::move(item));
   }
   if (settings.items.empty()) return send_(answer_);

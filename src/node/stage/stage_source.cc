@@ -28,11 +28,6 @@ std::string real_path(const std::string& path) {
   return error ? path : real.string();
 }
 
-std::string without_slashes(std::string path) {
-  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
-  return path;
-}
-
 }  // namespace
 
 bool StageSource::list_some() {
@@ -52,14 +47,15 @@ void StageSource::begin_item(const StageItem& item) {
   const bool is_file = S_ISREG(info.st_mode);
   if (!is_file && !S_ISDIR(info.st_mode))
     return fail(exit_code::kJobFile, item.from + ": is neither a file nor a folder");
-  const std::string to = without_slashes(std::filesystem::path(item.to).lexically_normal());
+  const std::string to = sync::without_slashes(std::filesystem::path(item.to).lexically_normal());
   if (std::string problem = problem_of(item, is_file, to); !problem.empty())
     return fail(exit_code::kJobFile, std::move(problem));
   targets_.push_back(to);
   is_file_.push_back(is_file);
   sources_.push_back(item.from);
   mark(is_file ? to.substr(0, to.rfind('/') + 1) : to + '/',
-       !item.unpack && to == without_slashes(std::filesystem::path(item.from).lexically_normal()));
+       !item.unpack &&
+           to == sync::without_slashes(std::filesystem::path(item.from).lexically_normal()));
   if (is_file) return add_file(item, to, info);
   roots_.push_back(to);
   WorkdirListSettings settings;
@@ -160,7 +156,7 @@ std::vector<StageOrigin> StageSource::origins(const std::string& machine) const 
   for (std::size_t i = 0; i < roots_.size(); ++i) {
     // An empty folder may be one whose disk is not mounted.
     if (!is_file_[i] && has_any[i] && !touches_other(i))
-      origins[i].name = machine + ':' + without_slashes(sources_[i]);
+      origins[i].name = machine + ':' + sync::without_slashes(sources_[i]);
   }
   return origins;
 }

@@ -90,7 +90,7 @@ std::string why_not_replaced(SyncTree& tree, const std::string& name,
   const sync::Found found = tree.look(name);
   if (found.kind == sync::Found::Kind::nothing) return "";
   if (found.kind != sync::Found::Kind::folder)
-    return " is there and is no folder, into which an archive could be unpacked";
+    return " is not a folder: an archive cannot be unpacked there";
   const auto identity = identity_of_folder(tree, name);
   if (!identity) return ": " + errno_text(errno);
   if (identity->device != tree.device())
