@@ -329,9 +329,10 @@ std::vector<XidEvent> parse_xids(std::string_view kernel_log) {
   return events;
 }
 
-std::string_view xid_meaning(int xid) {
-  const Xid* const found = find_xid(xid);
-  return found == nullptr ? std::string_view() : found->meaning;
+std::string describe(const XidEvent& fault) {
+  const Xid* const known = find_xid(fault.number);
+  return "Xid " + std::to_string(fault.number) + " on " + fault.bus_id +
+         (known == nullptr ? "" : ": " + std::string(known->meaning));
 }
 
 bool is_fault_of_hardware(int xid) {

@@ -56,8 +56,9 @@ void add_gpu_processes(std::string_view csv, std::vector<GpuHealth>& gpus);
 /// Faults in a kernel log, oldest first, in the form of dmesg(1) or of /dev/kmsg; the last 64.
 [[nodiscard]] std::vector<XidEvent> parse_xids(std::string_view kernel_log);
 
-/// "the GPU has fallen off the bus"; empty: not in the table.
-[[nodiscard]] std::string_view xid_meaning(int xid);
+/// "Xid 79 on 0000:83:00.0: the GPU has fallen off the bus"; only the first part for a number that
+/// is not in the table.
+[[nodiscard]] std::string describe(const XidEvent& fault);
 
 /// Whether an Xid means that a GPU, its memory or a link is broken; most others are faults of
 /// programs. Source: NVIDIA, "XID Errors", "Common XID Errors".

@@ -31,6 +31,9 @@ struct ExitStatus {
   std::uint32_t mpi_world = 0;  // with other_world: size of its world
   /// For SIGKILL: the kernel's reports were readable, and out_of_memory is empty.
   bool oom_ruled_out = false;
+  /// The first hardware fault that the node's GPU driver reported in the attempt ("Xid 79 on
+  /// 0000:3b:00.0: the GPU has fallen off the bus"), for a rank that failed after it; empty: none.
+  std::string gpu_fault = {};
 
   [[nodiscard]] bool ok() const { return !signaled && value == 0 && mpi == MpiEnd::fine; }
   /// The exit code in a shell: the code, or 128 + signal. Never 0 unless ok().

@@ -153,7 +153,7 @@ std::string why_by_table(const Failure& f) {
 
 // The first row that applies and has a `why` explains the failure, the first that has advice gives
 // it.
-constexpr std::array<KnownCause, 10> kCauses{{
+constexpr std::array<KnownCause, 11> kCauses{{
     {"debugger-without-terminal", "bdb.BdbQuit", nullptr, nullptr,
      [](const Failure& f) { return advice_for_stdin(f, "breakpoint()"); }},
     {"input-without-terminal", "EOFError: EOF when reading a line", nullptr, nullptr,
@@ -166,6 +166,14 @@ constexpr std::array<KnownCause, 10> kCauses{{
               plain_line(record.substr(0, record.find('\n'))) + ')';
      },
      nullptr},
+    {"gpu-fault", "",
+     [](const Failure& f) { return f.end != nullptr && !f.end->status.gpu_fault.empty(); },
+     [](const Failure& f) {
+       return "the GPU driver of its node reports " + plain_line(f.end->status.gpu_fault);
+     },
+     [](const Failure&) {
+       return std::string("--exclude NODE, until the node has been rebooted and checked");
+     }},
     {"killed", "", was_killed, why_killed, nullptr},
     {"peer-lost", "", has_lost_peer, why_peer_lost,
      [](const Failure& f) {

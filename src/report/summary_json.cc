@@ -233,6 +233,8 @@ class SummaryDocument {
     json_.key("core_dumped").boolean(has_status && end.status.core_dumped);
     json_.key("out_of_memory");
     text_or_null(end.status.out_of_memory);
+    json_.key("gpu_fault");
+    text_or_null(end.status.gpu_fault);
     json_.key("mpi");
     text_or_null(name_of(end.status.mpi));
     json_.key("started");

@@ -100,6 +100,7 @@ struct MemberWriter {
     }
     json.key("after_signal").boolean(e.after_signal);
     if (!e.status.out_of_memory.empty()) json.key("out_of_memory").string(e.status.out_of_memory);
+    if (!e.status.gpu_fault.empty()) json.key("gpu_fault").string(e.status.gpu_fault);
     if (e.status.mpi != MpiEnd::fine) json.key("mpi").string(name_of(e.status.mpi));
     at(e.at);
   }

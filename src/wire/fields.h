@@ -70,7 +70,8 @@ inline constexpr auto kFields<ExitStatus> =
                field("out_of_memory", &ExitStatus::out_of_memory),
                field("mpi", &ExitStatus::mpi),
                field("mpi_world", &ExitStatus::mpi_world),
-               field("oom_ruled_out", &ExitStatus::oom_ruled_out)};
+               field("oom_ruled_out", &ExitStatus::oom_ruled_out),
+               field("gpu_fault", &ExitStatus::gpu_fault)};
 
 template <>
 inline constexpr auto kFields<StartFailure> = std::tuple{

@@ -5,9 +5,9 @@ import re
 import signal
 
 from case import case
-from expectations import Skip, expect, expect_equal
+from expectations import expect, expect_equal
 from processes import command_of, wait_until
-from watch_sandbox import HERE, PYTHON
+from watch_sandbox import CpuLimit, HERE, PYTHON
 
 PROGRAM = os.path.join(HERE, "ranks", "steps.py")
 SLOW = re.compile(r"rank (\d) on (\w+) is slow: its steps take ([0-9.]+) times as long as the median of the other ranks(.*)")
@@ -47,46 +47,13 @@ def a_rank_with_fewer_heartbeats_is_named_with_its_host(box):
     end(run)
 
 
-class cpu_limit:
-    """A cgroup of either version whose processes have 5 % of a CPU."""
-
-    def __enter__(self):
-        name = f"dlaunch-slow-{os.getpid()}-{os.urandom(6).hex()}"
-        first = next((root for root in ("/sys/fs/cgroup/cpu", "/sys/fs/cgroup") if os.path.exists(f"{root}/cgroup.procs")), None)
-        if first is None:
-            raise Skip("no cgroups here")
-        self.path = os.path.join(first, name)
-        limit = {"cpu.cfs_period_us": "100000", "cpu.cfs_quota_us": "5000"} if first.endswith("/cpu") else {"cpu.max": "5000 100000"}
-        try:
-            os.mkdir(self.path)
-            for file, text in limit.items():
-                with open(os.path.join(self.path, file), "w", encoding="ascii") as to:
-                    to.write(text)
-        except OSError as reason:
-            if os.path.isdir(self.path):
-                os.rmdir(self.path)
-            raise Skip(f"no limit of CPU time can be set in {first}: {reason}") from reason
-        return self.path
-
-    def __exit__(self, kind, error, where):
-        def is_gone():
-            try:
-                os.rmdir(self.path)
-            except OSError:
-                return False
-            return True
-        wait_until(is_gone, "the cgroup can be removed")
-
-
 @case(long=True, budget=180)
 def a_node_with_little_cpu_is_named_with_what_it_shows(box):
-    with cpu_limit() as held:
+    with CpuLimit() as held:
         run = begin(box, "0.2", options=["--set", "metrics={step: 'step ([0-9]+)'}"])
         ranks = lambda: [pid for pid in box.people(box.cluster[2])[2] if "steps.py" in command_of(pid)]  # noqa: E731
         wait_until(lambda: len(ranks()) == 2, "the ranks of node2")
-        for pid in ranks():
-            with open(os.path.join(held, "cgroup.procs"), "w", encoding="ascii") as file:
-                file.write(str(pid))
+        held.hold(ranks())
         named = slow_ranks(run, [2, 3])
         expect_equal(sorted(named), [2, 3], run.text)
         for node, _, more in named.values():

@@ -10,8 +10,8 @@ import time
 import frozen
 from case import case
 from expectations import Skip, expect, expect_equal, expect_in
-from processes import children_of, stat_of, wait_until
-from watch_sandbox import HERE, PYTHON
+from processes import children_of, command_of, stat_of, wait_until
+from watch_sandbox import CpuLimit, HERE, PYTHON
 
 ASTRAY = os.path.join(HERE, "ranks", "astray.py")
 QUIET = os.path.join(HERE, "ranks", "quiet.py")
@@ -436,6 +436,19 @@ def a_program_of_mpi_that_only_communicates_is_no_hang(box):
     wait_until(lambda: len(stalls(box)) > 1, "two verdicts", 60, 0.2)
     expect_equal([one for one in stalls(box) if one["verdict"] == "hang"], [], "hangs")
     end(box, run)
+
+
+@case(budget=120)
+def a_node_with_little_cpu_is_no_hang(box):
+    """Its rank has 5 % of a CPU: the other one waits for it in each collective."""
+    with CpuLimit() as little:
+        run = over_nodes(box, 2, 1, "steps")
+        little.hold(pid for pid in box.people(box.cluster[2])[2] if "astray.py" in command_of(pid))
+        before = len(stalls(box))
+        wait_until(lambda: len(stalls(box)) > before + 1, "two verdicts", 90, 0.2)
+        told_since = stalls(box)[before:]
+        expect_equal({one["verdict"] for one in told_since}, {"working"}, json.dumps(told_since, indent=1))
+        end(box, run)
 
 
 # --- again and again

@@ -132,6 +132,7 @@ void RankService::begin_attempt(const wire::StartRanks& request) {
   prepare();
   prepared_ = false;
   oom_->begin();
+  gpu_fault_.clear();
   attempt_ = request.attempt;
   begun_ = active_ = true;
   ending_ = closed_ = told_stuck_ = false;

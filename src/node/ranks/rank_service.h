@@ -128,7 +128,8 @@ class RankService {
   [[nodiscard]] bool only_templates_left() const;
   void on_ended(const Reaped& reaped, WallTime now);
   void tell_if_port_is_taken();
-  void tell_faults_of_gpus();
+  /// Also tells each new one.
+  [[nodiscard]] const std::string& fault_of_gpus();
   void signal_rank(RunningRank& rank, int signal);
   void watch_companion(RunningRank& rank, pid_t companion);
   void end_aborted(Rank rank, std::chrono::milliseconds grace);
@@ -185,6 +186,7 @@ class RankService {
   std::chrono::milliseconds kill_pause_ = kKillRound;
   bool told_stuck_ = false;
   ReleasedPorts released_;
+  std::string gpu_fault_;          // ExitStatus::gpu_fault for ranks that fail from now on
   bool reaps_later_ = false;       // a further pass of reap() is posted
   bool looked_for_taken_ = false;  // released ports were checked in this pass of reap()
 };

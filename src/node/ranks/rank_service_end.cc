@@ -93,7 +93,7 @@ void RankService::tell_end(RunningRank& rank, ExitStatus status, WallTime now) {
   if (!rank.signalled) mpirun_.judge(rank.rank, status);
   if (!status.ok() && !rank.signalled) {
     tell_if_port_is_taken();
-    tell_faults_of_gpus();
+    status.gpu_fault = fault_of_gpus();
   }
   if (!rank.signalled && died_of_sigkill(status)) {
     status.out_of_memory = oom_->evidence(rank.outer_pid);
@@ -118,13 +118,13 @@ void RankService::tell_if_port_is_taken() {
 }
 
 /// A failed program may not know that its GPU is broken.
-void RankService::tell_faults_of_gpus() {
+const std::string& RankService::fault_of_gpus() {
   for (const XidEvent& fault : fabric::parse_xids(oom_->driver_faults())) {
-    const std::string_view meaning = fabric::xid_meaning(fault.number);
-    channel_.send(wire::Notice{"the GPU driver reports Xid " + std::to_string(fault.number) +
-                               " on " + fault.bus_id +
-                               (meaning.empty() ? "" : ": " + std::string(meaning))});
+    const std::string text = fabric::describe(fault);
+    channel_.send(wire::Notice{"the GPU driver reports " + text});
+    if (gpu_fault_.empty() && fabric::is_fault_of_hardware(fault.number)) gpu_fault_ = text;
   }
+  return gpu_fault_;
 }
 
 void RankService::rank_is_over() {

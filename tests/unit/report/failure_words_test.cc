@@ -153,6 +153,16 @@ TEST_F(FailureWordsTest, LackOfMemoryIsToldWithItsEvidence) {
             "  logs    dlaunch logs --rank 5           runs/20261120-210142-k3f/attempt-0/\n");
 }
 
+TEST_F(FailureWordsTest, AFaultOfAGpuExplainsWhatItsRankPrinted) {
+  report_.ranks[5].status = code(1);
+  report_.ranks[5].status.gpu_fault = "Xid 79 on 0000:3b:00.0: the GPU has fallen off the bus";
+  evidence_.exception = "RuntimeError: NCCL error: unhandled system error";
+  EXPECT_THAT(text(),
+              HasSubstr("  why     the GPU driver of its node reports Xid 79 on 0000:3b:00.0: the "
+                        "GPU\n          has fallen off the bus\n"
+                        "  try     --exclude NODE, until the node has been rebooted and checked\n"));
+}
+
 TEST_F(FailureWordsTest, ARankThatIsNoneOfMpiIsToldWithTheReason) {
   report_.outcome.cause = Cause::mpi;
   report_.outcome.exit_code = 65;

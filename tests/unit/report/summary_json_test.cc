@@ -94,6 +94,7 @@ TEST(SummaryJson, HasEveryMember) {
                                     {"signal", nullptr},
                                     {"core_dumped", false},
                                     {"out_of_memory", nullptr},
+                                    {"gpu_fault", nullptr},
                                     {"mpi", nullptr},
                                     {"started", "2026-11-20T21:01:42.000000Z"},
                                     {"ended", "2026-11-20T21:01:42.001000Z"},

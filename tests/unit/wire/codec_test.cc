@@ -131,7 +131,7 @@ TEST(Codec, AnotherCborLibraryReadsIt) {
                             {"mpi", "fine"},
                             {"mpi_world", 0},
                             {"oom_ruled_out", false},
-                            {"oom_ruled_out", false}}},
+                            {"gpu_fault", Json::binary({})}}},
                           {"at", -5},
                           {"after_signal", false}}));
 }
@@ -151,6 +151,7 @@ TEST(Codec, FieldsMayComeInAnyOrderAndUnknownOnesAreIgnored) {
                  {"mpi", "fine"},
                  {"mpi_world", 0},
                  {"oom_ruled_out", false},
+                 {"gpu_fault", Json::binary({})},
                  {"core_dumped", false}}},
                {"rank", 2},
                {"after_signal", false},
