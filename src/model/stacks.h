@@ -45,6 +45,7 @@ struct ProcessStack {
   std::uint64_t cpu_ms = 0;
   std::uint64_t io_bytes = 0;  // as RankPulse::io_bytes
   std::uint64_t switches = 0;
+  std::uint64_t waited_ms = 0;  // for a CPU: its main thread
   bool operator==(const ProcessStack&) const = default;
 };
 

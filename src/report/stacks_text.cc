@@ -124,6 +124,7 @@ void write_rank(JsonText& json, const RankStacks& rank) {
     json.line(4).begin_object().key("pid").number(process.pid).key("parent").number(process.parent);
     json.key("command").string(process.command).key("cpu_ms").number(process.cpu_ms);
     json.key("io_bytes").number(process.io_bytes).key("switches").number(process.switches);
+    json.key("waited_ms").number(process.waited_ms);
     json.key("threads").begin_array();
     for (const ThreadStack& thread : process.threads) write_thread(json, thread);
     json.end_array().end_object();

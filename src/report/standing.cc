@@ -17,6 +17,8 @@ namespace {
 constexpr std::uint64_t kBusyMs = 100;
 constexpr std::uint64_t kMuchIo = 64 << 10;
 constexpr std::uint64_t kManyWakeups = 3;
+constexpr std::uint64_t kLongWaitMs = 500;  // for a CPU
+constexpr std::uint64_t kWaitsToWork = 4;   // many ranks on few CPUs wait less
 
 constexpr std::string_view kLock = "waiting for a lock";
 
@@ -85,6 +87,7 @@ struct Work {
   std::uint64_t cpu_ms = 0;
   std::uint64_t io_bytes = 0;
   std::uint64_t switches = 0;
+  std::uint64_t waited_ms = 0;
   bool are_new = false;  // processes
 };
 
@@ -96,9 +99,10 @@ const ProcessStack* find(const RankStacks& rank, std::int32_t pid) {
 
 Work work_of(const ProcessStack& process, const RankStacks& before) {
   const ProcessStack* const earlier = find(before, process.pid);
-  if (earlier == nullptr) return {0, 0, 0, true};
+  if (earlier == nullptr) return {0, 0, 0, 0, true};
   return {grown(earlier->cpu_ms, process.cpu_ms), grown(earlier->io_bytes, process.io_bytes),
-          grown(earlier->switches, process.switches), false};
+          grown(earlier->switches, process.switches), grown(earlier->waited_ms, process.waited_ms),
+          false};
 }
 
 Work work_of(const std::vector<const ProcessStack*>& processes, const RankStacks& before) {
@@ -250,6 +254,8 @@ Standing standing_of(const RankStacks& before, const RankStacks& now) {
     return standing;
   }
   const Work own = work_of(*work, before);
+  standing.lacks_cpu =
+      own.waited_ms >= kLongWaitMs && own.waited_ms >= kWaitsToWork * own.cpu_ms;
   if (known && known->row->wait == Wait::loader) {
     judge_loader(before, now, *work, standing);
     standing.has_moved = standing.has_moved || is_elsewhere;

@@ -18,6 +18,7 @@ struct Standing {
     deadlock,     // two of its threads wait for locks
     blocked,      // in a file system
     loader,       // it waits for processes of its own, which load data
+    starved,      // of CPU time, in a wait for others; judge() finds them
     elsewhere,    // anywhere else
     ranks,        // it waits for other ranks
   };
@@ -26,6 +27,7 @@ struct Standing {
   Why why = Why::elsewhere;
   bool has_moved = false;
   bool is_busy = false;   // it uses the CPU
+  bool lacks_cpu = false;  // it has waited for a CPU most of the time
   bool may_be_many = false;  // many short waits look like this one: it spins, or is for a device
   std::string operation;  // known function in which it waits: "all_reduce"; empty: none
   std::string place;      // of the user's code: "train.py:41"; empty: unknown

@@ -90,6 +90,8 @@ std::string state_of(const Standing& one, Length length) {
       return "has threads that wait for locks: " + detail;
     case Why::loader:
       return "waits for data" + in_place + after_word("; ", detail);
+    case Why::starved:
+      return "is" + in_place + ", waiting for a CPU most of the time";
     case Why::elsewhere:
       break;
     case Why::ranks:
@@ -136,6 +138,7 @@ class Judge {
       if (earlier == before.end()) continue;  // whether it has moved is not known
       all_.push_back(standing_of(*earlier->second, now));
     }
+    find_starved();
     for (const Standing& one : all_) {
       (one.why == Why::ranks ? waiting_ : others_).push_back(&one);
       if (one.has_moved) moved_.push_back(&one);
@@ -153,6 +156,21 @@ class Judge {
   }
 
  private:
+  /// A rank that stands in a wait and gets no CPU is late itself, if others do get one: else all spin
+  /// in that wait, on too few CPUs.
+  void find_starved() {
+    const auto is_starved = [](const Standing& one) {
+      return one.why == Why::ranks && one.lacks_cpu;
+    };
+    const auto count = std::count_if(all_.begin(), all_.end(), is_starved);
+    if (2 * static_cast<std::size_t>(count) > all_.size()) return;
+    for (Standing& one : all_) {
+      if (!is_starved(one)) continue;
+      one.why = Why::starved;
+      one.has_moved = true;
+    }
+  }
+
   void find_unseen() {
     std::vector<bool> is_seen(second_.world, false);
     for (const Standing& one : all_) {

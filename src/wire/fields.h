@@ -440,7 +440,8 @@ inline constexpr auto kFields<ProcessStack> = std::tuple{
     field("pid", &ProcessStack::pid),          field("parent", &ProcessStack::parent),
     field("command", &ProcessStack::command),  field("threads", &ProcessStack::threads),
     field("cpu_ms", &ProcessStack::cpu_ms),    field("io_bytes", &ProcessStack::io_bytes),
-    field("switches", &ProcessStack::switches)};
+    field("switches", &ProcessStack::switches),
+    field("waited_ms", &ProcessStack::waited_ms)};
 template <>
 inline constexpr auto kFields<RankStacks> = std::tuple{
     field("rank", &RankStacks::rank, kRank),          field("host", &RankStacks::host),

@@ -447,7 +447,8 @@ def a_node_with_little_cpu_is_no_hang(box):
         before = len(stalls(box))
         wait_until(lambda: len(stalls(box)) > before + 1, "two verdicts", 90, 0.2)
         told_since = stalls(box)[before:]
-        expect_equal({one["verdict"] for one in told_since}, {"working"}, json.dumps(told_since, indent=1))
+        for one in told_since:  # slow, where rank 0 waited in both snapshots
+            expect((one["verdict"], one["ranks"]) in (("working", []), ("slow", [1])), json.dumps(told_since, indent=1))
         end(box, run)
 
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "node/stacks/stack_source.h"
+#include "node/watch/proc_text.h"
 #include "os/blocked_call.h"
 #include "os/containment.h"
 #include "os/proc_file.h"
@@ -68,6 +69,8 @@ void read_totals(ProcessStack& process) {
   const std::string status = status_of(folder);
   process.switches = number_after(status, "voluntary_ctxt_switches") +
                      number_after(status, "nonvoluntary_ctxt_switches");
+  constexpr std::uint64_t kNanos = 1'000'000;
+  process.waited_ms = parse_waited(read_proc_file(folder + "schedstat", 4096)) / kNanos;
 }
 
 /// The kernel functions in which a thread waits: all where we may read them (root), else the last.

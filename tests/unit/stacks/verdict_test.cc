@@ -194,6 +194,40 @@ TEST(Verdict, ADataLoaderThatWorksIsSlow) {
   EXPECT_EQ(verdict.odd, ranks({1}));
 }
 
+/// With 2 s between the looks.
+RankStacks without_cpu(RankStacks before) {
+  before.processes[0].cpu_ms += 90;
+  before.processes[0].waited_ms += 1900;
+  return before;
+}
+
+TEST(Verdict, ARankThatGetsNoCpuInAWaitIsLateItself) {
+  const RankStacks late = waiting(1, "b");
+  Verdict verdict = judge(reply_of({waiting(0, "a"), late}),
+                          reply_of({waiting(0, "a"), without_cpu(late)}), seconds(8));
+  EXPECT_EQ(verdict.kind, Kind::slow);
+  EXPECT_EQ(verdict.odd, ranks({1}));
+  EXPECT_EQ(
+      verdict.headline,
+      "nothing printed for 8 s: rank 1 on b is in all_reduce (train.py:41), waiting for a CPU "
+      "most of the time; 1 rank waits for it in all_reduce (train.py:41)");
+  verdict = judge(reply_of({standing(0, "a", {kForward, kMain}), late}),
+                  reply_of({standing(0, "a", {kMain}), without_cpu(late)}), seconds(8));
+  EXPECT_EQ(verdict.kind, Kind::working) << "none waits for it";
+  EXPECT_THAT(verdict.odd, IsEmpty());
+}
+
+TEST(Verdict, RanksThatSpinOnTooFewCpusStillWait) {
+  const RankStacks absent = standing(2, "b", {kForward, kMain});
+  const RankStacks one = waiting(0, "a");
+  const RankStacks other = waiting(1, "a");
+  const Verdict verdict =
+      judge(reply_of({one, other, absent}),
+            reply_of({without_cpu(one), without_cpu(other), absent}), seconds(8));
+  EXPECT_EQ(verdict.kind, Kind::hang);
+  EXPECT_EQ(verdict.odd, ranks({2}));
+}
+
 TEST(Verdict, ABusyRankThatOthersWaitForIsSlow) {
   RankStacks before = standing(1, "b", {kForward, kMain}, "");
   thread_of(before).state = "R";
