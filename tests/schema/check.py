@@ -20,6 +20,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(TOP, "tests", "support"))
 import results  # noqa: E402
 import core_yaml  # noqa: E402
+import doc_commands  # noqa: E402
 import job_file_doc  # noqa: E402
 from mutations import Mutator, emit  # noqa: E402
 
@@ -79,7 +80,7 @@ def validator_of(schema):
 
 class Judges:
     def __init__(self, tool, dlaunch):
-        self.tool = tool
+        self.tool, self.dlaunch = tool, dlaunch
         schema = subprocess.run([dlaunch, "schema"], check=True, capture_output=True, text=True).stdout
         self.schema = json.loads(schema)
         self.validator = validator_of(self.schema)
@@ -223,8 +224,14 @@ def the_documentation_is_generated(judges, _):
                         f"  tests/schema/job_file_doc.py --tool {os.path.relpath(judges.tool, TOP)}")
 
 
+def commands_in_the_documentation_exist(judges, _):
+    found, count = doc_commands.mistakes(TOP, judges.dlaunch)
+    expect(count > 300, f"{count} command lines were found")
+    expect(not found, "\n".join(found))
+
+
 CASES = [the_schema_is_one, every_example_is_accepted_by_both, both_judge_the_test_data_alike, blocks_of_the_documentation,
-         both_judge_mutated_files_alike, the_documentation_is_generated]
+         both_judge_mutated_files_alike, the_documentation_is_generated, commands_in_the_documentation_exist]
 
 
 def main():
