@@ -31,9 +31,9 @@ TEST(StagedTable, NodesWithTheSameShareALine) {
       {{"gpu01", {data()}}, {"gpu02", {data()}}, {"gpu03", {other}}}, kNow, date_parts);
   EXPECT_EQ(
       text,
-      "NODES       TARGET       SIZE    STAGED  BY                       STATE                  "
+      "NODES       TARGET       SIZE    STAGED  BY                       STATE                   "
       "FROM\n"
-      "gpu[01-02]  /local/data  1.2 MB  21:01   run 20261120-210142-k3f  -                      "
+      "gpu[01-02]  /local/data  1.2 MB  21:01   run 20261120-210142-k3f  -                       "
       "login:/data.tar, unpacked\n"
       "gpu03       /local/data  1.2 MB  21:01   run 20261120-210142-k3f  in use by run b, run c  "
       "login:/data.tar, unpacked\n");
