@@ -87,6 +87,22 @@ void CommandOptions::values(const std::string& names, std::vector<std::string>& 
       ->allow_extra_args(false);
 }
 
+void CommandOptions::list(const std::string& names, std::optional<std::vector<std::string>>& target,
+                          const std::string& help, const std::string& type) {
+  if (!is_wanted(names)) return;
+  const auto take = [&target](const std::vector<std::string>& words) {
+    target.emplace();
+    for (const std::string& word : words) {
+      if (!word.empty()) target->push_back(word);
+    }
+  };
+  app_of(app_)
+      .add_option_function<std::vector<std::string>>(names, take, help)
+      ->expected(0, CLI::detail::expected_max_vector_size)
+      ->type_name(type)
+      ->group(group_);
+}
+
 void CommandOptions::flag(const std::string& names, bool& target, const std::string& help) {
   if (!is_wanted(names)) return;
   app_of(app_).add_flag(names, target, help)->group(group_);

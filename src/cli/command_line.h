@@ -26,6 +26,9 @@ class CommandOptions {
   /// May be given several times, with one value each.
   void values(const std::string& names, std::vector<std::string>& target, const std::string& help,
               const std::string& type);
+  /// Takes the words that follow it, up to the next option; perhaps none. nullopt: it is not given.
+  void list(const std::string& names, std::optional<std::vector<std::string>>& target,
+            const std::string& help, const std::string& type);
   void flag(const std::string& names, bool& target, const std::string& help);
   /// A flag that counts: -v is 1, -vv is 2.
   void count(const std::string& names, int& target, const std::string& help);

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cstdio>
-#include <ctime>
 #include <limits>
 #include <memory>
 
@@ -24,20 +23,6 @@ constexpr const char* kFooter =
     "\n"
     "Looks in logs.dir of the job.yaml here, else in runs/. A run is lost when\n"
     "its launcher was killed before it could say how the run ended.";
-
-DateParts local_parts(WallTime time) {
-  const std::time_t seconds =
-      std::chrono::floor<std::chrono::seconds>(time).time_since_epoch().count();
-  std::tm parts{};
-  ::localtime_r(&seconds, &parts);
-  return {parts.tm_year + 1900,
-          parts.tm_mon + 1,
-          parts.tm_mday,
-          parts.tm_hour,
-          parts.tm_min,
-          parts.tm_sec,
-          0};
-}
 
 /// To stderr, at most a few.
 void print_notes(const std::vector<std::string>& notes) {

@@ -41,12 +41,39 @@ struct StageEntry {
 
 /// Where a line of `stage` comes from.
 struct StageOrigin {
-  std::string name;  // the machine and the folder; empty: a node removes nothing that is gone there
+  std::string name;  // the machine and the path there; empty: nodes keep no record of it
   /// An absolute path beside or in the target: a node that finds it sees the source itself, perhaps
   /// by NFS, and must not write there. Empty: the source has another path, or cannot be written
   /// here.
   std::string marker{};
+  std::string target{};  // the copy's absolute path: the root, or a file or folder in it
+  bool removes = false;  // what an earlier staging has put there, and this one has not, is removed
   bool operator==(const StageOrigin&) const = default;
+};
+
+/// What stagings from one source have put at one target of a node: from the node's record of it.
+struct StagedTarget {
+  std::string target;            // absolute
+  std::string source;            // "machine:/path"
+  bool unpacked = false;         // the content of an archive
+  bool made_folder = false;      // the target was made by a staging, not found there
+  std::int64_t staged_at = 0;    // nanoseconds since 1970; 0: not known
+  std::string by;                // "run 20261120-210142-k3f"; empty: not known
+  std::uint64_t files = 0;       // that are there as they were staged; after a cleaning: removed
+  std::uint64_t bytes = 0;       // in them
+  std::uint64_t unfinished = 0;  // bytes that interrupted stagings have left beside them; likewise
+  std::vector<std::string> users{};  // runs that have it in use
+  std::string problem{};             // why it was not removed, or not all of it
+  bool failed = false;             // the problem is an error
+  bool operator==(const StagedTarget&) const = default;
+};
+
+/// What one node says of all of them, in the order of the targets.
+struct StagedOnNode {
+  std::string name;
+  std::vector<StagedTarget> targets{};
+  std::string problem{};  // why not all of it is told
+  bool is_lost = false;   // the node could not be asked, or has not answered
 };
 
 /// What a node has at the path of a file.

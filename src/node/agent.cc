@@ -34,6 +34,7 @@
 #include "node/stacks/stack_service.h"
 #include "node/stage/collect_service.h"
 #include "node/stage/stage_service.h"
+#include "node/stage/staged_targets.h"
 #include "node/sync/stager.h"
 #include "node/terminals/terminal_service.h"
 #include "node/watch/rank_watch.h"
@@ -98,6 +99,7 @@ class Agent {
                     [this](wire::CollectAnswer answer) {
                       channel_.send(wire::widened<wire::FromAgent>(std::move(answer)));
                     }),
+        staged_(loop_, login_, [this](const wire::StagedSeen& seen) { channel_.send(seen); }),
         mpi_(loop_, channel_, id_),
         mpirun_probe_(loop_),
         pmix_probe_(loop_),
@@ -202,6 +204,7 @@ class Agent {
   void on(wire::SyncEnd& end) { stager_.on(end); }
   void on(wire::OneOf<wire::StageOrder> auto& order) { stage_.on(order); }
   void on(wire::CollectBegin& begin) { collecting_.on(begin); }
+  void on(wire::SeeStaged& question) { staged_.begin(question); }
   void on(wire::OneOf<wire::StageAnswer> auto& answer) { collecting_.on(answer); }
   void on(wire::StopRanks& stop) { ranks_.stop(stop); }
   void on(wire::KillRanks& kill) { ranks_.kill(kill); }
@@ -366,6 +369,7 @@ class Agent {
     const std::set<pid_t> spared = stays ? preload_.templates() : std::set<pid_t>();
     kill_descendants(
         kCleanupLimit, [&] { return enclosure_.kill_once(spared); }, !spared.empty());
+    stage_.release();
     containers_.clear_now();
     enclosure_.remove();
     mpirun_.end();
@@ -417,6 +421,7 @@ class Agent {
   Stager stager_;
   StageService stage_;
   CollectService collecting_;
+  StagedTargets staged_;
   MpiService mpi_;
   MpirunProbe mpirun_probe_;
   PmixProbe pmix_probe_;

@@ -22,4 +22,18 @@ WallTime wall_now() {
   return WallTime(read_clock(CLOCK_REALTIME));
 }
 
+DateParts local_parts(WallTime time) {
+  const std::time_t seconds =
+      std::chrono::floor<std::chrono::seconds>(time).time_since_epoch().count();
+  std::tm parts{};
+  ::localtime_r(&seconds, &parts);
+  return {parts.tm_year + 1900,
+          parts.tm_mon + 1,
+          parts.tm_mday,
+          parts.tm_hour,
+          parts.tm_min,
+          parts.tm_sec,
+          0};
+}
+
 }  // namespace dlaunch

@@ -7,5 +7,7 @@ namespace dlaunch {
 
 [[nodiscard]] MonotonicTime monotonic_now();
 [[nodiscard]] WallTime wall_now();
+/// In the time zone of this process (localtime_r(3)).
+[[nodiscard]] DateParts local_parts(WallTime time);
 
 }  // namespace dlaunch

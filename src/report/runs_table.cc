@@ -21,18 +21,6 @@ std::string two(std::int64_t number) {
   return (number < 10 ? "0" : "") + std::to_string(number);
 }
 
-std::string started_text(WallTime time, WallTime now,
-                         const std::function<DateParts(WallTime)>& local) {
-  static constexpr std::array<const char*, 12> kMonths{"Jan", "Feb", "Mar", "Apr", "May", "Jun",
-                                                       "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-  const DateParts at = local(time);
-  const DateParts today = local(now);
-  if (at.year != today.year)
-    return std::to_string(at.year) + '-' + two(at.month) + '-' + two(at.day);
-  if (at.month == today.month && at.day == today.day) return two(at.hour) + ':' + two(at.minute);
-  return std::string(kMonths[static_cast<std::size_t>(at.month - 1)]) + ' ' + two(at.day);
-}
-
 /// Without run.json, the start is in the run's id, to the second.
 std::optional<WallTime> start_of(const RunView& run) {
   if (run.witness.record) return run.witness.record->started;
@@ -108,6 +96,18 @@ void write_left(JsonText& json, const std::vector<LeftOutput>& left) {
 }
 
 }  // namespace
+
+std::string started_text(WallTime time, WallTime now,
+                         const std::function<DateParts(WallTime)>& local) {
+  static constexpr std::array<const char*, 12> kMonths{"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                                       "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+  const DateParts at = local(time);
+  const DateParts today = local(now);
+  if (at.year != today.year)
+    return std::to_string(at.year) + '-' + two(at.month) + '-' + two(at.day);
+  if (at.month == today.month && at.day == today.day) return two(at.hour) + ':' + two(at.minute);
+  return std::string(kMonths[static_cast<std::size_t>(at.month - 1)]) + ' ' + two(at.day);
+}
 
 std::string short_duration(std::chrono::nanoseconds duration) {
   using namespace std::chrono;

@@ -18,6 +18,10 @@ namespace dlaunch {
 /// An array of objects; docs/reference/run-folder.md has the members.
 [[nodiscard]] std::string runs_json(const std::vector<RunView>& runs);
 
+/// When something began: "14:05" today, "Nov 20" this year, "2025-11-20".
+[[nodiscard]] std::string started_text(WallTime time, WallTime now,
+                                       const std::function<DateParts(WallTime)>& local);
+
 /// "12.4s", "3m12s", "2h05m", "3d04h": at most 6 columns up to 99 days.
 [[nodiscard]] std::string short_duration(std::chrono::nanoseconds duration);
 

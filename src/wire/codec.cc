@@ -107,7 +107,10 @@ constexpr std::tuple kMessages{Named<Hello>{"Hello"},
                                Named<StageProgress>{"StageProgress"},
                                Named<StageDone>{"StageDone"},
                                Named<CollectBegin>{"CollectBegin"},
-                               Named<CollectDone>{"CollectDone"}};
+                               Named<CollectDone>{"CollectDone"},
+                               Named<StageClaimed>{"StageClaimed"},
+                               Named<SeeStaged>{"SeeStaged"},
+                               Named<StagedSeen>{"StagedSeen"}};
 static_assert(std::tuple_size_v<decltype(kMessages)> == kTypes);
 
 template <std::size_t I>

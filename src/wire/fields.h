@@ -312,7 +312,22 @@ inline constexpr auto kFields<StageEntry> =
 
 template <>
 inline constexpr auto kFields<StageOrigin> =
-    std::tuple{field("name", &StageOrigin::name), field("marker", &StageOrigin::marker)};
+    std::tuple{field("name", &StageOrigin::name), field("marker", &StageOrigin::marker),
+               field("target", &StageOrigin::target), field("removes", &StageOrigin::removes)};
+template <>
+inline constexpr auto kFields<StagedTarget> =
+    std::tuple{field("target", &StagedTarget::target),
+               field("source", &StagedTarget::source),
+               field("unpacked", &StagedTarget::unpacked),
+               field("made_folder", &StagedTarget::made_folder),
+               field("staged_at", &StagedTarget::staged_at),
+               field("by", &StagedTarget::by),
+               field("files", &StagedTarget::files),
+               field("bytes", &StagedTarget::bytes),
+               field("unfinished", &StagedTarget::unfinished),
+               field("users", &StagedTarget::users),
+               field("problem", &StagedTarget::problem),
+               field("failed", &StagedTarget::failed)};
 template <>
 inline constexpr auto kFields<StageWant> =
     std::tuple{field("entry", &StageWant::entry), field("hashes", &StageWant::hashes)};
@@ -604,7 +619,19 @@ inline constexpr auto kFields<CheckpointList> = std::tuple{
 template <>
 inline constexpr auto kFields<StageBegin> =
     std::tuple{field("id", &StageBegin::id), field("roots", &StageBegin::roots),
-               field("origins", &StageBegin::origins), field("needs", &StageBegin::needs)};
+               field("origins", &StageBegin::origins), field("needs", &StageBegin::needs),
+               field("by", &StageBegin::by)};
+template <>
+inline constexpr auto kFields<StageClaimed> =
+    std::tuple{field("id", &StageClaimed::id), field("by", &StageClaimed::by),
+               field("target", &StageClaimed::target)};
+template <>
+inline constexpr auto kFields<SeeStaged> =
+    std::tuple{field("clean", &SeeStaged::clean), field("paths", &SeeStaged::paths),
+               field("limit_ms", &SeeStaged::limit_ms, kInterval)};
+template <>
+inline constexpr auto kFields<StagedSeen> =
+    std::tuple{field("targets", &StagedSeen::targets), field("problem", &StagedSeen::problem)};
 
 template <>
 inline constexpr auto kFields<StageEntries> =

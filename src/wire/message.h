@@ -798,15 +798,17 @@ struct TerminalEnded {
 // ---- staging: docs/how-to/stage-data.md. `id` is of the staging, chosen by the launcher; messages
 // of an earlier one are ignored. An entry's number is its index over all StageEntries, a block's
 // number that of the BlockMap (sync/blocks.h) of the entries' sizes. The conversation: StageBegin,
-// StageEntries ..., StageWants ...; when all nodes have told theirs, StageStream and the answer
-// StageReady; when all are ready, StageFeed, and StageDone in the end; StageOver.
+// StageClaimed; when all have claimed, StageEntries ..., StageWants ...; when all have told theirs,
+// StageStream and the answer StageReady; when all are ready, StageFeed, and StageDone in the end;
+// StageOver.
 
-/// launcher -> agent
+/// launcher -> agent. -> StageClaimed
 struct StageBegin {
   std::uint32_t id = 0;
   std::vector<std::string> roots;  // absolute folders
   std::vector<StageOrigin> origins;  // of each root
   std::vector<std::string> needs;    // absolute paths that staged environments need besides
+  std::string by{};                  // who stages, for others that want the same targets
   bool operator==(const StageBegin&) const = default;
 };
 /// launcher -> agent: parents before what is in them, each path once. -> StageWants
@@ -865,6 +867,14 @@ struct StageOver {
   bool operator==(const StageOver&) const = default;
 };
 
+/// agent -> launcher: the targets are this staging's; or, with `by`, another staging has one of
+/// them, and the launcher begins again later.
+struct StageClaimed {
+  std::uint32_t id = 0;
+  std::string by;      // who
+  std::string target;  // of which
+  bool operator==(const StageClaimed&) const = default;
+};
 /// agent -> launcher: files whose content it lacks or has to have compared.
 struct StageWants {
   std::uint32_t id = 0;
@@ -937,6 +947,22 @@ struct CollectDone {
   bool operator==(const CollectDone&) const = default;
 };
 
+// ---- what was staged
+
+/// launcher -> agent: what stagings have put on this node. -> StagedSeen
+struct SeeStaged {
+  bool clean = false;              // remove it, but for what is in use
+  std::vector<std::string> paths;  // only at or below these; none: anywhere
+  std::uint32_t limit_ms = 60000;
+  bool operator==(const SeeStaged&) const = default;
+};
+/// agent -> launcher
+struct StagedSeen {
+  std::vector<StagedTarget> targets;
+  std::string problem;  // why not all of it is told
+  bool operator==(const StagedSeen&) const = default;
+};
+
 // ---- which end sends what
 
 template <class... Groups>
@@ -971,16 +997,18 @@ using ChannelMessage = std::variant<Ack, Resume>;
 /// Handled by node/stage/stage_service.h.
 using StageOrder = std::variant<StageBegin, StageEntries, StageStream, StageHashes, StageServe,
                                 StageFeed, StageData, StageOver>;
-using StageAnswer =
-    std::variant<StageWants, StageReady, StageListening, StageLinked, StageProgress, StageDone>;
-using ToAgent = std::variant<
-    Hello, Heartbeat, Bye, FactsRequest, StartRanks, StopRanks, KillRanks, OutputCredit, StdinData,
-    CheckPrerequisites, FetchOutput, ForgetOutput, OpenDoor, Knock, CloseDoor, SyncBegin,
-    SyncEntries, SyncSettled, SyncRemove, SyncData, SyncEnd, PreparePmix, PmixFence, PmixWanted,
-    PmixData, SignalRanks, StartMpirun, Deadline, Inspect, TakeStacks, OpenTerminal, TerminalInput,
-    ResizeTerminal, TerminalTaken, CloseTerminal, PySpyData, SeeCheckpoints, StageBegin,
-    StageEntries, StageStream, StageHashes, StageServe, StageFeed, StageData, StageOver,
-    CollectBegin, StageWants, StageReady, StageListening, StageLinked, StageProgress, StageDone>;
+using StageAnswer = std::variant<StageWants, StageReady, StageListening, StageLinked, StageProgress,
+                                 StageDone, StageClaimed>;
+using ToAgent =
+    std::variant<Hello, Heartbeat, Bye, FactsRequest, StartRanks, StopRanks, KillRanks,
+                 OutputCredit, StdinData, CheckPrerequisites, FetchOutput, ForgetOutput, OpenDoor,
+                 Knock, CloseDoor, SyncBegin, SyncEntries, SyncSettled, SyncRemove, SyncData,
+                 SyncEnd, PreparePmix, PmixFence, PmixWanted, PmixData, SignalRanks, StartMpirun,
+                 Deadline, Inspect, TakeStacks, OpenTerminal, TerminalInput, ResizeTerminal,
+                 TerminalTaken, CloseTerminal, PySpyData, SeeCheckpoints, StageBegin, StageEntries,
+                 StageStream, StageHashes, StageServe, StageFeed, StageData, StageOver,
+                 CollectBegin, StageWants, StageReady, StageListening, StageLinked, StageProgress,
+                 StageDone, StageClaimed, SeeStaged>;
 
 /// Handled by the session itself (launch/session/session.h).
 using SessionMessages = std::variant<Hello, Heartbeat, Bye>;
@@ -999,7 +1027,7 @@ using RunMessages =
                  TerminalTaken, TerminalEnded, PySpyTaken, PreemptionNotice, CheckpointsSeen>;
 /// Every message of an agent is in one of these groups. A receiver visits without a default; if it
 /// never requests a group's messages it names the group: `on(const OneOf<RunMessages> auto&)`.
-using FromAgent =
-    Joined<SessionMessages, Answers, RunMessages, CollectAnswer, std::variant<Notice>>::Type;
+using FromAgent = Joined<SessionMessages, Answers, RunMessages, CollectAnswer,
+                         std::variant<StagedSeen, Notice>>::Type;
 
 }  // namespace dlaunch::wire

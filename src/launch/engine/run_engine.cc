@@ -119,7 +119,8 @@ RunEngine::RunEngine(const RunOptions& options, LocalStart local, UniqueFd front
                     .copying = [this](bool under_way) { push(event::Copying{under_way}); },
                     .synced = [this](const SyncReport& report) { tell_sync(report); },
                     .staged = [this](const StageReport& report) { tell_staging(report); },
-                    .show = [this](std::string text) { screen_.show_status(std::move(text)); }}),
+                    .show = [this](std::string text) { screen_.show_status(std::move(text)); },
+                    .note = [this](const std::string& text) { screen_.note(text); }}),
       return_check_(
           loop_, options.spec, nodes_,
           {.passed =

@@ -71,6 +71,7 @@ class RunEngine : public Engine {
   void on(NodeId, wire::StdinTaken& taken) { front_.on(taken); }
   void on(NodeId node, wire::OneOf<wire::Answers> auto& answer) { preparation_.on(node, answer); }
   void on(NodeId node, wire::OneOf<wire::CollectAnswer> auto& answer) { collect_.on(node, answer); }
+  void on(NodeId, wire::StagedSeen&) {}
   void on(NodeId node, wire::PrerequisitesMissing& answer) {
     preparation_.on(node, answer);
     return_check_.on(node, answer);

@@ -70,7 +70,8 @@ Preparation::Preparation(EventLoop& loop, const JobSpec& spec, PrepareSettings s
                             staged_report_ = std::move(report);
                             go_on();
                           },
-                      .show = [this](std::string text) { listener_.show(std::move(text)); }}) {}
+                      .show = [this](std::string text) { listener_.show(std::move(text)); },
+                      .note = [this](const std::string& text) { listener_.note(text); }}) {}
 
 // ---- the conversation
 
@@ -341,6 +342,7 @@ void Preparation::begin_staging() {
   const bool to_all = settings_.up_to == PrepareStep::copies;
   StageRunSettings settings = stage_settings(spec_, *outcome_.plan, nodes_.cluster(),
                                              to_all ? StageTo::cluster : StageTo::plan, home());
+  settings.by = stages_as(context_.run_id);
   settings.window_delay = window_delay(spec_.timeouts);
   listener_.copying(true);
   staging_.begin(std::move(settings));

@@ -68,6 +68,7 @@ struct PrepareListener {
   std::function<void(const SyncReport&)> synced{};  // before copying(false)
   std::function<void(const StageReport&)> staged{};  // likewise
   std::function<void(std::string)> show{};          // the line on a terminal; empty: none
+  std::function<void(const std::string&)> note{};   // a sentence that the user is told at once
 };
 
 /// Lives on the engine's one thread. Neither begin() nor cancel() may be called from a callback.

@@ -1,5 +1,6 @@
 #include "launch/session/rehearsal.h"
 
+#include <algorithm>
 #include <csignal>
 #include <optional>
 #include <set>
@@ -21,6 +22,8 @@ namespace dlaunch {
 namespace {
 
 constexpr std::chrono::seconds kGoodbye{2};
+// What an answer takes on its way.
+constexpr std::chrono::seconds kOnTheWay{10};
 
 class Rehearsing {
  public:
@@ -37,6 +40,7 @@ class Rehearsing {
                       if (lost == nullptr) return;
                       preparation_.node_lost(node, lost->what);
                       if (collecting_) collecting_->node_lost(node, lost->what);
+                      lost_.emplace(node, lost->what);
                     }}),
         preparation_(loop_, spec, std::move(settings), nodes_, heard_by(std::move(listener))) {}
 
@@ -73,6 +77,39 @@ class Rehearsing {
     return std::move(*collected);
   }
 
+  /// After run().
+  std::vector<StagedOnNode> ask_for_staged(const std::map<NodeId, std::string>& lost,
+                                           const wire::SeeStaged& question) {
+    lost_.insert(lost.begin(), lost.end());
+    const auto& nodes = nodes_.cluster().nodes;
+    for (const Node& node : nodes) {
+      if (!lost_.contains(node.id)) nodes_.send(node.id, question);
+    }
+    // The node itself has the limit.
+    const MonotonicTime end =
+        monotonic_now() + std::chrono::milliseconds(question.limit_ms) + kOnTheWay;
+    const auto has_said = [this](const Node& node) {
+      return seen_.contains(node.id) || lost_.contains(node.id);
+    };
+    while (!std::all_of(nodes.begin(), nodes.end(), has_said) && monotonic_now() < end)
+      loop_.run_one(end);
+    std::vector<StagedOnNode> all;
+    for (const Node& node : nodes) {
+      StagedOnNode& one = all.emplace_back();
+      one.name = node.name;
+      const auto seen = seen_.find(node.id);
+      one.is_lost = seen == seen_.end();
+      if (one.is_lost) {
+        const auto why = lost_.find(node.id);
+        one.problem = why != lost_.end() ? why->second : "its agent has not answered";
+      } else {
+        one.targets = std::move(seen->second.targets);
+        one.problem = std::move(seen->second.problem);
+      }
+    }
+    return all;
+  }
+
   void part(const std::set<pid_t>& before) {
     nodes_.release_all();
     const MonotonicTime goodbye = monotonic_now() + kGoodbye;
@@ -90,6 +127,7 @@ class Rehearsing {
   void on(NodeId node, wire::OneOf<wire::CollectAnswer> auto& answer) {
     if (collecting_) collecting_->on(node, answer);
   }
+  void on(NodeId node, wire::StagedSeen& seen) { seen_[node] = std::move(seen); }
   void on(NodeId, wire::OneOf<wire::SessionMessages> auto&) {}
   void on(NodeId, wire::Notice&) {}
 
@@ -98,6 +136,8 @@ class Rehearsing {
   Preparation preparation_;
   std::optional<Prepared> outcome_;
   std::optional<CollectRun> collecting_;
+  std::map<NodeId, std::string> lost_;  // and why
+  std::map<NodeId, wire::StagedSeen> seen_;
 };
 
 /// Calls `talk` with the sessions, which end afterwards.
@@ -142,6 +182,19 @@ Result<CollectReport> collect_from_nodes(
   });
   if (!began) return tl::unexpected(began.error());
   return report;
+}
+
+Result<std::vector<StagedOnNode>> ask_for_staged(const JobSpec& spec, const PlanContext& context,
+                                                 const wire::SeeStaged& question) {
+  PrepareSettings prepare;
+  prepare.up_to = PrepareStep::facts;
+  std::vector<StagedOnNode> staged;
+  const Status began = with_nodes(spec, std::move(prepare), {}, [&](Rehearsing& rehearsing) {
+    const Rehearsal rehearsal = rehearsing.run(context);
+    staged = rehearsing.ask_for_staged(rehearsal.outcome.lost, question);
+  });
+  if (!began) return tl::unexpected(began.error());
+  return staged;
 }
 
 }  // namespace dlaunch

@@ -14,6 +14,7 @@
 #include "model/job_spec.h"
 #include "model/result.h"
 #include "plan/make_plan.h"
+#include "wire/message.h"
 
 namespace dlaunch {
 
@@ -36,5 +37,12 @@ struct Rehearsal {
     const JobSpec& spec, const PlanContext& context,
     const std::function<CollectSettings(const std::vector<CollectNode>&)>& settings,
     std::function<void(std::string)> show);
+
+/// `dlaunch stage --list` and `--clean`: connects to the nodes of the job and asks them, all at
+/// once; `question.limit_ms` is the limit for each. Otherwise as rehearse(). In the order of the
+/// hosts.
+[[nodiscard]] Result<std::vector<StagedOnNode>> ask_for_staged(const JobSpec& spec,
+                                                               const PlanContext& context,
+                                                               const wire::SeeStaged& question);
 
 }  // namespace dlaunch

@@ -91,6 +91,7 @@ class Session {
   bool take(wire::OneOf<wire::Answers> auto&) { return true; }
   bool take(wire::OneOf<wire::RunMessages> auto&) { return true; }
   bool take(wire::OneOf<wire::CollectAnswer> auto&) { return true; }
+  bool take(wire::StagedSeen&) { return true; }
 
   [[nodiscard]] LauncherChannel::Callbacks channel_callbacks();
   void greet(const std::optional<wire::FactsRequest>& request);

@@ -3,6 +3,9 @@
 #include <filesystem>
 #include <utility>
 
+#include <unistd.h>
+
+#include "os/own_machine.h"
 #include "plan/candidates.h"
 
 namespace dlaunch {
@@ -40,6 +43,12 @@ std::vector<std::string> stage_targets(const JobSpec& spec, const std::string& w
     targets.push_back(line.to.empty() ? from.lexically_normal().string() : line.to);
   }
   return targets;
+}
+
+std::string stages_as(const std::string& run_id) {
+  return run_id.empty()
+             ? "dlaunch stage on " + own_hostname() + ", process " + std::to_string(::getpid())
+             : "run " + run_id;
 }
 
 StageRunSettings stage_settings(const JobSpec& spec, const LaunchPlan& plan, const Cluster& cluster,

@@ -25,4 +25,7 @@ enum class StageTo : std::uint8_t { plan, cluster };
                                                      const std::string& workdir,
                                                      const std::string& home);
 
+/// Who stages, for other stagings of the same targets. `run_id`: empty for a command.
+[[nodiscard]] std::string stages_as(const std::string& run_id);
+
 }  // namespace dlaunch

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <map>
 
-#include "measure/table.h"
 #include "plan/fabric_ports.h"
 #include "text/json_text.h"
 #include "text/size_text.h"
 #include "text/strings.h"
+#include "text/table.h"
 #include "text/wrap.h"
 
 namespace dlaunch {

@@ -3,11 +3,11 @@
 #include <algorithm>
 
 #include "fabric/gpu_health_report.h"
-#include "measure/table.h"
 #include "plan/visible_gpus.h"
 #include "text/json_text.h"
 #include "text/plain_text.h"
 #include "text/strings.h"
+#include "text/table.h"
 #include "text/wrap.h"
 
 namespace dlaunch {

@@ -5,11 +5,11 @@
 #include <optional>
 #include <set>
 
-#include "measure/table.h"
 #include "plan/fabric_env.h"
 #include "plan/fabric_ports.h"
 #include "report/facts_json.h"
 #include "text/strings.h"
+#include "text/table.h"
 #include "text/wrap.h"
 
 namespace dlaunch {

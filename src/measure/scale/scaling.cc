@@ -6,11 +6,11 @@
 #include <set>
 #include <utility>
 
-#include "measure/table.h"
 #include "text/json_text.h"
 #include "text/number.h"
 #include "text/plain_text.h"
 #include "text/strings.h"
+#include "text/table.h"
 #include "text/wrap.h"
 
 namespace dlaunch {

@@ -17,7 +17,8 @@ CollectService::CollectService(EventLoop& loop, const Environment& env, Send sen
                         send_(wire::widened<wire::CollectAnswer>(std::move(order)));
                       },
                   .done = [this](const Result<StageReport>& report) { done(report); },
-                  .show = [](const std::string&) {}}) {}
+                  .show = [](const std::string&) {},
+                  .note = [](const std::string&) {}}) {}
 
 void CollectService::on(const wire::CollectBegin& begin) {
   answer_ = {};

@@ -5,7 +5,9 @@
 #include "os/clock.h"
 #include "os/content_hash.h"
 #include "os/own_machine.h"
+#include "os/random.h"
 #include "sync/rules.h"
+#include "text/duration_text.h"
 #include "text/plain_text.h"
 #include "text/size_text.h"
 
@@ -22,8 +24,6 @@ constexpr std::uint32_t kMostAnnounced = 4096;
 void StageRun::list_some() {
   if (!source_->list_some()) return work_on();
   if (!source_->status()) return finish(tl::unexpected(source_->status().error()));
-  stage_ = Stage::looking;
-  patient_from_ = monotonic_now();
   report_.extent = source_->extent();
   report_.special = source_->special();
   if (report_.extent.bytes > settings_.most_bytes)
@@ -41,15 +41,70 @@ void StageRun::list_some() {
 }
 
 void StageRun::begin_nodes() {
-  wire::StageBegin begin{id_, source_->roots(), source_->origins(own_hostname()), {}};
+  stage_ = Stage::claiming;
+  patient_from_ = monotonic_now();
+  wire::StageBegin begin{id_, source_->roots(), source_->origins(own_hostname()), {}, settings_.by};
   if (settings_.collects) {
-    for (StageOrigin& origin : begin.origins) origin.name.clear();
+    for (StageOrigin& origin : begin.origins) origin = {"", origin.marker, "", false};
   }
   for (const auto& need : environments_.needs) begin.needs.push_back(need.path);
   for (Node& node : nodes_) {
+    node.has_claimed = false;
+    node.other = {};
+    node.heard_at = monotonic_now();
     send(node, begin);
-    announce(node);
   }
+}
+
+void StageRun::take(Node& node, const wire::StageClaimed& claimed) {
+  if (stage_ != Stage::claiming) return;
+  node.has_claimed = true;
+  node.other = claimed;
+  all_claimed();
+}
+
+/// All or none: two stagings that have some nodes each would wait for each other.
+void StageRun::all_claimed() {
+  if (!all([](const Node& node) { return node.has_claimed || !node.problem.empty(); })) return;
+  for (const Node& node : nodes_) {
+    if (!node.other.by.empty()) return any_failed() ? fail_at_nodes() : wait_for(node);
+  }
+  if (waiting_from_)
+    report_.notes.push_back("stage: the other staging has ended after " +
+                            duration_text(monotonic_now() - *waiting_from_));
+  stage_ = Stage::looking;
+  patient_from_ = monotonic_now();
+  for (Node& node : nodes_) {
+    if (node.problem.empty()) announce(node);
+  }
+  all_looked();
+}
+
+void StageRun::wait_for(const Node& node) {
+  // Not at the same time as another one that waits.
+  constexpr std::uint64_t kLeastMs = 300;
+  constexpr std::uint64_t kSpreadMs = 1000;
+  for (const Node& one : nodes_) send(one, wire::StageOver{id_});
+  const MonotonicTime now = monotonic_now();
+  const std::string what = plain_line(node.other.by) + ", which stages " +
+                           plain_line(node.other.target) + " on " + node.result.name;
+  if (!waiting_from_) {
+    waiting_from_ = now;
+    callbacks_.note("stage: waits for " + what + ", at most " + duration_text(settings_.patience));
+  }
+  if (now - *waiting_from_ > settings_.patience)
+    return fail(what + ", has not ended within " + duration_text(settings_.patience));
+  stage_ = Stage::waiting;
+  again_at_ = now + std::chrono::milliseconds(kLeastMs + random_number() % kSpreadMs);
+  shown_ = true;
+  callbacks_.show("dlaunch: staging waits for " + what + ", " +
+                  duration_text(now - *waiting_from_));
+}
+
+void StageRun::claim_again(MonotonicTime now) {
+  if (now < again_at_) return;
+  ++id_;  // answers to the last question do not count
+  begin_nodes();
 }
 
 /// Some thousand entries at a time: else those for all nodes would fill the memory.

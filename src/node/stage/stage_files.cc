@@ -68,19 +68,23 @@ int StageFiles::Basis::holder_of(std::uint64_t offset, std::uint64_t size) const
 // ---- comparing
 
 void StageFiles::open(const std::vector<std::string>& roots,
-                      const std::vector<StageOrigin>& origins, const Environment& env) {
+                      const std::vector<StageOrigin>& origins, const Environment& env,
+                      const std::string& by) {
   roots_ = roots;
+  origins_ = origins;
+  origins_.resize(roots.size());
+  by_ = by;
   records_.resize(roots.size());
-  for (std::size_t i = 0; i < roots.size(); ++i)
-    is_source_.push_back(i < origins.size() && is_source(origins[i]));
+  for (const StageOrigin& origin : origins_) is_source_.push_back(is_source(origin));
   trees_.resize(roots.size());
   for (std::size_t i = 0; i < roots.size() && problem_.empty(); ++i) {
     if (!roots[i].starts_with('/')) {
       problem_ = roots[i] + ": is not an absolute path";
     } else {
+      made_.push_back(trees_[i].open(roots[i], false) == ENOENT);
       errors_.push_back(trees_[i].open(roots[i], true));
-      const bool is_recorded = i < origins.size() && !origins[i].name.empty() && !is_source_[i];
-      if (errors_.back() == 0 && is_recorded) records_[i].emplace(env, roots[i], origins[i].name);
+      const bool is_recorded = !origins_[i].name.empty() && !is_source_[i];
+      if (errors_.back() == 0 && is_recorded) records_[i].emplace(env, roots[i], origins_[i]);
     }
   }
 }
@@ -201,6 +205,7 @@ void StageFiles::check_room() {
     std::uint64_t bytes = 0;
     std::uint64_t files = 0;
   };
+  fill_records();
   std::map<std::uint64_t, Needs> needs;  // by file system
   std::vector<bool> is_written(trees_.size());
   std::vector<std::uint64_t> devices;
@@ -236,21 +241,8 @@ void StageFiles::check_room() {
 
 // ---- writing
 
-void StageFiles::begin_records() {
-  for (const Item& item : items_) {
-    // What was here already gets blocks, too, where other nodes lack them.
-    const bool is_written =
-        item.action == Action::make ||
-        (item.is_fetched && (item.action == Action::send || item.action == Action::compare));
-    if (auto& record = records_[item.at.root]) record->add(item.at.entry, is_written);
-  }
-  for (auto& record : records_) {
-    if (record) record->save();
-  }
-}
-
 bool StageFiles::make_some() {
-  if (next_ == 0) begin_records();
+  if (next_ == 0) save_records();
   for (std::size_t i = 0; i < kLooks && next_ < items_.size() && problem_.empty(); ++i)
     make(next_++);
   ++work_;
@@ -396,12 +388,6 @@ void StageFiles::end_file(const StrongHash& hash) {
   if (error == 0) error = tree_of(item).finish_part(entry, current.basis.part);
   item.is_whole = error == 0;
   if (error != 0) fail(item, error);
-}
-
-std::uint64_t StageFiles::removed() const {
-  std::uint64_t removed = 0;
-  for (const auto& record : records_) removed += record ? record->removed() : 0;
-  return removed;
 }
 
 bool StageFiles::finish_some() {

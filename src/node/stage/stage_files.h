@@ -33,9 +33,9 @@ class StageFiles {
 
   // ---- comparing
 
-  /// `env`: the agent's own. `origins`: of each root.
+  /// `env`: the agent's own. `origins`: of each root. `by`: who stages, for the records.
   void open(const std::vector<std::string>& roots, const std::vector<StageOrigin>& origins,
-            const Environment& env);
+            const Environment& env, const std::string& by = {});
   void add(std::vector<StageEntry> entries);
   /// Adds to `wants` what some further entries lack. True: it has looked at all that were added.
   [[nodiscard]] bool look_some(std::vector<StageWant>& wants);
@@ -46,6 +46,10 @@ class StageFiles {
   void add(const std::vector<BlockRun>& runs, const std::vector<std::uint32_t>& same);
   /// After the last run: whether the file systems hold it.
   void check_room();
+  /// After check_room(): the targets in which it will change more than modes and times.
+  [[nodiscard]] std::vector<std::string> changed_targets();
+  /// It is not to be.
+  void refuse(std::string why) { problem_ = std::move(why); }
 
   // ---- writing
 
@@ -152,7 +156,11 @@ class StageFiles {
   }
   void hash_some(std::vector<StageWant>& wants);
   [[nodiscard]] bool open_basis(const Item& item, bool make, Basis& basis);
-  void begin_records();
+  // stage_files_records.cc
+  [[nodiscard]] static bool is_written(const Item& item);
+  [[nodiscard]] static bool is_changed(const Item& item);
+  void fill_records();
+  void save_records();
   void make(std::uint32_t number);
   void begin_file();
   [[nodiscard]] std::uint64_t gap_end() const;
@@ -169,6 +177,9 @@ class StageFiles {
 
   std::string problem_;
   std::vector<std::string> roots_;
+  std::vector<StageOrigin> origins_;  // by root
+  std::string by_;
+  std::vector<bool> made_;       // by root: the folder was not there
   std::vector<SyncTree> trees_;  // by root
   std::vector<int> errors_;  // by root: why it cannot be opened; told if something belongs there
   std::vector<std::optional<StageRecord>> records_;  // by root

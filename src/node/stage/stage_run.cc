@@ -71,6 +71,7 @@ void StageRun::cancel() {
   stream_ = {};
   stream_bytes_ = 0;
   chain_.reset();
+  waiting_from_.reset();
   report_ = {};
   if (std::exchange(shown_, false)) callbacks_.show("");
 }
@@ -201,6 +202,8 @@ void StageRun::take(Node& node, const wire::StageDone& done) {
   node.problem = plain_line(done.problem);
   if (node.problem.empty() && stage_ != Stage::moving)
     node.problem = "its agent has ended the staging in the middle";
+  if (stage_ == Stage::waiting) return;
+  if (stage_ == Stage::claiming) return all_claimed();
   if (stage_ == Stage::looking) return all_looked();
   if (stage_ == Stage::checking) return all_ready();
   if (!node.problem.empty()) return fail_at_nodes();
@@ -260,15 +263,17 @@ void StageRun::tick() {
   timer_.after(kTick, [this] { tick(); });
   const MonotonicTime now = monotonic_now();
   if (stage_ == Stage::listing || hashing_) patient_from_ = now;  // the nodes wait for us
+  if (stage_ == Stage::waiting) claim_again(now);
   watch_links(now);
-  if (stage_ != Stage::idle && now - began_ >= kMoment) tell_progress();
+  if (stage_ != Stage::idle && stage_ != Stage::waiting && now - began_ >= kMoment) tell_progress();
 }
 
 void StageRun::watch_links(MonotonicTime now) {
   for (std::size_t i = 0; i < nodes_.size() && stage_ != Stage::idle; ++i) {
     const Node& node = nodes_[i];
     const bool is_moving = stage_ == Stage::moving;
-    const bool is_asked = (stage_ == Stage::looking && !node.has_looked) ||
+    const bool is_asked = (stage_ == Stage::claiming && !node.has_claimed) ||
+                          (stage_ == Stage::looking && !node.has_looked) ||
                           (stage_ == Stage::checking && !node.is_ready) ||
                           (is_moving && !node.is_done);
     if (!is_asked || !node.problem.empty()) continue;

@@ -38,6 +38,7 @@ struct StageRunSettings {
     bool forwards = true;  // may feed others and be fed by them
   };
   std::vector<StageItem> items;
+  std::string by;  // who stages, for others that want the same targets: "run 20261120-210142-k3f"
   bool needs_all = true;  // what environments need must be on the nodes
   /// For `collect`: errors say what is wrong and no more, for there is only one target, and nothing
   /// is removed there.
@@ -49,6 +50,7 @@ struct StageRunSettings {
   Duration window_delay{500};  // a node gets as much at once as it takes in this time
   Duration stall{60'000};      // a node that takes nothing for this long has failed
   Duration bridge{15'000};     // a node that gets nothing for this long gets another source
+  Duration patience{3'600'000};  // for another staging of the same target
 };
 
 /// Lives on the engine's one thread. Never runs for longer than some milliseconds at a time.
@@ -60,6 +62,7 @@ class StageRun {
     /// Not called from within begin().
     std::function<void(Result<StageReport>)> done;
     std::function<void(std::string)> show;  // the line on a terminal; empty: none
+    std::function<void(std::string)> note;  // a sentence that the user is told at once
   };
 
   StageRun(EventLoop& loop, Callbacks callbacks);
@@ -73,7 +76,16 @@ class StageRun {
   void cancel();
 
  private:
-  enum class Stage : std::uint8_t { idle, listing, looking, comparing, checking, moving };
+  enum class Stage : std::uint8_t {
+    idle,
+    listing,
+    waiting,  // for another staging of the same target
+    claiming,
+    looking,
+    comparing,
+    checking,
+    moving
+  };
   struct Node {
     explicit Node(sync::Window first) : window(std::move(first)) {}
     StagedNode result;
@@ -81,6 +93,8 @@ class StageRun {
     std::uint32_t announced = 0;  // entries
     std::uint32_t looked = 0;     // of these
     bool all_announced = false;
+    bool has_claimed = false;
+    wire::StageClaimed other{};  // who has a target, if it could not claim it
     bool has_answered = false;
     bool has_looked = false;
     bool is_ready = false;
@@ -110,6 +124,7 @@ class StageRun {
   };
 
   void hear(NodeId id, const wire::StageAnswer& answer);
+  void take(Node& node, const wire::StageClaimed& claimed);
   void take(Node& node, const wire::StageWants& wants);
   void take(Node& node, const wire::StageReady& ready);
   void take(Node& node, const wire::StageListening& listening);
@@ -121,6 +136,9 @@ class StageRun {
   void work();
   void list_some();
   void begin_nodes();
+  void all_claimed();
+  void wait_for(const Node& node);
+  void claim_again(MonotonicTime now);
   void announce(Node& node);
   void note_missing(Node& node, const std::vector<std::uint32_t>& missing);
   void all_looked();
@@ -163,6 +181,8 @@ class StageRun {
   bool working_ = false;  // a turn is posted
   MonotonicTime began_{0};
   MonotonicTime moving_from_{0};
+  std::optional<MonotonicTime> waiting_from_{};  // for another staging
+  MonotonicTime again_at_{0};
   MonotonicTime patient_from_{0};  // silence of nodes does not count before this
   std::optional<StageSource> source_;
   StagedEnvironments environments_;

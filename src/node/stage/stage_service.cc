@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "os/clock.h"
+#include "text/strings.h"
 
 namespace dlaunch {
 
@@ -22,6 +23,7 @@ constexpr std::chrono::seconds kSignOfLife{1};
 }  // namespace
 
 void StageService::abandon() {
+  if (!claims_.is_use()) claims_.release();
   ++turns_;
   working_ = false;
   uplink_.reset();
@@ -40,22 +42,35 @@ void StageService::abandon() {
 void StageService::on(wire::StageBegin& begin) {
   abandon();
   id_ = begin.id;
+  if (!claim(begin)) return;
   files_.emplace();
   archives_.emplace(loop_, *files_, [this] { work_on(); });
   for (std::uint32_t i = 0; i < begin.needs.size(); ++i) {
     struct stat info {};
     if (::stat(begin.needs[i].c_str(), &info) != 0) missing_.push_back(i);
   }
-  if (!missing_.empty()) {  // nothing will be copied: nothing is made
-    all_listed_ = true;
-    return tell_wants(true);
-  }
-  files_->open(begin.roots, begin.origins, env_);
+  if (!missing_.empty()) return;  // nothing will be copied: nothing is made
+  files_->open(begin.roots, begin.origins, env_, begin.by);
   has_failed();
+}
+
+/// False: another staging has one of the targets.
+bool StageService::claim(const wire::StageBegin& begin) {
+  std::vector<std::string> targets;
+  for (const StageOrigin& origin : begin.origins) {
+    if (!origin.target.empty()) targets.push_back(origin.target);
+  }
+  const auto other = claims_.claim(begin.by, targets);
+  send_(wire::StageClaimed{id_, other ? other->by : "", other ? other->target : ""});
+  return !other;
 }
 
 void StageService::on(wire::StageEntries& entries) {
   if (!is_current(entries.id) || all_listed_) return;
+  if (!missing_.empty()) {
+    all_listed_ = true;
+    return tell_wants(true);
+  }
   files_->add(std::move(entries.entries));
   all_listed_ = entries.last;
   if (!has_failed()) work_on();
@@ -65,9 +80,21 @@ void StageService::on(const wire::StageStream& stream) {
   if (!is_current(stream.id) || stage_ != Stage::looked) return;
   files_->add(stream.runs, stream.same);
   if (stream.last && files_->problem().empty()) files_->check_room();
+  if (stream.last && files_->problem().empty()) refuse_what_others_use();
   if (has_failed() || !stream.last) return;
   stage_ = Stage::ready;
   send_(wire::StageReady{id_});
+}
+
+void StageService::refuse_what_others_use() {
+  for (const std::string& target : files_->changed_targets()) {
+    const std::vector<std::string> users = claims_.users_of(target);
+    if (users.empty()) continue;
+    return files_->refuse(
+        target + ": is in use by " + joined(users) +
+        ", and this staging would change it: wait until that has ended, or stage to "
+        "another path");
+  }
 }
 
 void StageService::on(const wire::StageHashes& hashes) {
@@ -201,6 +228,7 @@ void StageService::write() {
     if (!is_finished) return work_on();
     uplink_.reset();
     stage_ = Stage::done;
+    claims_.use();
     return send_(wire::StageDone{id_, {}, files_->removed(), archives_->skipped()});
   }
   const bool is_due = files_->position() >= told_position_ + kTold ||

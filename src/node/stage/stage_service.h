@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "node/stage/stage_archives.h"
+#include "node/stage/stage_claims.h"
 #include "node/stage/stage_door.h"
 #include "node/stage/stage_files.h"
 #include "node/stage/stage_uplink.h"
@@ -25,7 +26,7 @@ class StageService {
   using Send = std::function<void(wire::StageAnswer)>;
   /// `env`: the one of this process, which outlives this.
   StageService(EventLoop& loop, const Environment& env, Send send)
-      : loop_(loop), env_(env), send_(std::move(send)) {}
+      : loop_(loop), env_(env), send_(std::move(send)), claims_(env) {}
 
   void on(wire::StageBegin& begin);
   void on(wire::StageEntries& entries);
@@ -35,8 +36,11 @@ class StageService {
   void on(const wire::StageFeed& feed);
   void on(const wire::StageData& data);
   void on(const wire::StageOver& over);
-  /// Ends a staging in any state: no socket and no descriptor stays open.
+  /// Ends a staging in any state: no socket and no descriptor stays open. What it has staged counts
+  /// as in use until release().
   void abandon();
+  /// The ranks are over.
+  void release() { claims_.release(); }
 
  private:
   enum class Stage : std::uint8_t { looking, looked, ready, making, writing, done };
@@ -50,6 +54,8 @@ class StageService {
   }
   /// Grows as long as it works.
   [[nodiscard]] std::uint64_t work_done() const { return files_->work() + archives_->work(); }
+  [[nodiscard]] bool claim(const wire::StageBegin& begin);
+  void refuse_what_others_use();
   void work_on();
   void work();
   void look();
@@ -66,6 +72,7 @@ class StageService {
   EventLoop& loop_;
   const Environment& env_;
   Send send_;
+  StageClaims claims_;
   std::uint32_t id_ = 0;
   std::uint64_t turns_ = 0;  // identifies the staging of a posted turn
   bool working_ = false;     // a turn is posted

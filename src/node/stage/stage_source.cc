@@ -146,7 +146,7 @@ std::string StageSource::source_of(std::uint32_t entry) const {
 void StageSource::mark(const std::string& folder, bool is_same_path) {
   markers_.push_back(is_same_path ? FolderMarker(folder) : FolderMarker());
   const std::string& name = markers_.back().name();
-  origins_.push_back({"", name.empty() ? name : folder + name});
+  origins_.push_back({"", name.empty() ? name : folder + name, "", false});
 }
 
 std::vector<StageOrigin> StageSource::origins(const std::string& machine) const {
@@ -154,9 +154,10 @@ std::vector<StageOrigin> StageSource::origins(const std::string& machine) const 
   for (const StageEntry& at : entries_) has_any[at.root] = true;
   std::vector<StageOrigin> origins = origins_;
   for (std::size_t i = 0; i < roots_.size(); ++i) {
+    origins[i].name = machine + ':' + sync::without_slashes(sources_[i]);
+    origins[i].target = targets_[i];
     // An empty folder may be one whose disk is not mounted.
-    if (!is_file_[i] && has_any[i] && !touches_other(i))
-      origins[i].name = machine + ':' + sync::without_slashes(sources_[i]);
+    origins[i].removes = !is_file_[i] && has_any[i] && !touches_other(i);
   }
   return origins;
 }

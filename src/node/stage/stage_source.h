@@ -33,7 +33,7 @@ class StageSource {
 
   /// Folders on the nodes, by index as in StageEntry.
   [[nodiscard]] const std::vector<std::string>& roots() const { return roots_; }
-  /// By root, with markers that are there until unmark(). The name is empty for a file, for an
+  /// By root, with markers that are there until unmark(). Nothing is removed for a file, for an
   /// empty folder, and for a target that lies in another one or holds it.
   [[nodiscard]] std::vector<StageOrigin> origins(const std::string& machine) const;
   void unmark() { markers_.clear(); }

@@ -1,8 +1,11 @@
 #include "node/sync/sync_record.h"
 
-#include <optional>
+#include <algorithm>
+#include <memory>
 #include <utility>
+#include <vector>
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -22,15 +25,8 @@ namespace {
 
 constexpr std::size_t kChunk = 1000;  // entries in a frame
 constexpr off_t kMostBytes = off_t{256} << 20;
-
-std::string cache_folder(const Environment& env) {
-  for (const auto& [name, below] :
-       {std::pair("XDG_CACHE_HOME", ""), std::pair("HOME", "/.cache")}) {
-    const auto value = find_variable(env, name);
-    if (value && value->starts_with('/')) return *value + below;
-  }
-  return {};
-}
+constexpr std::size_t kMostRecords = 10'000;
+constexpr const char* kFolder = "/sync";
 
 /// Nodes may share the home folder with the records, and each have a workdir at the same path.
 std::string node_text(const std::string& root) {
@@ -55,19 +51,30 @@ std::optional<std::string> read_own_file(const std::string& path) {
   return text;
 }
 
-/// A record is a SyncBegin and SyncEntries, as a sync would send them.
-std::optional<SyncEntries> entries_of(const std::string& text, const wire::SyncBegin& expected) {
+std::optional<wire::SyncBegin> begin_of(wire::FrameReader& reader) {
+  const auto frame = reader.next();
+  if (!frame || !*frame) return std::nullopt;
+  const auto message = wire::decode<wire::ToAgent>(**frame);
+  const auto* begin = message ? std::get_if<wire::SyncBegin>(&*message) : nullptr;
+  return begin != nullptr ? std::optional(*begin) : std::nullopt;
+}
+
+/// A record is a SyncBegin, of a staging a StagedSeen, and SyncEntries, as they would be sent.
+std::optional<SyncEntries> entries_of(const std::string& text, const wire::SyncBegin& expected,
+                                      std::optional<StagedTarget>* about) {
   wire::FrameReader reader;
   reader.feed(text);
+  if (begin_of(reader) != expected) return std::nullopt;
   SyncEntries entries;
-  for (bool first = true;; first = false) {
+  while (true) {
     const auto frame = reader.next();
     if (!frame || !*frame) return std::nullopt;
     const auto message = wire::decode<wire::ToAgent>(**frame);
-    if (!message) return std::nullopt;
-    if (first) {
-      const auto* begin = std::get_if<wire::SyncBegin>(&*message);
-      if (begin == nullptr || *begin != expected) return std::nullopt;
+    if (!message) {  // another version's says less, not something else
+      const auto said = wire::decode<wire::FromAgent>(**frame);
+      const auto* seen = said ? std::get_if<wire::StagedSeen>(&*said) : nullptr;
+      if (about != nullptr && seen != nullptr && seen->targets.size() == 1)
+        *about = seen->targets.front();
       continue;
     }
     const auto* chunk = std::get_if<wire::SyncEntries>(&*message);
@@ -83,28 +90,29 @@ std::optional<SyncEntries> entries_of(const std::string& text, const wire::SyncB
 
 SyncRecord::SyncRecord(const Environment& env, const std::string& root, const std::string& origin)
     : root_(root), origin_(origin), node_(node_text(root)) {
-  const std::string cache = cache_folder(env);
+  const std::string cache = cache_folder_of(env);
   if (cache.empty()) return;
   ContentHasher hasher;
   for (const std::string& part : {root, origin, node_}) {
     hasher.add(part);
     hasher.add(std::string_view("\0", 1));
   }
-  folder_ = cache + "/dlaunch/sync";
+  folder_ = cache + kFolder;
   path_ = folder_ + '/' + hex_text(hasher.hash());
 }
 
-SyncEntries SyncRecord::load() const {
+SyncEntries SyncRecord::load(std::optional<StagedTarget>* about) const {
   if (path_.empty()) return {};
   const auto text = read_own_file(path_);
   if (!text) return {};
-  return entries_of(*text, {0, root_, node_, origin_}).value_or(SyncEntries());
+  return entries_of(*text, {0, root_, node_, origin_}, about).value_or(SyncEntries());
 }
 
-void SyncRecord::save(const SyncEntries& entries) const {
+void SyncRecord::save(const SyncEntries& entries, const std::optional<StagedTarget>& about) const {
   if (path_.empty()) return;
   std::string text;
   wire::append_frame(wire::encode(wire::SyncBegin{0, root_, node_, origin_}), text);
+  if (about) wire::append_frame(wire::encode(wire::StagedSeen{{*about}, {}}), text);
   wire::SyncEntries chunk;
   for (const auto& [path, entry] : entries) {
     chunk.entries.push_back(entry);
@@ -123,6 +131,43 @@ void SyncRecord::save(const SyncEntries& entries) const {
   if (!fd) return;
   if (write_all(fd.get(), text) != 0 || ::rename(part.c_str(), path_.c_str()) != 0)
     ::unlink(part.c_str());
+}
+
+void SyncRecord::remove() const {
+  if (!path_.empty()) ::unlink(path_.c_str());
+}
+
+void for_each_record(const Environment& env, const std::function<void(const FoundRecord&)>& each) {
+  const std::string cache = cache_folder_of(env);
+  if (cache.empty()) return;
+  std::vector<std::string> names;
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir((cache + kFolder).c_str()),
+                                                   &::closedir);
+  while (const dirent* const entry = folder ? ::readdir(folder.get()) : nullptr) {
+    if (names.size() < kMostRecords) names.emplace_back(entry->d_name);
+  }
+  std::sort(names.begin(), names.end());
+  for (const std::string& name : names) {
+    const std::string path = cache + kFolder + '/' + name;
+    const auto text = read_own_file(path);
+    if (!text) continue;
+    wire::FrameReader reader;
+    reader.feed(*text);
+    const auto begin = begin_of(reader);
+    // Another node's, or of a folder that is another one now, has another name.
+    if (begin && begin->root.starts_with('/') &&
+        SyncRecord(env, begin->root, begin->origin).path() == path)
+      each({begin->root, begin->origin});
+  }
+}
+
+std::string cache_folder_of(const Environment& env) {
+  for (const auto& [name, below] :
+       {std::pair("XDG_CACHE_HOME", ""), std::pair("HOME", "/.cache")}) {
+    const auto value = find_variable(env, name);
+    if (value && value->starts_with('/')) return *value + below + "/dlaunch";
+  }
+  return {};
 }
 
 }  // namespace dlaunch

@@ -1,13 +1,16 @@
-// Records what syncs have written into a workdir of this node, so that a later one can remove what
-// the launcher no longer has, and nothing else. One file for each launcher's machine, node and
-// workdir, 0600, in ${XDG_CACHE_HOME:-~/.cache}/dlaunch/sync (0700). Without that folder nothing is
-// ever removed.
+// Records what syncs and stagings have written into a folder of this node, so that a later one can
+// remove what the launcher no longer has, and nothing else. One file for each launcher's machine,
+// node and folder, 0600, in ${XDG_CACHE_HOME:-~/.cache}/dlaunch/sync (0700). Without that folder
+// nothing is ever removed.
 #pragma once
 
+#include <functional>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "model/environment.h"
+#include "model/stage.h"
 #include "model/sync.h"
 
 namespace dlaunch {
@@ -21,10 +24,12 @@ class SyncRecord {
   SyncRecord(const Environment& env, const std::string& root, const std::string& origin);
 
   /// Empty also if there is no record, or one that is not ours, damaged or of another version.
-  [[nodiscard]] SyncEntries load() const;
+  /// `about`: of a staging, what it has said of the target; records of old versions say nothing.
+  [[nodiscard]] SyncEntries load(std::optional<StagedTarget>* about = nullptr) const;
   /// Writes it whole or not at all, without an error: a missing record only makes a sync remove
   /// less.
-  void save(const SyncEntries& entries) const;
+  void save(const SyncEntries& entries, const std::optional<StagedTarget>& about = {}) const;
+  void remove() const;
 
   /// Empty if there is no folder for it.
   [[nodiscard]] const std::string& path() const { return path_; }
@@ -36,5 +41,17 @@ class SyncRecord {
   std::string folder_;
   std::string path_;
 };
+
+/// A record as it was found: of which folder and origin.
+struct FoundRecord {
+  std::string root;
+  std::string origin;
+};
+/// Calls `each` for all records of this node, of syncs too. Their texts are input: the home folder
+/// may be writable on other machines.
+void for_each_record(const Environment& env, const std::function<void(const FoundRecord&)>& each);
+
+/// ${XDG_CACHE_HOME:-~/.cache}/dlaunch; empty: there is no home folder.
+[[nodiscard]] std::string cache_folder_of(const Environment& env);
 
 }  // namespace dlaunch

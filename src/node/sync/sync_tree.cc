@@ -335,15 +335,11 @@ int SyncTree::finish_file(const SyncEntry& entry, NewFile& file) {
 
 // ---- parts
 
-namespace {
-
-std::string part_of(const std::string& name) {
+std::string SyncTree::part_of(const std::string& name) {
   ContentHasher hasher;
   hasher.add(name);
   return ".dlaunch-stage-" + hex_text(hasher.hash());
 }
-
-}  // namespace
 
 int SyncTree::open_part(const std::string& path, bool make, UniqueFd& part) {
   std::string name;

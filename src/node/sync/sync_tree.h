@@ -81,6 +81,8 @@ class SyncTree {
   /// Like finish_file().
   [[nodiscard]] int finish_part(const SyncEntry& entry, UniqueFd& part);
   [[nodiscard]] int remove_part(const std::string& path);
+  /// The name of the part of a file with this name.
+  [[nodiscard]] static std::string part_of(const std::string& name);
 
  private:
   struct Step {

@@ -239,12 +239,15 @@ struct EachMessage {
   void of(wire::StageBegin*) {
     agent.greet();
     agent.say(wire::StageBegin{1, {"local"}, {}, {}});
+    EXPECT_EQ(agent.answer<wire::StageClaimed>().by, "");
     EXPECT_EQ(agent.answer<wire::StageDone>().problem, "local: is not an absolute path");
   }
   void of(wire::StageEntries*) {
     agent.greet();
     agent.say(wire::StageBegin{1, {agent.path("none")}, {}, {"/", "/missing"}});
+    agent.say(wire::StageEntries{1, {{0, {"a", SyncEntry::Kind::file, 0644, 4, 1, ""}}}, true});
     EXPECT_EQ(agent.answer<wire::StageWants>().missing, (std::vector<std::uint32_t>{1}));
+    EXPECT_FALSE(fs::exists(agent.path("none")));
     agent.say(wire::StageBegin{1, {agent.path("local")}, {}, {"/"}});
     agent.say(wire::StageEntries{1, {{0, {"a", SyncEntry::Kind::file, 0644, 4, 1, ""}}}, true});
     const auto wants = agent.answer<wire::StageWants>();
@@ -301,9 +304,18 @@ struct EachMessage {
     EXPECT_EQ(agent.answer<wire::CollectDone>().missing, (std::vector<std::uint32_t>{0}));
     agent.say(wire::CollectBegin{5, {{agent.path("out"), "/here/"}}, 0});
     EXPECT_EQ(agent.answer<wire::StageBegin>().roots, (std::vector<std::string>{"/here"}));
+    agent.say(wire::StageClaimed{1, "", ""});
     const auto entries = agent.answer<wire::StageEntries>().entries;
     ASSERT_EQ(entries.size(), 1U);
     EXPECT_EQ(entries[0].entry.path, "out");
+  }
+  void of(wire::StageClaimed*) { of(static_cast<wire::CollectBegin*>(nullptr)); }
+  void of(wire::SeeStaged*) {
+    agent.greet();
+    agent.say(wire::SeeStaged{false, {agent.path("none")}, 20'000});
+    const auto seen = agent.answer<wire::StagedSeen>();
+    EXPECT_EQ(seen.problem, "");
+    EXPECT_TRUE(seen.targets.empty());
   }
   void of(wire::StageWants*) {
     of(static_cast<wire::CollectBegin*>(nullptr));

@@ -25,7 +25,7 @@ using Message = std::variant<
     CloseTerminal, TerminalOutput, TerminalEnded, PySpyData, PySpyTaken, PreemptionNotice,
     SeeCheckpoints, CheckpointsSeen, StageBegin, StageEntries, StageStream, StageHashes, StageServe,
     StageFeed, StageData, StageOver, StageWants, StageReady, StageListening, StageLinked,
-    StageProgress, StageDone, CollectBegin, CollectDone>;
+    StageProgress, StageDone, CollectBegin, CollectDone, StageClaimed, SeeStaged, StagedSeen>;
 
 inline Frame encode(const Message& message) {
   return std::visit([](const auto& one) { return encode(one); }, message);
@@ -382,8 +382,9 @@ inline std::vector<Message> samples() {
            "no answer in time"}},
       StageBegin{2,
                  {"/local/data", "/"},
-                 {{"here:/data", ""}, {"", "/data/.dlaunch-sync-1"}},
-                 {"/usr/bin/python3"}},
+                 {{"here:/data", "", "/local/data", true}, {"", "/data/.dlaunch-sync-1"}},
+                 {"/usr/bin/python3"},
+                 "run 20261120-210142-k3f"},
       StageEntries{2, {{1, {"a/\xff", SyncEntry::Kind::file, 0640, 9, -1, ""}, "data"}}, true},
       StageStream{2, {{3, std::uint64_t{1} << 40}}, {0, 4294967295U}, true},
       StageHashes{2, {7, 8}, {1, 2, 3, 4, 5, 6, 7, ~std::uint64_t{0}}},
@@ -399,6 +400,21 @@ inline std::vector<Message> samples() {
       StageDone{2, "/local/data: No space left on device", 0, 3},
       CollectBegin{2, {{"/local/out", "/home/me/results/gpu1/"}}, std::uint64_t{1} << 40},
       CollectDone{2, "/local/out/a: Permission denied", 3, 4096, {0, 7}, {"/local/out/fifo"}},
+      StageClaimed{2, "run 20261120-210142-k3f", "/local/data"},
+      SeeStaged{true, {"/local/data", "/local/venv"}, 600'000},
+      StagedSeen{{{"/local/data",
+                   "login:/data",
+                   true,
+                   true,
+                   1'700'000'000'000'000'000,
+                   "run 20261120-210142-k3f",
+                   12,
+                   4096,
+                   65536,
+                   {"run 20261121-090000-aab"},
+                   "in use",
+                   true}},
+                 "more than fits"},
   };
 }
 

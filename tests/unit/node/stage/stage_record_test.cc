@@ -41,10 +41,10 @@ class StageRecordTest : public testing::Test {
     return entry;
   }
   StageRecord record(const std::string& origin = "here:/data") {
-    return StageRecord(env_, root_, origin);
+    return StageRecord(env_, root_, {origin, "", root_, true});
   }
   std::uint64_t remove(StageRecord& record) {
-    record.save();
+    record.save({}, true);
     while (!record.remove_some(tree_)) {
     }
     return record.removed();
@@ -108,13 +108,52 @@ TEST_F(StageRecordTest, WhatPythonHasCompiledGoesWithItsFolder) {
   EXPECT_TRUE(names().empty());
 }
 
+TEST_F(StageRecordTest, NothingIsRemovedWhereTheSourceMayBeMissing) {
+  auto first = record();
+  first.add(put("file"), true);
+  EXPECT_EQ(remove(first), 0U);
+  StageRecord second(env_, root_, {"here:/data", "", root_, false});
+  EXPECT_FALSE(second.has_gone(tree_));
+  EXPECT_EQ(remove(second), 0U);
+  auto third = record();
+  EXPECT_TRUE(third.has_gone(tree_));
+  EXPECT_EQ(remove(third), 1U) << "it was still recorded";
+}
+
+TEST_F(StageRecordTest, AFileHasARecordOfItsOwn) {
+  EXPECT_EQ(record_origin("/local", {"here:/a", "", "/local", true}), "stage here:/a");
+  EXPECT_EQ(record_origin("/local", {"here:/a", "", "/local/b", false}), "stage here:/a to b");
+  EXPECT_EQ(source_in("stage here:/a"), "here:/a");
+  EXPECT_EQ(source_in("laptop"), "") << "of a sync";
+}
+
+TEST_F(StageRecordTest, TheLastOneThatWroteIsNamed) {
+  const SyncEntry file = put("file");
+  const auto stage = [&](const std::string& by, bool writes) {
+    auto one = record();
+    one.add(file, writes);
+    StagedTarget about;
+    about.by = by;
+    about.staged_at = 7;
+    about.made_folder = by == "run a";
+    one.save(about, writes);
+    std::optional<StagedTarget> saved;
+    EXPECT_EQ(SyncRecord(env_, root_, "stage here:/data").load(&saved).size(), 1U);
+    return saved.value_or(StagedTarget());
+  };
+  EXPECT_EQ(stage("run a", true).by, "run a");
+  EXPECT_EQ(stage("run b", false).by, "run a") << "it has written nothing";
+  EXPECT_EQ(stage("run c", true).by, "run c");
+  EXPECT_TRUE(stage("run c", true).made_folder) << "by the first one";
+}
+
 TEST_F(StageRecordTest, AnInterruptedStagingIsRemembered) {
   {
     auto first = record();
     first.add(put("written"), true);
     SyncEntry missing{"not-yet", Kind::file, 0600, 4, 1, ""};
     first.add(missing, true);
-    first.save();
+    first.save({}, true);
   }
   auto second = record();
   EXPECT_EQ(remove(second), 1U);
@@ -134,7 +173,7 @@ TEST_F(StageRecordTest, WithoutAHomeFolderNothingIsRemoved) {
   env_.clear();
   auto first = record();
   first.add(put("file"), true);
-  first.save();
+  first.save({}, true);
   EXPECT_EQ(remove(first), 0U);
   auto second = record();
   EXPECT_EQ(remove(second), 0U);

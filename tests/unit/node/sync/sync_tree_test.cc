@@ -153,6 +153,27 @@ TEST_F(SyncTreeTest, TheRecordSurvivesAndIsRefusedWhenItIsNotOurs) {
   EXPECT_TRUE(SyncRecord(env, "/home/me/other", "laptop").load().empty());
   EXPECT_TRUE(SyncRecord({}, "/home/me/job", "laptop").path().empty());
 
+  std::optional<StagedTarget> about;
+  EXPECT_EQ(record.load(&about), entries);
+  EXPECT_EQ(about, std::nullopt) << "a record of a sync, or of an old version";
+  StagedTarget target;
+  target.target = "/home/me/job";
+  target.by = "run 20261120-210142-k3f";
+  record.save(entries, target);
+  EXPECT_EQ(record.load(&about), entries);
+  EXPECT_EQ(about, target);
+
+  std::vector<std::string> found;
+  const auto list = [&] {
+    found.clear();
+    for_each_record(env, [&](const FoundRecord& one) { found.push_back(one.root + ' ' + one.origin); });
+    return found;
+  };
+  EXPECT_EQ(list(), std::vector<std::string>{"/home/me/job laptop"});
+  fs::copy_file(record.path(), folder_ + "/cache/dlaunch/sync/other-name");
+  EXPECT_EQ(list().size(), 1U) << "it is not where that record belongs";
+  fs::remove(folder_ + "/cache/dlaunch/sync/other-name");
+
   // Another folder at the same path, as on another node with the same home.
   const std::string job = folder_ + "/job";
   fs::create_directory(job);
@@ -161,6 +182,7 @@ TEST_F(SyncTreeTest, TheRecordSurvivesAndIsRefusedWhenItIsNotOurs) {
   fs::rename(job, job + ".old");
   fs::create_directory(job);
   EXPECT_TRUE(SyncRecord(env, job, "laptop").load().empty());
+  EXPECT_EQ(list().size(), 1U) << "the record is of the other folder";
 
   const std::string text = text_of(record.path());
   for (const std::size_t size :

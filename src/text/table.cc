@@ -1,4 +1,4 @@
-#include "measure/table.h"
+#include "text/table.h"
 
 #include <algorithm>
 

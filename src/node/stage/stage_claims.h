@@ -1,0 +1,59 @@
+// Which stagings of this user write to which targets on this node, and which runs use them. A claim
+// is a file in ${XDG_CACHE_HOME:-~/.cache}/dlaunch/claims (0700) that its agent keeps locked
+// (os/files.h): the kernel drops the lock however the agent dies, so the locked files are the
+// references to a target. Without a home folder, or where its file system has no locks, nothing is
+// claimed, and none waits for another.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/environment.h"
+#include "os/unique_fd.h"
+
+namespace dlaunch {
+
+/// For one thread. Not thread-safe between threads; safe between processes. Targets are absolute
+/// paths; one that lies in another is the same one.
+class StageClaims {
+ public:
+  /// `env`: the agent's own.
+  explicit StageClaims(const Environment& env);
+  ~StageClaims() { release(); }
+  StageClaims(const StageClaims&) = delete;
+  StageClaims& operator=(const StageClaims&) = delete;
+
+  struct Other {
+    std::string by;
+    std::string target;
+  };
+  /// Claims the targets for writing, instead of what it had. What another one stages under the same
+  /// name `by` does not count: that is another node of the same staging on this machine. Returns
+  /// who has one of them; then it has none. Takes at most a fraction of a second.
+  [[nodiscard]] std::optional<Other> claim(const std::string& by,
+                                           const std::vector<std::string>& targets);
+  /// From now on it uses them and does not write to them any more.
+  void use();
+  [[nodiscard]] bool is_use() const { return own_.valid() && is_use_; }
+  void release();
+  /// Who else uses the target, in order, each once.
+  [[nodiscard]] std::vector<std::string> users_of(const std::string& target) const;
+
+ private:
+  struct Claim {
+    std::string by;
+    std::vector<std::string> targets;
+    bool is_use = false;
+  };
+  [[nodiscard]] std::vector<Claim> others(bool clears) const;
+
+  std::string folder_;
+  std::string prefix_;  // of this node's files: nodes may share the home folder
+  std::string by_;
+  std::string path_;  // of the own one
+  UniqueFd own_;
+  bool is_use_ = false;
+};
+
+}  // namespace dlaunch

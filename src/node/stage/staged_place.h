@@ -1,0 +1,55 @@
+// One record of a staging, and what is there of what it names.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "model/environment.h"
+#include "model/stage.h"
+#include "node/sync/sync_record.h"
+#include "node/sync/sync_tree.h"
+
+namespace dlaunch {
+
+/// For one thread. Blocks as long as the file system takes.
+class StagedPlace {
+ public:
+  StagedPlace(const Environment& env, const FoundRecord& found);
+
+  /// Whether it is the record of a staging, and its folder is there.
+  [[nodiscard]] bool is_staged() const { return is_staged_; }
+  [[nodiscard]] StagedTarget& about() { return about_; }
+  [[nodiscard]] const StagedTarget& about() const { return about_; }
+  /// Counts what is there.
+  void look();
+  /// Removes it, counts what it has removed, and says what it could not. The caller has claimed the
+  /// target.
+  void clean();
+
+ private:
+  /// Something that an interrupted staging has left, which no process writes.
+  struct Leftover {
+    std::string path;
+    bool is_folder = false;
+    std::uint64_t bytes = 0;
+  };
+  [[nodiscard]] std::string name() const;
+  [[nodiscard]] std::vector<Leftover> leftovers();
+  [[nodiscard]] bool is_left(const std::string& path, Leftover& left);
+  void add_left_in(const std::string& folder, bool in_target, std::vector<Leftover>& left);
+  [[nodiscard]] bool is_unpacked_here();
+  void clean_leftovers();
+  void clean_entries();
+  void clean_unpacked();
+  void fail(const std::string& path, int error);
+
+  std::string root_;
+  SyncRecord record_;
+  bool is_staged_ = false;
+  StagedTarget about_;
+  SyncEntries entries_;
+  SyncTree tree_;
+};
+
+}  // namespace dlaunch
