@@ -185,7 +185,29 @@ class HelpText : public CLI::Formatter {
   bool takes_command_;
 };
 
+/// With `--clean "$FOLDER"` and FOLDER not set, what was meant is not `--clean` alone. Empty: all
+/// words of lists are there.
+std::string empty_word_in(const CLI::App& app, const std::vector<std::string>& arguments) {
+  std::string list;
+  for (const std::string& word : arguments) {
+    if (word == "--") break;
+    if (word.size() > 1 && word.front() == '-') {
+      const CLI::Option* const option = option_in(app, word);
+      const bool is_list =
+          option != nullptr && option->get_expected_min() == 0 && option->get_expected_max() > 1;
+      list = is_list ? word.substr(0, word.find('=')) : "";
+      if (!is_list || word.back() != '=') continue;
+    } else if (list.empty() || !word.empty()) {
+      continue;
+    }
+    return list + " got an empty word; is a variable not set?";
+  }
+  return {};
+}
+
 int parse(CLI::App& app, bool takes_command, const std::vector<std::string>& arguments) {
+  if (std::string mistake = empty_word_in(app, arguments); !mistake.empty())
+    return print_error(Error{exit_code::kUsage, std::move(mistake)});
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(),
                                        arguments.rend()));  // CLI11 takes them in reverse
@@ -290,7 +312,7 @@ bool CommandParser::parses(const Subcommand& command, const std::vector<std::str
   command.describe(CommandOptions(&app, &arguments));
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
-    return true;
+    return empty_word_in(app, arguments).empty();
   } catch (const CLI::Error&) {
     return false;
   }

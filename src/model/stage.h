@@ -57,6 +57,8 @@ struct StagedTarget {
   std::string source;            // "machine:/path"
   bool unpacked = false;         // the content of an archive
   bool made_folder = false;      // the target was made by a staging, not found there
+  std::string real_root{};       // its folder without links; empty: not known
+  bool whole = false;            // the staging has ended; else some files may be of an earlier one
   std::int64_t staged_at = 0;    // nanoseconds since 1970; 0: not known
   std::string by;                // "run 20261120-210142-k3f"; empty: not known
   std::uint64_t files = 0;       // that are there as they were staged; after a cleaning: removed

@@ -320,6 +320,8 @@ inline constexpr auto kFields<StagedTarget> =
                field("source", &StagedTarget::source),
                field("unpacked", &StagedTarget::unpacked),
                field("made_folder", &StagedTarget::made_folder),
+               field("real_root", &StagedTarget::real_root),
+               field("whole", &StagedTarget::whole),
                field("staged_at", &StagedTarget::staged_at),
                field("by", &StagedTarget::by),
                field("files", &StagedTarget::files),
@@ -618,9 +620,9 @@ inline constexpr auto kFields<CheckpointList> = std::tuple{
 
 template <>
 inline constexpr auto kFields<StageBegin> =
-    std::tuple{field("id", &StageBegin::id), field("roots", &StageBegin::roots),
+    std::tuple{field("id", &StageBegin::id),           field("roots", &StageBegin::roots),
                field("origins", &StageBegin::origins), field("needs", &StageBegin::needs),
-               field("by", &StageBegin::by)};
+               field("by", &StageBegin::by),           field("for_ranks", &StageBegin::for_ranks)};
 template <>
 inline constexpr auto kFields<StageClaimed> =
     std::tuple{field("id", &StageClaimed::id), field("by", &StageClaimed::by),

@@ -809,6 +809,7 @@ struct StageBegin {
   std::vector<StageOrigin> origins;  // of each root
   std::vector<std::string> needs;    // absolute paths that staged environments need besides
   std::string by{};                  // who stages, for others that want the same targets
+  bool for_ranks = false;            // which use the targets afterwards
   bool operator==(const StageBegin&) const = default;
 };
 /// launcher -> agent: parents before what is in them, each path once. -> StageWants

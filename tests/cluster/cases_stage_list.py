@@ -110,7 +110,7 @@ def only_some_of_it_is_removed(box):
     run = box.run("stage", *hosts_of(cluster), "--clean", "job.yaml", code=USAGE)
     expect_in("to name a job file, put it first: dlaunch stage job.yaml --clean", run.words, "a job file behind it")
     run = box.run("stage", *hosts_of(cluster), "--clean", f"{TO}/b/x", "/none")
-    expect_in("what was: dlaunch stage --list", run.out.decode(), "a path within")
+    expect_in("the same line with --list shows what was", run.out.decode(), "a path within")
     expect_equal(there(), ["a", "b", "c"], "so far")
     box.run("stage", *hosts_of(cluster), "--clean", f"{TO}/c/", "/none")
     expect_equal(there(), ["a", "b"], "by its path")
@@ -119,6 +119,8 @@ def only_some_of_it_is_removed(box):
     expect_equal(there(), ["b"], "what the job stages")
     for words, text in [(("--list", "--clean"), "give --list or --clean, not both"),
                         (("--json",), "--json goes with --list or --clean"),
+                        (("--clean", ""), "--clean got an empty word"),
+                        (("--clean=",), "--clean got an empty word"),
                         (("--list", "--from", "/etc/passwd"), "do not go with them")]:
         expect_in(text, box.run("stage", *hosts_of(cluster), *words, code=USAGE).words, str(words))
 
@@ -207,3 +209,19 @@ def an_agent_that_is_killed_uses_nothing_any_more(box):
     with open(cluster[1].path(f"{TO}/a"), encoding="utf-8") as file:
         expect_equal(file.read(), "changed", "the file")
     shutil.rmtree(cluster[1].path(TO))
+
+
+@case
+def what_is_mounted_over_a_staged_folder_stays(box):
+    """The source itself, by a bind mount: its files have the recorded sizes and times."""
+    cluster = box.make_cluster(1)
+    write(f"{FROM}/sub/x", b"precious")
+    write(f"{FROM}/y", b"y")
+    launch(box, f"[{{from: {FROM}, to: {TO}/c}}]").end(0)
+    cluster[1].sh(f"cp -a {TO}/c/sub /precious && mount --bind /precious {TO}/c/sub")
+    run = box.run("stage", *hosts_of(cluster), "--clean", code=NOT_COPIED)
+    expect_in("sub", run.words, "what it says")
+    expect_equal(cluster[1].sh("cat /precious/x"), "precious", "what is mounted")
+    cluster[1].sh(f"umount {TO}/c/sub")
+    box.run("stage", *hosts_of(cluster), "--clean")
+    expect_equal(os.path.exists(cluster[1].path(f"{TO}/c")), False, "without the mount")

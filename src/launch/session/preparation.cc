@@ -343,6 +343,7 @@ void Preparation::begin_staging() {
   StageRunSettings settings = stage_settings(spec_, *outcome_.plan, nodes_.cluster(),
                                              to_all ? StageTo::cluster : StageTo::plan, home());
   settings.by = stages_as(context_.run_id);
+  settings.for_ranks = !context_.run_id.empty();
   settings.window_delay = window_delay(spec_.timeouts);
   listener_.copying(true);
   staging_.begin(std::move(settings));

@@ -1,6 +1,7 @@
 #include "node/stage/stage_claims.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <memory>
 #include <string_view>
@@ -86,6 +87,7 @@ std::optional<StageClaims::Other> StageClaims::claim(const std::string& by,
                              O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!turn || look_at_byte_lock(turn.get(), kAlive) == LockSeen::unknown) return std::nullopt;
   for (int i = 0; !set_byte_lock(turn.get(), kAlive, true); ++i) {
+    if (errno != EAGAIN && errno != EACCES) return std::nullopt;
     if (i == kTries) return Other{"another process", targets.front()};
     ::usleep(kTry);
   }
@@ -154,7 +156,7 @@ std::vector<StageClaims::Claim> StageClaims::others(bool clears) const {
     if (!name.starts_with(prefix_) || name.ends_with("turn") || path == path_) continue;
     const UniqueFd fd = open_own(path);
     if (!fd) continue;
-    if (look_at_byte_lock(fd.get(), kAlive) != LockSeen::held) {
+    if (look_at_byte_lock(fd.get(), kAlive) == LockSeen::free) {
       if (clears) ::unlink(path.c_str());
       continue;
     }

@@ -33,6 +33,7 @@ class StageClaims {
   /// who has one of them; then it has none. Takes at most a fraction of a second.
   [[nodiscard]] std::optional<Other> claim(const std::string& by,
                                            const std::vector<std::string>& targets);
+  [[nodiscard]] bool has_claimed() const { return own_.valid(); }
   /// From now on it uses them and does not write to them any more.
   void use();
   [[nodiscard]] bool is_use() const { return own_.valid() && is_use_; }

@@ -43,7 +43,8 @@ void StageRun::list_some() {
 void StageRun::begin_nodes() {
   stage_ = Stage::claiming;
   patient_from_ = monotonic_now();
-  wire::StageBegin begin{id_, source_->roots(), source_->origins(own_hostname()), {}, settings_.by};
+  wire::StageBegin begin{id_, source_->roots(), source_->origins(own_hostname()),
+                         {},  settings_.by,     settings_.for_ranks};
   if (settings_.collects) {
     for (StageOrigin& origin : begin.origins) origin = {"", origin.marker, "", false};
   }

@@ -1,5 +1,7 @@
 // What a staging puts into the records of its targets, and whether it changes them.
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 
 #include "node/stage/stage_files.h"
 #include "os/clock.h"
@@ -21,7 +23,7 @@ bool StageFiles::is_changed(const Item& item) {
 void StageFiles::fill_records() {
   for (const Item& item : items_) {
     if (auto& record = records_[item.at.root])
-      record->add(item.at.entry, is_written(item) || item.was_unpacked);
+      record->add(item.at.entry, (is_written(item) && !item.is_same) || item.was_unpacked);
   }
 }
 
@@ -39,6 +41,8 @@ void StageFiles::save_records() {
     about.source = origins_[i].name;
     about.unpacked = unpacks[i];
     about.made_folder = made_[i];
+    std::error_code error;
+    about.real_root = std::filesystem::canonical(roots_[i], error).string();
     about.staged_at = wall_now().time_since_epoch().count();
     about.by = by_;
     records_[i]->save(std::move(about), writes[i]);

@@ -53,8 +53,10 @@ bool StageRecord::has_gone(SyncTree& tree) const {
 void StageRecord::save(StagedTarget about, bool writes) {
   SyncEntries both = now_;
   both.insert(earlier_.begin(), earlier_.end());
-  is_changed_ = writes || both != earlier_;
+  is_changed_ = writes || both != earlier_ || (about_ && !about_->whole);
+  if (!removes_) now_ = both;
   if (!is_changed_) return;
+  about.whole = false;
   about.made_folder = about.made_folder || (about_ && about_->made_folder);
   if (!writes) {
     about.staged_at = about_ ? about_->staged_at : 0;
@@ -70,6 +72,9 @@ int remove_staged(SyncTree& tree, const std::string& root, const SyncEntry& entr
   if (!is_folder || (result != ENOTEMPTY && result != EEXIST)) return result;
   const std::string cache = entry.path + "/__pycache__";
   std::error_code error;
+  for (const auto& other : std::filesystem::directory_iterator(root + '/' + entry.path, error)) {
+    if (other.path().filename() != "__pycache__") return result;  // it stays
+  }
   std::vector<std::string> compiled;
   for (const auto& file : std::filesystem::directory_iterator(root + '/' + cache, error)) {
     if (file.path().extension() == ".pyc") compiled.push_back(file.path().filename());
@@ -81,7 +86,9 @@ int remove_staged(SyncTree& tree, const std::string& root, const SyncEntry& entr
 }
 
 bool StageRecord::remove_some(SyncTree& tree) {
-  if (is_done_ || !removes_) return true;
+  if (is_done_) return true;
+  if (!removes_) earlier_.clear();
+  tree.stay_on_mount(true);
   // From the last on: what is in a folder comes before it.
   for (int i = 0; i < kLooks && !earlier_.empty(); ++i) {
     const auto [path, entry] = *std::prev(earlier_.end());
@@ -95,8 +102,10 @@ bool StageRecord::remove_some(SyncTree& tree) {
       now_.emplace(path, entry);
     }
   }
+  tree.stay_on_mount(false);
   if (!earlier_.empty()) return false;
   is_done_ = true;
+  if (about_) about_->whole = true;
   if (is_changed_) record_.save(now_, about_);
   return true;
 }

@@ -38,6 +38,7 @@ struct StageRunSettings {
     bool forwards = true;  // may feed others and be fed by them
   };
   std::vector<StageItem> items;
+  bool for_ranks = false;  // which use the targets afterwards
   std::string by;  // who stages, for others that want the same targets: "run 20261120-210142-k3f"
   bool needs_all = true;  // what environments need must be on the nodes
   /// For `collect`: errors say what is wrong and no more, for there is only one target, and nothing

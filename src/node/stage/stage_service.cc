@@ -42,6 +42,7 @@ void StageService::abandon() {
 void StageService::on(wire::StageBegin& begin) {
   abandon();
   id_ = begin.id;
+  for_ranks_ = begin.for_ranks;
   if (!claim(begin)) return;
   files_.emplace();
   archives_.emplace(loop_, *files_, [this] { work_on(); });
@@ -228,7 +229,7 @@ void StageService::write() {
     if (!is_finished) return work_on();
     uplink_.reset();
     stage_ = Stage::done;
-    claims_.use();
+    for_ranks_ ? claims_.use() : claims_.release();
     return send_(wire::StageDone{id_, {}, files_->removed(), archives_->skipped()});
   }
   const bool is_due = files_->position() >= told_position_ + kTold ||

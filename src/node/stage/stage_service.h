@@ -73,6 +73,7 @@ class StageService {
   const Environment& env_;
   Send send_;
   StageClaims claims_;
+  bool for_ranks_ = false;
   std::uint32_t id_ = 0;
   std::uint64_t turns_ = 0;  // identifies the staging of a posted turn
   bool working_ = false;     // a turn is posted

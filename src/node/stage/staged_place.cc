@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <iterator>
 #include <memory>
 #include <set>
 #include <string_view>
+#include <system_error>
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -75,10 +77,12 @@ StagedPlace::StagedPlace(const Environment& env, const FoundRecord& found)
     : root_(found.root), record_(env, found.root, found.origin) {
   const std::string source = source_in(found.origin);
   if (source.empty() || tree_.open(root_, false) != 0) return;
+  tree_.stay_on_mount(true);
   std::optional<StagedTarget> about;
   entries_ = record_.load(&about);
   about_.target = root_;
   about_.source = source;
+  about_.whole = true;
   if (about) {
     // A record says only what concerns its own folder.
     const bool is_in_root =
@@ -197,7 +201,19 @@ void StagedPlace::clean_leftovers() {
   }
 }
 
+/// The user may have moved the data away, and made a link to it: then it is not dlaunch's any more.
+bool StagedPlace::is_where_it_was() const {
+  std::error_code error;
+  const std::string real = std::filesystem::canonical(root_, error).string();
+  return real == (about_.real_root.empty() ? root_ : about_.real_root);
+}
+
 void StagedPlace::clean() {
+  if (!is_where_it_was()) {
+    about_.problem = "a link in its path leads elsewhere than when it was staged; it stays";
+    about_.failed = true;
+    return;
+  }
   clean_leftovers();
   about_.unpacked ? clean_unpacked() : clean_entries();
   if (!entries_.empty()) return record_.save(entries_, about_);
@@ -206,16 +222,44 @@ void StagedPlace::clean() {
   if (about_.made_folder && about_.target == root_) static_cast<void>(::rmdir(root_.c_str()));
 }
 
+/// Read-only ones are staged as they are.
+void StagedPlace::open_folders() {
+  for (const auto& [path, entry] : entries_) {
+    if (entry.kind != Kind::folder) continue;
+    const sync::Found found = tree_.look(path);
+    if (found.kind != sync::Found::Kind::folder || (found.mode & S_IRWXU) == S_IRWXU) continue;
+    SyncEntry open = entry;
+    open.mode = found.mode | S_IRWXU;
+    if (tree_.set_mode(open) != 0) continue;
+    open.mode = found.mode;
+    opened_.push_back(std::move(open));
+  }
+}
+
+void StagedPlace::restore_modes() {
+  for (auto one = opened_.rbegin(); one != opened_.rend(); ++one)
+    static_cast<void>(tree_.set_mode(*one));  // most are gone
+}
+
 void StagedPlace::clean_entries() {
+  open_folders();
   SyncEntries left;
   std::uint64_t changed = 0;
   // From the last on: what is in a folder comes before it.
   for (auto one = entries_.rbegin(); one != entries_.rend(); ++one) {
     const auto& [path, entry] = *one;
     const bool is_folder = entry.kind == Kind::folder;
+    errno = 0;
     const sync::Found found = tree_.look(path);
+    if (found.kind == sync::Found::Kind::nothing) {
+      if (errno == ENOENT || errno == ENOTDIR) continue;
+      fail(path, errno);
+      left.insert(*one);
+      continue;
+    }
     if (!sync::is_untouched(found, entry)) {
-      if (found.kind != sync::Found::Kind::nothing) ++changed;
+      ++changed;
+      if (!about_.whole) left.insert(*one);
       continue;
     }
     const int error = remove_staged(tree_, root_, entry);
@@ -226,6 +270,13 @@ void StagedPlace::clean_entries() {
       fail(path, error);
       left.insert(*one);
     }
+  }
+  restore_modes();
+  if (!left.empty() && !about_.failed) {
+    about_.problem = "the last staging was interrupted, so " + counted(changed, "file") +
+                     " cannot be told from changed ones and stay" + (changed == 1 ? "s" : "") +
+                     "; stage it again first";
+    about_.failed = true;
   }
   entries_ = std::move(left);
   if (changed > 0 && about_.problem.empty())

@@ -39,6 +39,9 @@ class StagedPlace {
   [[nodiscard]] bool is_left(const std::string& path, Leftover& left);
   void add_left_in(const std::string& folder, bool in_target, std::vector<Leftover>& left);
   [[nodiscard]] bool is_unpacked_here();
+  [[nodiscard]] bool is_where_it_was() const;
+  void open_folders();
+  void restore_modes();
   void clean_leftovers();
   void clean_entries();
   void clean_unpacked();
@@ -49,6 +52,7 @@ class StagedPlace {
   bool is_staged_ = false;
   StagedTarget about_;
   SyncEntries entries_;
+  std::vector<SyncEntry> opened_;  // folders whose mode was changed, as it was before
   SyncTree tree_;
 };
 

@@ -30,20 +30,37 @@ std::string in_use(const std::vector<std::string>& users) {
   return "is in use by " + joined(users);
 }
 
-void clean(const Environment& env, StagedPlace& place) {
+struct Wanted {
+  std::string target;
+  FoundRecord record;
+};
+
+StagedTarget clean(const Environment& env, const Wanted& wanted) {
   StageClaims claims(env);
-  StagedTarget& about = place.about();
   const auto other =
-      claims.claim("dlaunch stage --clean, process " + std::to_string(::getpid()), {about.target});
-  // Once it is claimed, there are no new users.
-  about.users = claims.users_of(about.target);
+      claims.claim("dlaunch stage --clean, process " + std::to_string(::getpid()), {wanted.target});
+  // Once it is claimed, there are no new users, and the record does not change.
+  StagedPlace place(env, wanted.record);
+  StagedTarget& about = place.about();
+  about.users = claims.users_of(wanted.target);
   if (other) {
     about.problem = "is being staged by " + other->by;
   } else if (!about.users.empty()) {
     about.problem = in_use(about.users);
-  } else {
+  } else if (!claims.has_claimed()) {
+    about.problem = "it cannot be told whether a run uses it: ~/.cache/dlaunch cannot be written";
+    about.failed = true;
+  } else if (place.is_staged()) {
     place.clean();
   }
+  return std::move(about);
+}
+
+StagedTarget look(const Environment& env, const Wanted& wanted, const StageClaims& claims) {
+  StagedPlace place(env, wanted.record);
+  place.look();
+  place.about().users = claims.users_of(wanted.target);
+  return std::move(place.about());
 }
 
 std::size_t size_of(const StagedTarget& target) {
@@ -56,26 +73,19 @@ std::size_t size_of(const StagedTarget& target) {
 
 wire::StagedSeen see_staged(const Environment& env, const wire::SeeStaged& question) {
   wire::StagedSeen seen;
-  std::vector<StagedPlace> places;
+  std::vector<Wanted> all;
   for_each_record(env, [&](const FoundRecord& record) {
-    StagedPlace place(env, record);
+    const StagedPlace place(env, record);
     if (place.is_staged() && is_wanted(place.about().target, question.paths))
-      places.push_back(std::move(place));
+      all.push_back({place.about().target, record});
   });
   // What lies in another target goes first.
-  std::sort(places.begin(), places.end(), [](const StagedPlace& a, const StagedPlace& b) {
-    return a.about().target > b.about().target;
-  });
+  std::sort(all.begin(), all.end(),
+            [](const Wanted& a, const Wanted& b) { return a.target > b.target; });
   const StageClaims claims(env);
   std::size_t size = 0;
-  for (StagedPlace& place : places) {
-    if (question.clean) {
-      clean(env, place);
-    } else {
-      place.look();
-      place.about().users = claims.users_of(place.about().target);
-    }
-    StagedTarget& about = place.about();
+  for (const Wanted& wanted : all) {
+    StagedTarget about = question.clean ? clean(env, wanted) : look(env, wanted, claims);
     const bool is_there = about.files > 0 || about.unfinished > 0 || !about.problem.empty();
     if (!is_there) continue;
     size += size_of(about);

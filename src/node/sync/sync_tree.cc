@@ -7,9 +7,11 @@
 #include <utility>
 
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "os/content_hash.h"
@@ -94,6 +96,26 @@ std::uint64_t SyncTree::device() const {
   return ::fstat(root_.get(), &info) == 0 ? info.st_dev : 0;
 }
 
+void SyncTree::stay_on_mount(bool stays) {
+  if (stays && !stays_on_mount_) way_.clear();  // steps that were taken without looking
+  stays_on_mount_ = stays;
+}
+
+UniqueFd SyncTree::step_into(int above, const std::string& name) const {
+  if (!stays_on_mount_) return UniqueFd(::openat(above, name.c_str(), kFolder));
+  open_how how{};
+  how.flags = kFolder;
+  how.resolve = RESOLVE_NO_XDEV;
+  UniqueFd fd(static_cast<int>(::syscall(SYS_openat2, above, name.c_str(), &how, sizeof how)));
+  // Linux before 5.6, and filters of containers that do not know it: at least no other device.
+  if (fd || (errno != ENOSYS && errno != EPERM)) return fd;
+  fd.reset(::openat(above, name.c_str(), kFolder));
+  struct stat info {};
+  if (!fd || (::fstat(fd.get(), &info) == 0 && info.st_dev == device())) return fd;
+  errno = EXDEV;
+  return {};
+}
+
 /// The descriptor of the folder that contains `path`, or -1 and errno; sets `name` to the last
 /// component. Folders stay open for the next path.
 int SyncTree::folder_of(const std::string& path, std::string& name) {
@@ -108,7 +130,7 @@ int SyncTree::folder_of(const std::string& path, std::string& name) {
     }
     way_.resize(depth);
     const int above = depth == 0 ? root_.get() : way_.back().fd.get();
-    UniqueFd fd(::openat(above, step.c_str(), kFolder));
+    UniqueFd fd = step_into(above, step);
     if (!fd) return -1;
     way_.push_back({std::move(step), std::move(fd)});
     ++depth;

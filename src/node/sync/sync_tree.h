@@ -19,6 +19,8 @@ class SyncTree {
  public:
   /// Opens the folder, following links in its path; with `make`, makes missing folders.
   [[nodiscard]] int open(const std::string& root, bool make);
+  /// Whether a path may not lead over a mount point any more: for what removes. Then EXDEV.
+  void stay_on_mount(bool stays);
   /// 0 if files can be made in it.
   [[nodiscard]] int check_writable() const;
   /// Whether the folder itself contains this name.
@@ -30,7 +32,8 @@ class SyncTree {
   /// The file system; 0: unknown.
   [[nodiscard]] std::uint64_t device() const;
 
-  /// Sizes and times only of files. Kind::nothing also below something that is not a folder.
+  /// Sizes and times only of files. Kind::nothing, with errno, also below something that is not a
+  /// folder.
   [[nodiscard]] sync::Found look(const std::string& path);
   [[nodiscard]] UniqueFd open_file(const std::string& path);
   /// To list it; invalid, with errno, if it is not a folder or a link to one.
@@ -90,11 +93,13 @@ class SyncTree {
     UniqueFd fd;
   };
   [[nodiscard]] int folder_of(const std::string& path, std::string& name);
+  [[nodiscard]] UniqueFd step_into(int above, const std::string& name) const;
   [[nodiscard]] int move(const std::string& path, const std::string& to, unsigned flags);
   [[nodiscard]] int set(const SyncEntry& entry, bool time);
 
   UniqueFd root_;
   std::vector<Step> way_;  // open folders from the root to the last path
+  bool stays_on_mount_ = false;
   bool unnamed_works_ = true;
 };
 

@@ -44,7 +44,8 @@ class StagedTargetsTest : public testing::Test {
   }
   /// Records these entries of a root, as they are, as those of a staging. `target`: "": the root.
   void record(const std::string& root, const std::vector<std::string>& entries,
-              const std::string& target = "", bool unpacked = false, bool made = true) {
+              const std::string& target = "", bool unpacked = false, bool made = true,
+              bool whole = true) {
     SyncTree tree;
     ASSERT_EQ(tree.open(path(root), false), 0);
     const StageOrigin origin{"login:/" + root, "", path(target.empty() ? root : target), true};
@@ -63,7 +64,9 @@ class StagedTargetsTest : public testing::Test {
     about.staged_at = 5;
     about.unpacked = unpacked;
     about.made_folder = made;
+    about.real_root = path(root);
     record.save(about, true);
+    if (whole) EXPECT_TRUE(record.remove_some(tree));
   }
   /// A folder with a bit of everything.
   void stage_folder() {
@@ -173,9 +176,55 @@ TEST_F(StagedTargetsTest, NoLinkLeadsOut) {
   stage_folder();
   fs::rename(path("local/data"), path("precious/data"));
   fs::create_symlink(path("precious/data"), path("local/data"));
-  static_cast<void>(see(true));
-  EXPECT_THAT(names("precious"), testing::Contains("deep/er/b"));
+  const auto seen = see(true);
+  ASSERT_THAT(seen.targets, SizeIs(1));
+  EXPECT_TRUE(seen.targets[0].failed);
+  EXPECT_THAT(seen.targets[0].problem, HasSubstr("leads elsewhere"));
+  EXPECT_THAT(names("precious"), testing::Contains("data/deep/er/b"));
   EXPECT_TRUE(fs::is_symlink(path("local/data")));
+}
+
+TEST_F(StagedTargetsTest, FilesOfAnInterruptedUpdateStayRecorded) {
+  write("local/data/new", "12");
+  write("local/data/old", "as it was before the update");
+  record("local/data", {"new", "old"}, "", false, true, /*whole=*/false);
+  write("local/data/old", "another size than the update has recorded");
+  auto seen = see(true);
+  ASSERT_THAT(seen.targets, SizeIs(1));
+  EXPECT_EQ(seen.targets[0].files, 1U);
+  EXPECT_TRUE(seen.targets[0].failed);
+  EXPECT_THAT(seen.targets[0].problem, HasSubstr("interrupted, so 1 file cannot be told"));
+  EXPECT_THAT(names("local/data"), ElementsAre("old"));
+  EXPECT_EQ(records(), 1U);
+}
+
+TEST_F(StagedTargetsTest, ReadOnlyFoldersAreRemovedToo) {
+  write("local/data/sub/a", "1");
+  fs::permissions(path("local/data/sub"), fs::perms(0555));
+  record("local/data", {"sub", "sub/a"});
+  const auto seen = see(true);
+  ASSERT_THAT(seen.targets, SizeIs(1));
+  EXPECT_FALSE(seen.targets[0].failed) << seen.targets[0].problem;
+  EXPECT_FALSE(fs::exists(path("local/data")));
+  write("local/data/sub/a", "1");
+  fs::permissions(path("local/data/sub"), fs::perms(0555));
+  record("local/data", {"sub", "sub/a"});
+  fs::permissions(path("local/data/sub"), fs::perms(0755));
+  write("local/data/sub/mine", "1");
+  fs::permissions(path("local/data/sub"), fs::perms(0555));
+  static_cast<void>(see(true));
+  EXPECT_THAT(names("local/data"), UnorderedElementsAre("sub", "sub/mine"));
+  EXPECT_EQ(fs::status(path("local/data/sub")).permissions(), fs::perms(0555));
+  fs::permissions(path("local/data/sub"), fs::perms(0755));
+}
+
+TEST_F(StagedTargetsTest, WithoutAClaimNothingIsRemoved) {
+  stage_folder();
+  write("home/.cache/dlaunch/claims", "in the way");
+  const auto seen = see(true);
+  ASSERT_THAT(seen.targets, SizeIs(1));
+  EXPECT_THAT(seen.targets[0].problem, HasSubstr("cannot be told whether a run uses it"));
+  EXPECT_TRUE(fs::exists(path("local/data/a")));
 }
 
 TEST_F(StagedTargetsTest, ARecordOfAnotherPlaceIsNotBelieved) {
