@@ -73,7 +73,8 @@ template <class V, class... T>
 inline constexpr bool kTakesAll<V, std::variant<T...>> = (std::is_invocable_v<V, const T&> && ...);
 
 TEST(Codec, AReceiverMustTakeEveryMessage) {
-  using All = Visitor<SessionMessages, Answers, RunMessages, CollectAnswer, std::variant<Notice>>;
+  using All = Visitor<SessionMessages, Answers, RunMessages, CollectAnswer,
+                      std::variant<StagedSeen, Notice>>;
   static_assert(kTakesAll<All, FromAgent>);
   static_assert(
       !kTakesAll<Visitor<SessionMessages, Answers, RunMessages, CollectAnswer>, FromAgent>);
