@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "model/time.h"
+#include "runs/prune_runs.h"
 #include "runs/run_view.h"
 
 namespace dlaunch {
@@ -17,6 +18,14 @@ namespace dlaunch {
 
 /// An array of objects; docs/reference/run-folder.md has the members.
 [[nodiscard]] std::string runs_json(const std::vector<RunView>& runs);
+
+/// What was removed, or would be, what is kept and why, and how much the disk gets back. `all`: how
+/// the runs were chosen ("older than 30d").
+[[nodiscard]] std::string pruning_text(const Pruning& pruning, const PruneRule& rule,
+                                       const std::string& all);
+
+/// An object; docs/reference/commands.md has the members.
+[[nodiscard]] std::string pruning_json(const Pruning& pruning, const PruneRule& rule);
 
 /// "12.4s", "3m12s", "2h05m", "3d04h": at most 6 columns up to 99 days.
 [[nodiscard]] std::string short_duration(std::chrono::nanoseconds duration);
