@@ -58,7 +58,8 @@ struct RerunCommand {
     if (!folders) return print_error(folders.error());
     auto run = find_run(*folders, word);
     if (!run) return print_error(run.error());
-    if (!run->path.starts_with('/')) run->path = *folder + '/' + run->path;
+    // The folder changes.
+    run->path = (std::filesystem::path(*folder) / run->path).lexically_normal().string();
     if (const Status ready = take_over(*run); !ready) return print_error(ready.error());
     return start_run(request);
   }

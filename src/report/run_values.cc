@@ -48,11 +48,12 @@ class Section {
   void add_number(const std::string& name, double number, std::string text) {
     section_.values.push_back({plain_line(name), {std::move(text), number}});
   }
+  void add_member(const std::string& name, const json& value, const std::string& prefix) {
+    if (name.find("PORT") == std::string::npos) add(prefix + name, text_of(value));
+  }
   void add_members(const json& object, const std::string& prefix) {
     if (!object.is_object()) return;
-    for (const auto& [name, value] : object.items()) {
-      if (name.find("PORT") == std::string::npos) add(prefix + name, text_of(value));
-    }
+    for (const auto& [name, value] : object.items()) add_member(name, value, prefix);
   }
   [[nodiscard]] RunSection take() { return std::move(section_); }
 
@@ -119,14 +120,12 @@ RunSection plan_values(const RunTexts& texts, const json& plan) {
     section.add(name, text_of(member(plan, name)));
   const json& ranks = member(plan, "ranks");
   if (ranks.is_array()) section.add("ranks", std::to_string(ranks.size()));
-  const json& commands = member(plan, "commands");
-  for (std::size_t i = 0; commands.is_array() && i < commands.size(); ++i) {
-    std::vector<std::string> words;
-    for (const json& word : member(commands[i], "argv")) words.push_back(text_of(word));
-    section.add(commands.size() == 1 ? "command" : "command " + std::to_string(i),
-                jobfile::shell_line(words));
+  const json& reasons = member(plan, "reasons");
+  for (const auto& [name, value] : member(plan, "variables").items()) {
+    // Those of the job are in its section (plan/user_env.cc gives this reason).
+    if (text_of(member(reasons, name.c_str())) != "env of the job")
+      section.add_member(name, value, "");
   }
-  section.add_members(member(plan, "variables"), "");
   for (const char* name : {"passed", "secret", "not_passed"})
     section.add(name, text_of(member(plan, name)));
   for (std::size_t i = 0; ranks.is_array() && i < ranks.size(); ++i) {

@@ -19,7 +19,7 @@ def two_runs_of_the_same_job_differ_in_what_was_changed(box):
     for line in (r"^job$", r"^  env\.LR +0\.1 -> 0\.2$", r"^outcome$", r"^  cause +success -> exit-code$", r"^  exit_code +0 -> 7$",
                  r"^  loss last +0\.1 -> 0\.2 \(\+100 %\)$", r"^equal: job \d+, origin \d+, plan \d+, nodes \d+"):
         expect(re.search(line, text, re.M), f"no {line} in:\n{text}")
-    expect("processes" not in text and first["run"] in text.splitlines()[0], f"equal things, and the order: {text}")
+    expect("processes" not in text and text.count("0.1 -> 0.2") == 3 and first["run"] in text.splitlines()[0], f"equal things, and the order: {text}")
     seen = json.loads(box.run("compare", first["run"], "--json").out)  # with the newest
     expect_equal((seen["first"], seen["second"]), (first["run"], second["run"]), "runs")
     job = next(section for section in seen["sections"] if section["name"] == "job")

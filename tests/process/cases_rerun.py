@@ -46,6 +46,18 @@ def what_the_command_line_adds_counts(box):
 
 
 @case
+def a_hostfile_is_found_again(box):
+    """It is relative to its job file, which is elsewhere by now."""
+    box.write("sub/hosts", f"{os.uname().nodename} slots=2\n")
+    box.write("sub/job.yaml", "hostfile: hosts\nprocesses: 2\ncommand: echo $WORLD_SIZE\n")
+    box.run("run", "sub/job.yaml")
+    box.run("rerun", cwd=box.folder)
+    expect_equal(outputs(box), [b"2\n", b"2\n"], "output of both")
+    box.run("run", "--hostfile", "sub/hosts", "-n", "2", "--", "true")
+    box.run("rerun", box.path(listed(box)[0]["path"]), cwd=box.path("sub"))
+
+
+@case
 def options_without_a_key_are_kept(box):
     box.run("run", "--smoke", "--", "echo", "small")
     again = box.run("rerun")
