@@ -14,6 +14,7 @@
 #include "launch/collect/collect_settings.h"
 #include "launch/session/rehearsal.h"
 #include "model/environment.h"
+#include "os/files.h"
 #include "os/own_machine.h"
 #include "runs/run_index.h"
 
@@ -87,6 +88,8 @@ struct CollectCommand {
     if (!folder) return print_error(folder.error());
     auto run = find(*folder);
     if (!run) return print_error(run.error());
+    // Keeps `dlaunch runs --prune` away; a second `collect` is none of its business.
+    const UniqueFd in_use = lock_own_folder(run->path);
     const auto loaded = load(*run, *folder);
     if (!loaded) return print_error(loaded.error());
     PlanContext context;

@@ -12,6 +12,7 @@ namespace dlaunch {
 using TrailingArguments = std::vector<std::string>;
 
 [[nodiscard]] Subcommand run_command(const TrailingArguments& arguments);
+[[nodiscard]] Subcommand rerun_command(const TrailingArguments& arguments);
 [[nodiscard]] Subcommand plan_command(const TrailingArguments& arguments);
 [[nodiscard]] Subcommand exec_command(const TrailingArguments& arguments);
 [[nodiscard]] Subcommand submit_command(const TrailingArguments& arguments);
@@ -25,6 +26,7 @@ using TrailingArguments = std::vector<std::string>;
 [[nodiscard]] Subcommand bench_command();
 [[nodiscard]] Subcommand schema_command();
 [[nodiscard]] Subcommand runs_command();
+[[nodiscard]] Subcommand compare_command();
 [[nodiscard]] Subcommand logs_command();
 [[nodiscard]] Subcommand status_command();
 [[nodiscard]] Subcommand stacks_command();

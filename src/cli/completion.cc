@@ -69,6 +69,9 @@ complete -c dlaunch -a '(dlaunch complete (commandline -opc)[2..] (commandline -
 constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kScripts{
     {{"bash", kBash}, {"zsh", kZsh}, {"fish", kFish}}};
 
+/// Commands whose RUN may have ended; that of others goes on.
+constexpr std::array<std::string_view, 4> kOfEndedRuns{"logs", "collect", "rerun", "compare"};
+
 std::string one_line(std::string_view help) {
   std::string line(help);
   std::replace(line.begin(), line.end(), '\n', ' ');
@@ -179,9 +182,10 @@ class Completer {
     if (name == "--set") return key_candidates(word);
     if (name == "--hosts" || name == "--include" || name == "--exclude")
       return host_candidates(word, sources_);
-    if (name == "RUN") return sources_.runs(command_.name != "logs");
+    if (name.starts_with("RUN")) return sources_.runs(!contains(kOfEndedRuns, command_.name));
     if (name == "COMMAND") return command_candidates(groups_);
     if (name == "SHELL") return words_of({"bash", "zsh", "fish"});
+    if (name == "OF") return words_of({"job", "events", "summary", "plan"});
     if (name == "FORMAT") return words_of({"mpirun", "slurm"});
     return {};
   }

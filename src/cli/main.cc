@@ -42,11 +42,11 @@ int run(int argc, char** argv) {
   if (first == "speed" && words.own.size() == 1) return speed_command();
   std::vector<CommandGroup> commands = {
       {"Start jobs",
-       {run_command(words.after), plan_command(words.after), submit_command(words.after),
-        exec_command(words.after), scale_command(words.after), stage_command(), collect_command(),
-        up_command(), down_command()}},
+       {run_command(words.after), rerun_command(words.after), plan_command(words.after),
+        submit_command(words.after), exec_command(words.after), scale_command(words.after),
+        stage_command(), collect_command(), up_command(), down_command()}},
       {"Look after runs",
-       {runs_command(), status_command(), logs_command(), stacks_command(),
+       {runs_command(), compare_command(), status_command(), logs_command(), stacks_command(),
         attach_command(words.after), stop_command()}},
       {"Look at machines",
        {check_command(), bench_command(), info_command(), self_check_command()}},

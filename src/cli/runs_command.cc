@@ -5,21 +5,26 @@
 
 #include "cli/commands.h"
 #include "cli/print.h"
+#include "jobfile/scalar.h"
 #include "launch/slurm/slurm_queue.h"
 #include "os/clock.h"
 #include "report/runs_table.h"
+#include "runs/prune_runs.h"
 #include "text/plain_text.h"
+#include "text/strings.h"
 
 namespace dlaunch {
 
 namespace {
 
 constexpr std::size_t kUsual = 20;
+constexpr const char* kUsualAge = "30d";
 constexpr const char* kFooter =
     "Examples:\n"
     "  dlaunch runs                     the newest 20 runs that were started here\n"
     "  dlaunch runs --all ~/cifar       all runs of another folder\n"
     "  dlaunch runs --json              for tools\n"
+    "  dlaunch runs --prune --keep 20   remove all finished runs but the newest 20\n"
     "\n"
     "Looks in logs.dir of the job.yaml here, else in runs/. A run is lost when\n"
     "its launcher was killed before it could say how the run ended.";
@@ -36,16 +41,58 @@ void print_notes(const std::vector<std::string>& notes) {
 struct RunsCommand {
   std::string folder;
   std::optional<std::uint32_t> most;
+  std::optional<std::string> older;
+  std::optional<std::uint32_t> keep;
   bool all = false;
   bool json = false;
+  bool prune = false;
+  bool dry_run = false;
 
   int execute() const {
     const auto folders = run_folders(folder);
     if (!folders) return print_error(folders.error());
+    if (prune) return remove(*folders);
+    if (older || keep || dry_run) {
+      return print_error({exit_code::kUsage, std::string(older  ? "--older"
+                                                         : keep ? "--keep"
+                                                                : "--dry-run") +
+                                                 " is for --prune, which removes finished runs"});
+    }
+    return list(*folders);
+  }
+
+ private:
+  int remove(const RunFolders& folders) const {
+    PruneRule rule;
+    rule.dry_run = dry_run;
+    if (keep) rule.keep = *keep;
+    const std::string age = older.value_or(keep ? "" : kUsualAge);
+    if (!age.empty() || older) {
+      rule.older = jobfile::parse_duration(age);
+      if (!rule.older) {
+        return print_error({exit_code::kUsage, "--older " + plain_line(age) +
+                                                   ": expected a time such as 30d, 12h or 1h30m"});
+      }
+    }
+    const Pruning pruning = prune_runs(folders, rule);
+    print_notes(pruning.notes);
+    if (pruning.unreadable) print_error(*pruning.unreadable);
+    std::string all = age.empty() ? "" : "older than " + age;
+    if (keep)
+      all += (age.empty() ? "" : " and ") + ("older than the newest " + counted(*keep, "run"));
+    const int code =
+        print_text(json ? pruning_json(pruning, rule) : pruning_text(pruning, rule, all));
+    if (code != exit_code::kOk) return code;
+    const bool failed = std::any_of(pruning.runs.begin(), pruning.runs.end(),
+                                    [](const PrunedRun& one) { return one.failed; });
+    return failed || pruning.unreadable ? kNoPermission : exit_code::kOk;
+  }
+
+  int list(const RunFolders& folders) const {
     const std::size_t limit = all ? std::numeric_limits<std::size_t>::max() : most.value_or(kUsual);
-    FoundRuns found = list_runs(*folders, limit);
+    FoundRuns found = list_runs(folders, limit);
     std::string waiting;
-    for (const QueuedJob& job : ask_slurm(*folders, found.runs))
+    for (const QueuedJob& job : ask_slurm(folders, found.runs))
       waiting += "waiting in Slurm: job " + job.id + ", " + plain_line(job.name) + " (" +
                  plain_line(job.reason) + ")\n";
     if (found.runs.empty() && found.unreadable) return print_error(*found.unreadable);
@@ -55,7 +102,7 @@ struct RunsCommand {
     if (json) return print_text(runs_json(found.runs));
     if (found.runs.empty() && !found.more) {
       if (!waiting.empty()) return print_text(waiting);
-      return print_text("no runs in " + folders->base +
+      return print_text("no runs in " + folders.base +
                         " yet; start one: dlaunch run -n 4 -- python train.py");
     }
     std::string text = runs_table(found.runs, wall_now(), local_parts);
@@ -84,6 +131,14 @@ Subcommand runs_command() {
     options.flag("-a,--all", runs->all, "All of them");
     options.flag("--json", runs->json, "As JSON");
     options.exclude("--all", "-n");
+    options = options.in_group("Remove runs that have ended");
+    options.flag("--prune", runs->prune, "Remove the folders of finished runs");
+    options.value("--older", runs->older,
+                  "Those that ended so long ago (default: 30d,\nwithout --keep)", "TIME");
+    options.number("--keep", runs->keep, "All but the newest N runs", "N");
+    options.flag("--dry-run", runs->dry_run, "Only show what would be removed");
+    options.exclude("--prune", "-n");
+    options.exclude("--prune", "--all");
   };
   return {"runs", "List runs and their states", kFooter, describe,
           [runs] { return runs->execute(); }};

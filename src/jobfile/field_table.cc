@@ -861,8 +861,8 @@ constexpr Field kFields[] = {
     {.key = "metrics",
      .kind = Kind::text_map,
      .help = "Names, and RE2 patterns with one group for a number in the output; the summary "
-             "shows the last value",
-     .write = to<&JobSpec::metrics>},
+             "shows the last value. The name prometheus: a file NAME.prom for node_exporter",
+     .write = put_metrics},
 };
 
 }  // namespace

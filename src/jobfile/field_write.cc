@@ -30,6 +30,11 @@ void put_console(JobSpec& job, const Value& value) {
   assign(job.logs.console_ranks, value);
 }
 
+void put_metrics(JobSpec& job, const Value& value) {
+  assign(job.metrics, value);
+  if (auto file = job.metrics.extract("prometheus")) job.prometheus = std::move(file.mapped());
+}
+
 namespace {
 
 /// "rank0", "rank 3".

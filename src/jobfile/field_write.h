@@ -154,6 +154,8 @@ void begin_host(JobSpec& job, const Value& value);
 void put_backoff(JobSpec& job, const Value& value);
 /// logs.console: a word, or the ranks to show.
 void put_console(JobSpec& job, const Value& value);
+/// metrics: patterns, and the file for Prometheus.
+void put_metrics(JobSpec& job, const Value& value);
 /// stdin: auto, none, or a rank.
 void put_stdin(JobSpec& job, const Value& value);
 /// Why a text is no value of stdin, after "stdin: "; empty: it is one.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <string_view>
 
 #include "jobfile/dialects/native_job.h"
@@ -113,8 +114,10 @@ Error no_file_holds(std::string_view bytes) {
               " is not UTF-8, so a job file cannot hold it; dlaunch run accepts it"};
 }
 
-/// An absolute workdir, so that the job may be read again from any folder. In a container the path
-/// may mean another folder, so it stays unchanged.
+/// Texts that replace those of the job.
+using Replaced = std::map<std::string_view, std::string>;
+
+/// An absolute workdir; empty: it stays. In a container the path may mean another folder.
 std::string whole_workdir(const JobInput& input, const JobSpec& job) {
   const bool in_container =
       job.container || std::any_of(job.roles.begin(), job.roles.end(),
@@ -122,6 +125,24 @@ std::string whole_workdir(const JobInput& input, const JobSpec& job) {
   const std::string& folder = input.foreign.current_folder;
   if (in_container || folder.empty() || job.workdir.starts_with('/')) return "";
   return job.workdir.empty() ? folder : folder + '/' + job.workdir;
+}
+
+/// A hostfile is relative to the file that names it, or to the current folder; empty: it stays.
+std::string whole_hostfile(const JobInput& input, const JobSpec& job) {
+  const bool is_typed =
+      std::any_of(input.overrides.begin(), input.overrides.end(),
+                  [](const Override& override) { return override.key == "hostfile"; });
+  const std::string& hostfile = job.hosts.hostfile;
+  const std::string& folder = is_typed ? input.foreign.current_folder : input.foreign.folder;
+  if (hostfile.empty() || folder.empty() || hostfile.starts_with('/')) return "";
+  return folder + '/' + hostfile;
+}
+
+/// Absolute paths, so that the job may be read again from any folder.
+Replaced whole_paths(const JobInput& input, const JobSpec& job) {
+  Replaced paths{{"workdir", whole_workdir(input, job)}, {"hostfile", whole_hostfile(input, job)}};
+  std::erase_if(paths, [](const auto& one) { return one.second.empty(); });
+  return paths;
 }
 
 /// Reads one job file into its native form, including the settings of the command line.
@@ -159,19 +180,18 @@ class Reading {
     return reading;
   }
 
-  /// The native text of a valid job. `name`: for a job without one. `workdir`: replaces the job's;
-  /// empty: keep it.
+  /// The native text of a valid job. `name`: for a job without one.
   [[nodiscard]] Result<std::string> body(const JobSpec& spec, const std::string& name,
-                                         const std::string& workdir) {
+                                         const Replaced& replaced) {
     NativeJob job(document_);
     const SourceRange nowhere = SourceRange::whole(0);
     job.text({"name"}, spec.name.empty() ? name : spec.name, nowhere);
     for (const std::string_view key : names_under("")) {
-      const bool is_replaced = key == "name" || (key == "workdir" && !workdir.empty());
+      const bool is_replaced = key == "name" || replaced.contains(key);
       const auto entry = is_replaced ? std::nullopt : document_.find(form_.root, key);
       if (entry) job.node({key}, entry->value, nowhere);
     }
-    if (!workdir.empty()) job.text({"workdir"}, workdir, nowhere);
+    for (const auto& [key, text] : replaced) job.text({key}, text, nowhere);
     if (!input_.arguments.empty() && !form_.took_arguments) put_command(spec.command, job);
     for (const Node& node : document_.nodes)
       if (!is_utf8(node.text)) return tl::unexpected(no_file_holds(node.text));
@@ -179,7 +199,7 @@ class Reading {
   }
 
   [[nodiscard]] Result<std::string> text(const JobReading& reading, const std::string& name) {
-    const auto job = body(reading.spec, name, "");
+    const auto job = body(reading.spec, name, {});
     if (!job) return job;
     std::string text = "# made by dlaunch convert";
     if (!input_.file.empty()) text += " from " + on_one_line(input_.file);
@@ -218,7 +238,7 @@ Result<JobReading> read_any_job(const JobInput& input) {
   auto job = reading.read();
   if (job)
     job->native =
-        reading.body(job->spec, input.default_name, whole_workdir(input, job->spec)).value_or("");
+        reading.body(job->spec, input.default_name, whole_paths(input, job->spec)).value_or("");
   return job;
 }
 

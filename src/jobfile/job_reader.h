@@ -65,7 +65,7 @@ struct JobReading {
   /// The Azure VM size that such a file names, as written: "Standard_NC24rs_v3"; empty: none.
   std::string azure_size;
   /// The job as a native job file, including the settings of the command line, its name, and an
-  /// absolute workdir (except in containers). Reading it gives the same job. Empty if an argument
+  /// absolute workdir (except in containers) and hostfile. Reading it gives the same job. Empty if an argument
   /// is not UTF-8.
   std::string native;
 };

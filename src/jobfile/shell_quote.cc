@@ -1,6 +1,7 @@
 #include "jobfile/shell_quote.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "text/strings.h"
 
@@ -39,6 +40,28 @@ std::string shell_quote(std::string_view text) {
 
 std::string shell_line(const std::vector<std::string>& words) {
   return joined(words, " ", shell_quote);
+}
+
+std::vector<std::string> words_of_line(std::string_view line) {
+  std::vector<std::string> words;
+  bool is_quoted = false;
+  bool is_inside = false;  // of a word, which may be empty
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const char c = line[i];
+    if (c == ' ' && !is_quoted) {
+      is_inside = false;
+      continue;
+    }
+    if (!std::exchange(is_inside, true)) words.emplace_back();
+    if (c == '\'') {
+      is_quoted = !is_quoted;
+    } else if (c == '\\' && !is_quoted && i + 1 < line.size()) {
+      words.back() += line[++i];
+    } else {
+      words.back() += c;
+    }
+  }
+  return words;
 }
 
 }  // namespace dlaunch::jobfile

@@ -243,6 +243,12 @@ void KeyValidator::check_metrics() {
     diagnostics_.error(key != nullptr ? key->value : SourceRange::whole(0),
                        "the pattern of metrics." + name + ' ' + problem);
   }
+  if (job_.prometheus.empty() || job_.prometheus.ends_with(".prom")) return;
+  const GivenKey* const key = find("metrics.prometheus");
+  diagnostics_.error(key != nullptr ? key->value : SourceRange::whole(0),
+                     "metrics.prometheus must be a file whose name ends in .prom, as node_exporter "
+                     "reads them, not " +
+                         in_quotes(job_.prometheus));
 }
 
 /// Where the number of ranks is known only with the nodes, the plan checks it (plan/make_plan.cc).

@@ -307,6 +307,8 @@ struct JobSpec {
   Logs logs;
   Watch watch;
   std::map<std::string, std::string> metrics;  // name -> RE2 pattern
+  /// metrics.prometheus: relative to the folder where dlaunch was started; empty: none.
+  std::string prometheus;
 
   /// How the user typed a key ("-n 5" for processes, "--set nodes=2") if not in the job file; for
   /// hostfile also "job.yaml:3:11", its position. For errors.

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <cstdio>
 
+#include "report/metric_number.h"
 #include "runs/rank_stream.h"
 #include "text/metric_pattern.h"
 #include "text/plain_text.h"
@@ -19,13 +20,6 @@ constexpr std::uint64_t kMebibyte = std::uint64_t{1} << 20U;
 constexpr std::uint64_t kMostOfAll = 128 * kMebibyte;
 constexpr std::uint64_t kMostOfOne = 64 * kMebibyte;
 constexpr std::uint64_t kLeastOfOne = kMebibyte / 4;
-
-/// Six digits, as a person reads them.
-std::string number_text(double value) {
-  char text[32];
-  static_cast<void>(std::snprintf(text, sizeof text, "%.6g", value));
-  return text;
-}
 
 /// The matches of every pattern in one stream.
 std::vector<MetricMatches> find_in(RankStream stream, std::uint64_t most,
@@ -92,6 +86,12 @@ std::size_t name_of_value(std::string_view text, std::size_t value) {
 
 }  // namespace
 
+std::string metric_number(double value) {
+  char text[32];
+  static_cast<void>(std::snprintf(text, sizeof text, "%.6g", value));
+  return text;
+}
+
 std::vector<Metric> read_metrics(const std::string& attempt_folder, std::uint32_t ranks,
                                  const std::map<std::string, std::string>& patterns) {
   std::vector<Metric> metrics;
@@ -123,7 +123,7 @@ std::string metric_line(const Metric& metric) {
                       cut_to_columns(plain_line(metric.not_number), kColumns) + "\")";
     return line;
   }
-  line += ' ' + number_text(metric.ranks.front().last);
+  line += ' ' + metric_number(metric.ranks.front().last);
   if (metric.ranks.size() == 1) {
     const Rank only = metric.ranks.front().rank;
     return only.value == 0 ? line : line + " (rank " + std::to_string(only.value) + ')';
@@ -132,7 +132,7 @@ std::string metric_line(const Metric& metric) {
       std::minmax_element(metric.ranks.begin(), metric.ranks.end(),
                           [](const RankMetric& a, const RankMetric& b) { return a.last < b.last; });
   return line + " (rank " + std::to_string(metric.ranks.front().rank.value) + "; " +
-         number_text(least->last) + " to " + number_text(most->last) + " on " +
+         metric_number(least->last) + " to " + metric_number(most->last) + " on " +
          std::to_string(metric.ranks.size()) + " ranks)";
 }
 

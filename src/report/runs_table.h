@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "model/time.h"
+#include "runs/prune_runs.h"
 #include "runs/run_view.h"
 
 namespace dlaunch {
@@ -21,6 +22,14 @@ namespace dlaunch {
 /// When something began: "14:05" today, "Nov 20" this year, "2025-11-20".
 [[nodiscard]] std::string started_text(WallTime time, WallTime now,
                                        const std::function<DateParts(WallTime)>& local);
+
+/// What was removed, or would be, what is kept and why, and how much the disk gets back. `all`: how
+/// the runs were chosen ("older than 30d").
+[[nodiscard]] std::string pruning_text(const Pruning& pruning, const PruneRule& rule,
+                                       const std::string& all);
+
+/// An object; docs/reference/commands.md has the members.
+[[nodiscard]] std::string pruning_json(const Pruning& pruning, const PruneRule& rule);
 
 /// "12.4s", "3m12s", "2h05m", "3d04h": at most 6 columns up to 99 days.
 [[nodiscard]] std::string short_duration(std::chrono::nanoseconds duration);

@@ -15,6 +15,14 @@ namespace {
 
 constexpr std::size_t kNamedFiles = 5;
 
+// How comments begin, for the writer and the reader.
+constexpr std::string_view kRun = "run ";
+constexpr std::string_view kBy = " by dlaunch ";
+constexpr std::string_view kOn = " on ";
+constexpr std::string_view kAgain = "the same again: cd ";
+constexpr std::string_view kCommit = "git commit ";
+constexpr std::string_view kPython = "Python environment: ";
+
 void add_comment(const std::string& line, std::string& text) {
   // Replace every byte that could end the comment.
   text += "# " + plain_line(line) + '\n';
@@ -42,27 +50,67 @@ std::string changes_text(const std::string& porcelain) {
 }
 
 std::string git_text(const GitState& git) {
-  std::string text = "git commit " + git.commit;
+  std::string text = std::string(kCommit) + git.commit;
   if (!git.branch.empty()) text += " (" + git.branch + ')';
   return git.changes ? text + "; " + changes_text(*git.changes) : text;
 }
 
+/// One comment of a record, without "# ".
+void read_comment(std::string_view line, RecordedOrigin& origin) {
+  const auto rest = [&](std::string_view prefix) -> std::optional<std::string_view> {
+    if (!line.starts_with(prefix)) return std::nullopt;
+    return line.substr(prefix.size());
+  };
+  if (rest(kRun)) {
+    if (const auto by = line.rfind(kBy); by != std::string_view::npos)
+      origin.version = line.substr(by + kBy.size());
+    if (const auto on = line.find(kOn); on != std::string_view::npos)
+      origin.host = line.substr(on + kOn.size(), line.find(' ', on + kOn.size()) - on - kOn.size());
+  } else if (rest(kAgain)) {
+    // cd FOLDER && dlaunch run [OPTION...] FILE
+    constexpr std::size_t kBefore = 5;
+    const auto words = jobfile::words_of_line(line.substr(line.find("cd ")));
+    if (words.size() > kBefore) origin.again.assign(words.begin() + kBefore, words.end() - 1);
+    origin.has_job = true;
+  } else if (const auto commit = rest(kCommit)) {
+    origin.commit = commit->substr(0, commit->find_first_of(" ;"));
+  } else if (const auto python = rest(kPython)) {
+    origin.python_environment = *python;
+  }
+}
+
 }  // namespace
+
+std::string python_environment(const Environment& environment) {
+  for (const char* name : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
+    if (const auto found = find_variable(environment, name); found && !found->empty())
+      return *found;
+  }
+  return "";
+}
+
+RecordedOrigin parse_job_record(std::string_view text) {
+  RecordedOrigin origin;
+  // Below the job, the comments are the user's.
+  while (text.starts_with("# ")) read_comment(take_line(text).substr(2), origin);
+  return origin;
+}
 
 std::string job_record_text(const JobRecord& record, const RunOrigin& origin) {
   std::string text;
-  add_comment("run " + origin.run + ", started " + time_text(origin.started) + " on " +
-                  origin.host + " (" + origin.kernel + ") by dlaunch " + record.version,
+  add_comment(std::string(kRun) + origin.run + ", started " + time_text(origin.started) +
+                  std::string(kOn) + origin.host + " (" + origin.kernel + ')' + std::string(kBy) +
+                  record.version,
               text);
   add_comment("typed in " + origin.folder + ": " + record.typed, text);
   if (!record.native.empty())
-    add_comment("the same again: cd " + jobfile::shell_quote(origin.folder) + " && dlaunch run" +
+    add_comment(std::string(kAgain) + jobfile::shell_quote(origin.folder) + " && dlaunch run" +
                     record.again + ' ' + jobfile::shell_quote(origin.shown_path + "/job.yaml"),
                 text);
   if (!record.note.empty()) add_comment(record.note, text);
   if (!origin.git.commit.empty()) add_comment(git_text(origin.git), text);
   if (!origin.python_environment.empty())
-    add_comment("Python environment: " + origin.python_environment, text);
+    add_comment(std::string(kPython) + origin.python_environment, text);
   if (record.native.empty())
     add_comment("the command is not UTF-8, which no job file can hold", text);
   text += record.native;

@@ -3,7 +3,10 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
+#include "model/environment.h"
 #include "model/time.h"
 
 namespace dlaunch {
@@ -43,5 +46,20 @@ struct RunOrigin {
 
 /// Comments on where the job comes from, the native job, and the given file as comments.
 [[nodiscard]] std::string job_record_text(const JobRecord& record, const RunOrigin& origin);
+
+/// The folder of the active virtual or conda environment; empty: none is.
+[[nodiscard]] std::string python_environment(const Environment& environment);
+
+/// What the comments of such a text tell. Empty: they do not say.
+struct RecordedOrigin {
+  std::string version;  // of dlaunch
+  std::string host;     // of the launcher
+  std::string python_environment;
+  std::string commit;
+  std::vector<std::string> again;  // options without a key in a job file
+  bool has_job = false;            // false: its command is not UTF-8
+  bool operator==(const RecordedOrigin&) const = default;
+};
+[[nodiscard]] RecordedOrigin parse_job_record(std::string_view text);
 
 }  // namespace dlaunch

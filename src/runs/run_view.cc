@@ -234,6 +234,16 @@ std::vector<std::string> rank_labels(const std::string& run_path) {
   return labels;
 }
 
+std::vector<std::string> passed_variables(const std::string& run_path) {
+  std::vector<std::string> names;
+  const auto plan = read_plan(run_path);
+  if (!plan || !plan->contains("passed") || !(*plan)["passed"].is_array()) return names;
+  for (const auto& name : (*plan)["passed"]) {
+    if (name.is_string()) names.push_back(plain_line(name.get<std::string>()));
+  }
+  return names;
+}
+
 std::vector<std::uint32_t> attempts_of(const std::string& run_path) {
   constexpr std::string_view kPrefix = "attempt-";
   std::vector<std::uint32_t> attempts;

@@ -91,6 +91,9 @@ struct RunView {
 /// "node0:3", index = rank; empty if there is no plan.
 [[nodiscard]] std::vector<std::string> rank_labels(const std::string& run_path);
 
+/// The variables that `env_pass` passed to the ranks, by plan.json.
+[[nodiscard]] std::vector<std::string> passed_variables(const std::string& run_path);
+
 /// The attempts that have a folder, ascending.
 [[nodiscard]] std::vector<std::uint32_t> attempts_of(const std::string& run_path);
 

@@ -40,7 +40,7 @@ BEYOND = [
     ("hosts that contradict each other", r"is named twice|are given twice|is given twice|one address cannot be|auto stands alone|hosts? (is|are) given|names no host", 5),
     ("an address or a user beyond its characters", r"(address|user|interface): (give the port|write an IPv6 address|.* has at most)", 5),
     ("keys of connect that do not go together", r"has no meaning with via|has no effect with connect|needs connect\.command|connect\.command", 5),
-    ("a pattern without its one group, or that is none", r"the pattern of metrics\.", 5),
+    ("a pattern without its one group, or that is none; another file name", r"(the pattern of )?metrics\.", 5),
     ("longer than the longest duration", r"must be a duration such as .* not \"?36501d", 5),
 ]
 
@@ -54,7 +54,7 @@ FORMS = [
     "command: train\nhosts: [gpu01, {name: gpu02, slots: 4, user: me}]\nconnect: {via: ssh, port: 22}\n",
     "command: train\nstage: [{from: a, to: /b, unpack: true}]\n",
     "command: train\ncollect: [{from: c, to: d}]\n",
-    "command: train\nlogs: {console: [0, 3]}\nmetrics: {loss: 'loss ([0-9.]+)'}\npreflight: {checks: [node], min_busbw: 2.5}\n",
+    "command: train\nlogs: {console: [0, 3]}\nmetrics: {loss: 'loss ([0-9.]+)', prometheus: run.prom}\npreflight: {checks: [node], min_busbw: 2.5}\n",
     "command: train\ncontainer: {image: a, mounts: ['/a:/b'], shm_size: 16g}\npreemption: {command: [notice], interval: 5s, file: /run/notice}\ncheckpoint: {path: ckpt/*, signal: USR1}\n",
 ]
 

@@ -13,9 +13,11 @@
 #include "launch/session/start_message.h"
 #include "node/sync/sync_remarks.h"
 #include "os/clock.h"
+#include "os/own_machine.h"
 #include "os/process_title.h"
 #include "os/signals.h"
 #include "plan/success.h"
+#include "report/prometheus_text.h"
 #include "report/summary.h"
 #include "supervise/wording.h"
 #include "text/duration_text.h"
@@ -64,6 +66,12 @@ std::vector<std::string> metric_names(const JobSpec& spec) {
   std::vector<std::string> names;
   for (const auto& [name, pattern] : spec.metrics) names.push_back(name);
   return names;
+}
+
+/// As `dlaunch runs` names it.
+std::string end_of(const Outcome& outcome) {
+  if (outcome.exit_code == 0) return "done";
+  return outcome.cause == Cause::cancelled ? "stopped" : "failed";
 }
 
 std::string since(MonotonicTime began) {
@@ -130,7 +138,10 @@ RunEngine::RunEngine(const RunOptions& options, LocalStart local, UniqueFd front
                },
            .failed = [this](NodeId node, std::string what,
                             bool is_new) { refuse_returned(node, std::move(what), is_new); }}),
-      collect_(loop_, options, nodes_, store_, screen_) {
+      collect_(loop_, options, nodes_, store_, screen_),
+      prometheus_(
+          loop_, options, [this] { return prometheus({}, ""); },
+          [this](const std::string& line) { screen_.note(line); }) {
   debug_log::set_verbosity(options.verbosity);
   if (options.verbosity > 0) {
     debug_log::set_output(
@@ -150,6 +161,7 @@ Status RunEngine::open_run_folder() {
     store_.note("notice", "dlaunch stacks cannot ask this run: " + listens.error().message);
   if (const Status listens = terminals_.open(store_.folder().path()); !listens)
     store_.note("notice", "dlaunch attach cannot reach this run: " + listens.error().message);
+  prometheus_.begin();
   return opened;
 }
 
@@ -470,6 +482,14 @@ StatusReply RunEngine::status() const {
   return reply;
 }
 
+std::string RunEngine::prometheus(std::optional<int> exit_code, std::string end) const {
+  PrometheusInput input{status(), {}, own_hostname(), std::move(end), exit_code};
+  if (plan_) {
+    for (const RankPlan& rank : plan_->ranks) input.roles.push_back(rank.role);
+  }
+  return prometheus_text(input);
+}
+
 Result<StopReply> RunEngine::stop(const StopQuestion& question) {
   if (question.checkpoint) return checkpoint_stop_.begin();
   question.now ? signals_.kill() : signals_.stop();
@@ -541,6 +561,7 @@ int RunEngine::finish(RunReport report) {
   output_.run_until([this] { return !signals_.is_asking(); }, kSlurmAnswers);
   loop_.poll();  // the Byes are sent while we write
   std::string summary = write_summary(report, summary_parts());
+  prometheus_.end(prometheus(report.outcome.exit_code, end_of(report.outcome)));
   part_from_agents();
   output_.drain();
   screen_.tell_if_stdout_broke();  // the first failed write may be the last one
@@ -562,7 +583,10 @@ void RunEngine::finish(const Error& error) {
   signals_.stop_listening();
   part_from_agents();
   screen_.say("dlaunch: " + error.message);
-  if (store_.is_open()) write_summary(error, monotonic_now() - began_, summary_parts());
+  if (store_.is_open()) {
+    write_summary(error, monotonic_now() - began_, summary_parts());
+    prometheus_.end(prometheus(error.exit_code, "failed"));
+  }
   output_.drain();
 }
 

@@ -13,6 +13,7 @@
 #include "launch/console/console_writer.h"
 #include "launch/engine/engine.h"
 #include "launch/engine/front_side.h"
+#include "launch/engine/prometheus_file.h"
 #include "launch/engine/run_request.h"
 #include "launch/engine/run_store.h"
 #include "launch/engine/run_summary.h"
@@ -131,6 +132,7 @@ class RunEngine : public Engine {
   void part_from_agents();
   [[nodiscard]] const LaunchPlan* plan() const { return plan_ ? &*plan_ : nullptr; }
   [[nodiscard]] StatusReply status() const;
+  [[nodiscard]] std::string prometheus(std::optional<int> exit_code, std::string end) const;
   [[nodiscard]] Result<StopReply> stop(const StopQuestion& question);
   [[nodiscard]] SummaryParts summary_parts();
 
@@ -157,6 +159,7 @@ class RunEngine : public Engine {
   Preparation preparation_;
   ReturnCheck return_check_;
   CollectSide collect_;
+  PrometheusFile prometheus_;
   std::deque<Event> queue_;            // for the supervisor
   bool finishing_ = false;             // the supervisor is done and gets no more events
   std::optional<LaunchPlan> planned_;  // until the supervisor starts its ranks

@@ -29,14 +29,6 @@ std::string kernel_name() {
   return std::string(name.sysname) + ' ' + name.release + ' ' + name.machine;
 }
 
-std::string python_environment(const Environment& environment) {
-  for (const char* name : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
-    if (const auto found = find_variable(environment, name); found && !found->empty())
-      return *found;
-  }
-  return "";
-}
-
 /// The path without links, as the launcher sees it; "/" if it cannot be resolved.
 std::string workdir_of(const RunOptions& options) {
   const std::filesystem::path path =

@@ -17,8 +17,8 @@
 
 #include "model/result.h"
 #include "node/stage/stage_record.h"
-#include "node/unpack/clear_folder.h"
 #include "node/unpack/unpack_record.h"
+#include "os/clear_folder.h"
 #include "os/clock.h"
 #include "sync/rules.h"
 #include "sync/unpack_rules.h"

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "model/result.h"
-#include "node/unpack/clear_folder.h"
 #include "node/unpack/unpack_record.h"
+#include "os/clear_folder.h"
 #include "os/files.h"
 #include "os/write_all.h"
 #include "sync/unpack_rules.h"

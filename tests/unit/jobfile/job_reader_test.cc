@@ -107,6 +107,22 @@ TEST(ReadJob, RemembersWhatWasTypedForErrorsThatComeLater) {
   EXPECT_EQ(job->typed.at("hostfile"), "job.yaml:3:11");
 }
 
+TEST(ReadJob, TheNativeJobHasAbsolutePaths) {
+  JobInput input;
+  input.text = "command: echo\nhostfile: hosts\n";
+  input.file = "sub/job.yaml";
+  input.foreign.folder = "/here/sub";
+  input.foreign.current_folder = "/here";
+  auto job = read_any_job(input);
+  ASSERT_TRUE(job) << job.error().message;
+  EXPECT_THAT(job->native, testing::HasSubstr("\nhostfile: /here/sub/hosts\n"));
+  EXPECT_THAT(job->native, testing::HasSubstr("\nworkdir: /here\n"));
+  input.overrides = {set("hostfile", "mine")};
+  job = read_any_job(input);
+  ASSERT_TRUE(job) << job.error().message;
+  EXPECT_THAT(job->native, testing::HasSubstr("\nhostfile: /here/mine\n"));
+}
+
 TEST(ReadJob, ShowsAllErrorsOfAFileAtOnce) {
   const auto job = read_job({test_data("mistakes.yaml"), "mistakes.yaml", {}, {}});
   ASSERT_FALSE(job);

@@ -50,6 +50,9 @@ const Case kCases[] = {
     {"command: x\nlaunch: once\nroles: {worker: 1}\nframework: tensorflow\n",
      "3:1: error: roles give numbers of processes, but launch: once starts a single one "
      "(launch, line 2)"},
+    {"command: x\nmetrics: {loss: '(1)', prometheus: out.txt}\n",
+     "2:24: error: metrics.prometheus must be a file whose name ends in .prom, as node_exporter "
+     "reads them, not \"out.txt\""},
     {"command: x\ncollect_limit: 1g\n",
      "2:1: error: collect_limit goes with collect, which has nothing"},
     {"command: x\ncollect: [{from: /a/out}, {from: /b/out/}]\n",
@@ -185,6 +188,13 @@ TEST(Validate, AKeyWithAnErrorOfItsOwnContradictsNothing) {
 
 TEST(Validate, TheSmallestLegalLostAfterPasses) {
   EXPECT_TRUE(read_text("command: x\ntimeouts: {lost_after: 13001ms}\n"));
+}
+
+TEST(Validate, TheFileForPrometheusIsNoMetric) {
+  const auto job = read_text("command: x\nmetrics: {loss: '(1)', prometheus: /run/out.prom}\n");
+  ASSERT_TRUE(job) << job.error().message;
+  EXPECT_EQ(job->prometheus, "/run/out.prom");
+  EXPECT_THAT(job->metrics, ElementsAre(testing::Pair("loss", "(1)")));
 }
 
 TEST(Validate, SetupWithACommandOnTheCommandLine) {

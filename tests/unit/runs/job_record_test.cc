@@ -77,5 +77,27 @@ TEST(JobRecord, NoFileHoldsACommandThatIsNotUtf8) {
   EXPECT_EQ(text.find("the same again"), std::string::npos);
 }
 
+TEST(JobRecord, IsReadAgain) {
+  JobRecord job = record();
+  job.again = " --include 'a b' --smoke";
+  job.file = "job.yaml";
+  job.given = "# git commit 9999999\n";
+  RunOrigin run = origin();
+  run.git = {"0123abc", "main", " M train.py\n"};
+  run.python_environment = "/home/me/venv with blank";
+  const RecordedOrigin expected{
+      "1.2", "gpu01", "/home/me/venv with blank", "0123abc", {"--include", "a b", "--smoke"}, true};
+  EXPECT_EQ(parse_job_record(job_record_text(job, run)), expected);
+}
+
+TEST(JobRecord, OfAnythingElseNothingIsRead) {
+  JobRecord job = record();
+  job.native.clear();
+  EXPECT_FALSE(parse_job_record(job_record_text(job, origin())).has_job);
+  for (const char* text : {"", "# ", "# run ", "# run x on y", "# the same again: cd ", "name: a\n",
+                           "# the same again: cd x && dlaunch run"})
+    EXPECT_TRUE(parse_job_record(text).again.empty()) << text;
+}
+
 }  // namespace
 }  // namespace dlaunch

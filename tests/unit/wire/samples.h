@@ -407,6 +407,8 @@ inline std::vector<Message> samples() {
                    "login:/data",
                    true,
                    true,
+                   "/mnt/disk1/data",
+                   true,
                    1'700'000'000'000'000'000,
                    "run 20261120-210142-k3f",
                    12,

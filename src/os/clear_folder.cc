@@ -1,4 +1,4 @@
-#include "node/unpack/clear_folder.h"
+#include "os/clear_folder.h"
 
 #include <cerrno>
 #include <memory>
@@ -8,6 +8,8 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "text/strings.h"
 
 namespace dlaunch {
 
@@ -42,20 +44,32 @@ bool is_same_mount(const UniqueFd& one, const UniqueFd& other) {
          a.stx_dev_minor == b.stx_dev_minor;
 }
 
+using FolderList = std::unique_ptr<DIR, int (*)(DIR*)>;
+
+/// Null, with errno, if it cannot be read.
+FolderList list_of(const UniqueFd& folder) {
+  UniqueFd copy(::openat(folder.get(), ".", kFolder));
+  FolderList list(copy ? ::fdopendir(copy.get()) : nullptr, &::closedir);
+  if (list) static_cast<void>(copy.release());
+  return list;
+}
+
+bool is_itself_or_above(std::string_view name) {
+  return name == "." || name == "..";
+}
+
 }  // namespace
 
-int clear_folder(const UniqueFd& folder, const std::function<void()>& step) {
-  UniqueFd copy(::openat(folder.get(), ".", kFolder));
-  const std::unique_ptr<DIR, int (*)(DIR*)> list(copy ? ::fdopendir(copy.get()) : nullptr,
-                                                 &::closedir);
+int clear_folder(const UniqueFd& folder, const std::function<void()>& step,
+                 const std::vector<std::string_view>& spared) {
+  const FolderList list = list_of(folder);
   if (!list) return errno;
-  static_cast<void>(copy.release());
   while (true) {
     errno = 0;
     const dirent* const entry = ::readdir(list.get());
     if (entry == nullptr) return errno;
     const std::string_view name = entry->d_name;
-    if (name == "." || name == "..") continue;
+    if (is_itself_or_above(name) || contains(spared, name)) continue;
     step();
     if (::unlinkat(folder.get(), entry->d_name, 0) == 0) continue;
     if (errno != EISDIR) return errno;  // unlink(2), for a folder
@@ -65,6 +79,25 @@ int clear_folder(const UniqueFd& folder, const std::function<void()>& step) {
     if (const int error = clear_folder(below, step); error != 0) return error;
     if (::unlinkat(folder.get(), entry->d_name, AT_REMOVEDIR) != 0) return errno;
   }
+}
+
+std::uint64_t bytes_below(const UniqueFd& folder) {
+  constexpr std::uint64_t kBlock = 512;  // stat(2), st_blocks
+  std::uint64_t bytes = 0;
+  const FolderList list = list_of(folder);
+  while (const dirent* const entry = list ? ::readdir(list.get()) : nullptr) {
+    struct stat info {};
+    if (is_itself_or_above(entry->d_name) ||
+        ::fstatat(folder.get(), entry->d_name, &info, AT_SYMLINK_NOFOLLOW) != 0)
+      continue;
+    if (S_ISDIR(info.st_mode)) {
+      const UniqueFd below(::openat(folder.get(), entry->d_name, kFolder));
+      if (below && is_same_mount(folder, below)) bytes += bytes_below(below);
+    }
+    if (S_ISDIR(info.st_mode) || info.st_nlink == 1)
+      bytes += static_cast<std::uint64_t>(info.st_blocks) * kBlock;
+  }
+  return bytes;
 }
 
 }  // namespace dlaunch

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+#include <vector>
+
+#include "os/unique_fd.h"
+
+namespace dlaunch {
+
+/// Removes all that is in a folder of this user but the names that are `spared`, also below folders
+/// whose mode forbids it; follows no link, and stops with EBUSY at a mount. `step` is called after
+/// each removal. Returns 0 or an errno.
+[[nodiscard]] int clear_folder(const UniqueFd& folder, const std::function<void()>& step,
+                               const std::vector<std::string_view>& spared = {});
+
+/// How many bytes the disk gets back if the folder is cleared: what its files occupy, without those
+/// that have another hard link elsewhere. What cannot be read counts as empty. Follows no link.
+[[nodiscard]] std::uint64_t bytes_below(const UniqueFd& folder);
+
+}  // namespace dlaunch

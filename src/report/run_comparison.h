@@ -1,0 +1,41 @@
+// What differs between two runs. Pure.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "report/run_values.h"
+
+namespace dlaunch {
+
+struct RunDifference {
+  std::string name;
+  RunValue first;   // empty text: it has none
+  RunValue second;  // likewise
+  bool operator==(const RunDifference&) const = default;
+};
+
+struct SectionComparison {
+  std::string name;
+  std::vector<RunDifference> differences;
+  std::size_t equal = 0;  // values that do not differ
+  bool operator==(const SectionComparison&) const = default;
+};
+
+/// The same differences of several ranks are one: "ranks 0-3 cpus". Two timings are equal if they
+/// differ by less than 50 ms or 2 %, two metrics if by less than 0.1 %. Both lists are of
+/// run_values().
+[[nodiscard]] std::vector<SectionComparison> compare_runs(const std::vector<RunSection>& first,
+                                                          const std::vector<RunSection>& second);
+
+/// Sections without a difference are only counted. `columns`: of the terminal; long values are cut.
+[[nodiscard]] std::string comparison_text(const RunTexts& first, const RunTexts& second,
+                                          const std::vector<SectionComparison>& sections,
+                                          std::size_t columns);
+
+/// docs/reference/commands.md has the members.
+[[nodiscard]] std::string comparison_json(const RunTexts& first, const RunTexts& second,
+                                          const std::vector<SectionComparison>& sections);
+
+}  // namespace dlaunch

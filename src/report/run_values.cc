@@ -1,0 +1,231 @@
+#include "report/run_values.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+#include "jobfile/shell_quote.h"
+#include "jobfile/yaml_reader.h"
+#include "model/rank_list.h"
+#include "report/metric_number.h"
+#include "runs/job_record.h"
+#include "runs/run_record.h"
+#include "text/duration_text.h"
+#include "text/plain_text.h"
+#include "text/strings.h"
+
+namespace dlaunch {
+
+namespace {
+
+using nlohmann::json;
+
+/// A member of an untrusted object; null if it is missing.
+const json& member(const json& object, const char* name) {
+  static const json kNone;
+  if (!object.is_object()) return kNone;
+  const auto found = object.find(name);
+  return found == object.end() ? kNone : *found;
+}
+
+std::string text_of(const json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_null()) return "";
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+class Section {
+ public:
+  Section(std::string name, const std::string& id) : id_(id) { section_.name = std::move(name); }
+
+  /// Empty values are left out.
+  void add(const std::string& name, std::string text) {
+    for (auto at = text.find(id_); !id_.empty() && at != std::string::npos; at = text.find(id_, at))
+      text.replace(at, id_.size(), "ID");
+    if (!text.empty()) section_.values.push_back({plain_line(name), {plain_line(text), {}}});
+  }
+  void add_number(const std::string& name, double number, std::string text) {
+    section_.values.push_back({plain_line(name), {std::move(text), number}});
+  }
+  void add_member(const std::string& name, const json& value, const std::string& prefix) {
+    if (name.find("PORT") == std::string::npos) add(prefix + name, text_of(value));
+  }
+  void add_members(const json& object, const std::string& prefix) {
+    if (!object.is_object()) return;
+    for (const auto& [name, value] : object.items()) add_member(name, value, prefix);
+  }
+  [[nodiscard]] RunSection take() { return std::move(section_); }
+
+ private:
+  RunSection section_;
+  const std::string& id_;
+};
+
+/// "stage[0].from": the values of a job file, lists of scalars in one line.
+void add_node(const jobfile::Document& document, jobfile::NodeId id, const std::string& name,
+              Section& section) {
+  const jobfile::Node& node = document[id];
+  if (node.kind == jobfile::NodeKind::scalar) return section.add(name, node.text);
+  if (node.kind == jobfile::NodeKind::mapping) {
+    for (const auto& [key, value] : document.entries(id))
+      add_node(document, value, (name.empty() ? "" : name + '.') + document[key].text, section);
+    return;
+  }
+  const bool is_flat = std::all_of(node.items.begin(), node.items.end(), [&](jobfile::NodeId item) {
+    return document[item].kind == jobfile::NodeKind::scalar;
+  });
+  if (is_flat) {
+    section.add(name, joined(node.items, " ", [&](jobfile::NodeId item) {
+                  return jobfile::shell_quote(document[item].text);
+                }));
+    return;
+  }
+  for (std::size_t i = 0; i < node.items.size(); ++i)
+    add_node(document, node.items[i], name + '[' + std::to_string(i) + ']', section);
+}
+
+Result<RunSection> job_values(const RunTexts& texts) {
+  Section section("job", texts.id);
+  // Its comments, which tell the rest, may be long.
+  std::string job;
+  for (std::string_view rest = texts.job_yaml; !rest.empty();) {
+    const std::string_view line = take_line(rest);
+    if (!line.starts_with('#')) job.append(line).append(1, '\n');
+  }
+  if (trimmed(job).empty()) return section.take();
+  const jobfile::Sources sources{{"job.yaml of run " + texts.id, job}};
+  jobfile::Document document;
+  jobfile::Diagnostics diagnostics(sources);
+  const auto root = jobfile::read_yaml(sources, 0, document, diagnostics);
+  if (!root) return fail(exit_code::kUsage, "job.yaml of run " + texts.id + " is damaged");
+  add_node(document, *root, "", section);
+  return section.take();
+}
+
+RunSection origin_values(const RunTexts& texts) {
+  Section section("origin", texts.id);
+  const RecordedOrigin origin = parse_job_record(texts.job_yaml);
+  section.add("machine", origin.host);
+  section.add("dlaunch", origin.version);
+  section.add("Python environment", origin.python_environment);
+  section.add("git commit", origin.commit);
+  section.add("options", jobfile::shell_line(origin.again));
+  return section.take();
+}
+
+RunSection plan_values(const RunTexts& texts, const json& plan) {
+  Section section("plan", texts.id);
+  for (const char* name : {"framework", "launch", "workdir"})
+    section.add(name, text_of(member(plan, name)));
+  const json& ranks = member(plan, "ranks");
+  if (ranks.is_array()) section.add("ranks", std::to_string(ranks.size()));
+  const json& reasons = member(plan, "reasons");
+  for (const auto& [name, value] : member(plan, "variables").items()) {
+    // Those of the job are in its section (plan/user_env.cc gives this reason).
+    if (text_of(member(reasons, name.c_str())) != "env of the job")
+      section.add_member(name, value, "");
+  }
+  for (const char* name : {"passed", "secret", "not_passed"})
+    section.add(name, text_of(member(plan, name)));
+  for (std::size_t i = 0; ranks.is_array() && i < ranks.size(); ++i) {
+    const std::string prefix = "rank " + std::to_string(i) + ' ';
+    for (const char* name : {"role", "cpus", "gpus"})
+      section.add(prefix + name, text_of(member(ranks[i], name)));
+    section.add_members(member(ranks[i], "variables"), prefix);
+  }
+  return section.take();
+}
+
+RunSection node_values(const RunTexts& texts, const json& plan) {
+  Section section("nodes", texts.id);
+  const json& nodes = member(plan, "nodes");
+  if (!nodes.is_array()) return section.take();
+  for (const json& node : nodes) {
+    std::vector<Rank> ranks;
+    for (const json& rank : member(node, "ranks")) {
+      if (rank.is_number_unsigned()) ranks.emplace_back(rank.get<std::uint32_t>());
+    }
+    const std::string name = text_of(member(node, "name"));
+    section.add(name,
+                ranks.size() == 1 ? "rank " + rank_ranges(ranks) : "ranks " + rank_ranges(ranks));
+    section.add(name + " address", text_of(member(node, "address")));
+    section.add(name + " binding", text_of(member(node, "binding")));
+    section.add_members(member(node, "variables"), name + ' ');
+  }
+  return section.take();
+}
+
+void add_seconds(const std::string& name, const json& seconds, Section& section) {
+  if (!seconds.is_number()) return;
+  const double number = seconds.get<double>();
+  constexpr double kMost = 1e9;
+  if (!(number >= 0 && number < kMost)) return;
+  const auto duration = std::chrono::nanoseconds(static_cast<std::int64_t>(number * 1e9));
+  section.add_number(name, number, duration_text(duration));
+}
+
+RunSection timing_values(const RunTexts& texts, const json& summary) {
+  Section section("timings", texts.id);
+  add_seconds("elapsed", member(summary, "elapsed_s"), section);
+  const json& ledger = member(summary, "ledger");
+  if (!ledger.is_object()) return section.take();
+  for (const auto& [name, seconds] : ledger.items())
+    add_seconds(name.ends_with("_s") ? name.substr(0, name.size() - 2) : name, seconds, section);
+  return section.take();
+}
+
+RunSection outcome_values(const RunTexts& texts, const json& summary) {
+  Section section("outcome", texts.id);
+  for (const char* name : {"cause", "exit_code", "origin", "detail", "first", "signal", "lost_node",
+                           "failure", "exception", "where", "why", "leftovers"})
+    section.add(name, text_of(member(summary, name)));
+  if (const auto attempt = member(summary, "attempt"); attempt.is_number_unsigned())
+    section.add("restarts", text_of(attempt));
+  return section.take();
+}
+
+/// Of each metric what the lowest rank that has it printed.
+RunSection metric_values(const RunTexts& texts, const json& summary) {
+  Section section("metrics", texts.id);
+  const json& metrics = member(summary, "metrics");
+  if (!metrics.is_array()) return section.take();
+  for (const json& metric : metrics) {
+    const json& ranks = member(metric, "ranks");
+    if (!ranks.is_array() || ranks.empty()) continue;
+    for (const char* name : {"last", "steady"}) {
+      const json& value = member(ranks[0], name);
+      if (value.is_number())
+        section.add_number(text_of(member(metric, "name")) + ' ' + name, value.get<double>(),
+                           metric_number(value.get<double>()));
+    }
+  }
+  return section.take();
+}
+
+}  // namespace
+
+Result<std::vector<RunSection>> run_values(const RunTexts& texts) {
+  const auto read = [&](const char* file, const std::string& text) -> Result<json> {
+    if (text.empty()) return json::object();
+    auto object = parse_json_object(text);
+    if (!object)
+      return fail(exit_code::kUsage, std::string(file) + " of run " + texts.id + " is damaged");
+    return std::move(*object);
+  };
+  auto job = job_values(texts);
+  if (!job) return tl::unexpected(job.error());
+  const auto plan = read("plan.json", texts.plan_json);
+  if (!plan) return tl::unexpected(plan.error());
+  const auto summary = read("summary.json", texts.summary_json);
+  if (!summary) return tl::unexpected(summary.error());
+  return std::vector<RunSection>{std::move(*job),
+                                 origin_values(texts),
+                                 plan_values(texts, *plan),
+                                 node_values(texts, *plan),
+                                 timing_values(texts, *summary),
+                                 outcome_values(texts, *summary),
+                                 metric_values(texts, *summary)};
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,39 @@
+// What the files of a run folder say about a run, as names and values to compare. Pure.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/result.h"
+
+namespace dlaunch {
+
+/// The content of files of a run folder; empty: the file is not there.
+struct RunTexts {
+  std::string id;
+  std::string state;  // how it ended, as a sentence
+  std::string job_yaml;
+  std::string plan_json;
+  std::string summary_json;
+};
+
+struct RunValue {
+  std::string text;              // safe for a terminal
+  std::optional<double> number;  // seconds of a timing, value of a metric; nullopt: the text counts
+  bool operator==(const RunValue&) const = default;
+};
+
+struct RunSection {
+  std::string name;  // "job", "origin", "plan", "nodes", "timings", "outcome", "metrics"
+  std::vector<std::pair<std::string, RunValue>> values;  // each name once
+  bool operator==(const RunSection&) const = default;
+};
+
+/// Always all sections, in the order above. The id of the run is replaced by "ID" in all values,
+/// and ports, which are new for each attempt, are left out. Errors, exit_code::kUsage: a file is
+/// damaged.
+[[nodiscard]] Result<std::vector<RunSection>> run_values(const RunTexts& texts);
+
+}  // namespace dlaunch

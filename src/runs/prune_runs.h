@@ -1,0 +1,46 @@
+// Removes the folders of finished runs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/time.h"
+#include "runs/run_index.h"
+
+namespace dlaunch {
+
+/// Which runs go: those that match every condition that is set.
+struct PruneRule {
+  std::optional<std::chrono::nanoseconds> older;  // nothing was written about them for so long
+  std::optional<std::size_t> keep;                // not the newest so many, whatever their state
+  bool dry_run = false;                           // only find out what would be removed
+};
+
+struct PrunedRun {
+  RunView run;
+  std::uint64_t bytes = 0;  // that the disk gets back
+  std::string kept;         // why it is kept although it matches; empty: it is removed
+  bool failed = false;      // `kept` is an error: some of it may be gone
+};
+
+struct Pruning {
+  std::vector<PrunedRun> runs;      // newest first; those that match
+  std::vector<std::string> notes;   // folders that were skipped, and why
+  std::optional<Error> unreadable;  // a folder of run folders that exists
+};
+
+/// Why a run must stay: it has not ended, or that is not known from here. Empty: it may go. `last`:
+/// when something was last written about it; `boot`: when this machine was booted. Pure.
+[[nodiscard]] std::string why_kept(const RunView& run, WallTime last, WallTime boot);
+
+/// Removes run folders, each with a lock held (flock(2), where the file system has it), so that two
+/// processes never share one. Never removes what is no folder of a run, is a link, or belongs to
+/// another user. Whoever reads or extends the folder of a finished run for long holds that lock
+/// meanwhile. If it is interrupted, the rest of a folder is still that of the same run, which the
+/// next call removes.
+[[nodiscard]] Pruning prune_runs(const RunFolders& folders, const PruneRule& rule);
+
+}  // namespace dlaunch
