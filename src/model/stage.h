@@ -66,7 +66,7 @@ struct StagedTarget {
   std::uint64_t unfinished = 0;  // bytes that interrupted stagings have left beside them; likewise
   std::vector<std::string> users{};  // runs that have it in use
   std::string problem{};             // why it was not removed, or not all of it
-  bool failed = false;             // the problem is an error
+  bool failed = false;               // the problem is an error
   bool operator==(const StagedTarget&) const = default;
 };
 

@@ -166,7 +166,8 @@ TEST_F(SyncTreeTest, TheRecordSurvivesAndIsRefusedWhenItIsNotOurs) {
   std::vector<std::string> found;
   const auto list = [&] {
     found.clear();
-    for_each_record(env, [&](const FoundRecord& one) { found.push_back(one.root + ' ' + one.origin); });
+    for_each_record(env,
+                    [&](const FoundRecord& one) { found.push_back(one.root + ' ' + one.origin); });
     return found;
   };
   EXPECT_EQ(list(), std::vector<std::string>{"/home/me/job laptop"});
