@@ -860,8 +860,8 @@ constexpr Field kFields[] = {
      .write = to<&JobSpec::logs, &Logs::fold_numbers>},
     {.key = "metrics",
      .kind = Kind::text_map,
-     .help = "Names, and RE2 patterns with one group for a number in the output; the summary "
-             "shows the last value. The name prometheus: a file NAME.prom for node_exporter",
+     .help = "Names, and RE2 patterns with a group for a number in the output; "
+             "prometheus: a file, NAME.prom",
      .write = put_metrics},
 };
 
