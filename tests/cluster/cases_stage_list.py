@@ -1,6 +1,7 @@
 """What was staged on the nodes: `dlaunch stage --list` and `--clean`, and runs that use the same at the same time."""
 
 import contextlib
+import glob
 import json
 import os
 import shutil
@@ -162,8 +163,8 @@ def two_runs_that_stage_the_same_share_one_copy(box):
     first.end(0, patience=60, left=1000)
     second.end(0, patience=60)
     expect_large(cluster.nodes)
-    runs = box.path("other")
-    with open(os.path.join(runs, os.listdir(runs)[0], "events.jsonl"), encoding="utf-8") as file:
+    (events,) = glob.glob(box.path("other", "*", "events.jsonl"))
+    with open(events, encoding="utf-8") as file:
         sent = [event["bytes"] for event in map(json.loads, file) if event["event"] == "staged"]
     expect_equal(sent, [0, 0], "sent for the second")
     expect_equal(sum(event["from_launcher"] for event in staged(box).values()), os.path.getsize(f"{FROM}/large"), "for the first")
