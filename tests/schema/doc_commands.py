@@ -76,7 +76,7 @@ class Program:
 
 
 def mistakes(top, path):
-    """("docs/x.md:12: `dlaunch ...`: dlaunch run has no option --y" for each, how many lines were looked at)"""
+    """("README.md:12: `dlaunch ...`: dlaunch run has no option --y" for each, how many lines were looked at)"""
     program = Program(path)
     found, count = [], 0
     for file in [os.path.join(top, "README.md"), *sorted(glob.glob(os.path.join(top, "docs", "**", "*.md"), recursive=True))]:
