@@ -1,10 +1,13 @@
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "cli/commands.h"
@@ -14,8 +17,8 @@
 #include "launch/collect/collect_settings.h"
 #include "launch/session/rehearsal.h"
 #include "model/environment.h"
-#include "os/files.h"
 #include "os/own_machine.h"
+#include "os/unique_fd.h"
 #include "runs/run_index.h"
 
 namespace dlaunch {
@@ -88,8 +91,10 @@ struct CollectCommand {
     if (!folder) return print_error(folder.error());
     auto run = find(*folder);
     if (!run) return print_error(run.error());
-    // Keeps `dlaunch runs --prune` away; a second `collect` is none of its business.
-    const UniqueFd in_use = lock_own_folder(run->path);
+    // Keeps `dlaunch runs --prune` away.
+    const UniqueFd in_use(::open(run->path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (in_use && ::flock(in_use.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+      return print_error({exit_code::kUsage, "run " + run->id + " is being removed"});
     const auto loaded = load(*run, *folder);
     if (!loaded) return print_error(loaded.error());
     PlanContext context;

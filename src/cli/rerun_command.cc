@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/commands.h"
@@ -59,7 +60,7 @@ struct RerunCommand {
     auto run = find_run(*folders, word);
     if (!run) return print_error(run.error());
     // The folder changes.
-    run->path = (std::filesystem::path(*folder) / run->path).lexically_normal().string();
+    run->path = (std::filesystem::path(*folder) / run->path).string();
     if (const Status ready = take_over(*run); !ready) return print_error(ready.error());
     return start_run(request);
   }
@@ -68,6 +69,13 @@ struct RerunCommand {
   /// Makes the request that of the run, in the folder where it was started.
   Status take_over(const RunView& run) {
     const std::string job_file = run.path + "/job.yaml";
+    // In a shared folder the newest run may be someone else's.
+    struct stat info {};
+    if (::stat(run.path.c_str(), &info) != 0 || info.st_uid != ::geteuid())
+      return fail(exit_code::kUsage, "run " + run.id + " belongs to user " +
+                                         std::to_string(info.st_uid) +
+                                         "; to run its job as yourself: dlaunch run " +
+                                         jobfile::shell_quote(job_file));
     if (is_live(run.state))
       return fail(exit_code::kUsage, "run " + run.id + " has not ended; to end it: dlaunch stop " +
                                          run.id + "\n         try: dlaunch run " +
@@ -135,8 +143,12 @@ struct RerunCommand {
     if (!unknown)
       add_difference(list, "git commit", then.commit.substr(0, kShownCommit),
                      read_git(workdir.string()).commit.substr(0, kShownCommit));
-    for (const std::string& name : passed_variables(path)) {
-      if (!find_variable(environment, name)) list.push_back(name + " (env_pass) is not set now");
+    for (const std::string key : {"passed", "secret"}) {
+      for (const std::string& name : variables_of(path, key)) {
+        if (!find_variable(environment, name))
+          list.push_back(name + (key == "secret" ? " (env_secret)" : " (env_pass)") +
+                         " is not set now");
+      }
     }
     return list;
   }

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "os/proc_file.h"
 #include "text/strings.h"
 
 namespace dlaunch {
@@ -33,15 +34,14 @@ UniqueFd open_to_clear(int above, const char* name) {
 
 /// A mount below what is cleared belongs to someone else.
 bool is_same_mount(const UniqueFd& one, const UniqueFd& other) {
-  struct statx a {};
-  struct statx b {};
-  const auto see = [](const UniqueFd& fd, struct statx& info) {
-    return ::statx(fd.get(), "", AT_EMPTY_PATH, STATX_MNT_ID, &info) == 0;
+  // statx(2) tells it only from Linux 5.8 on.
+  const auto mount = [](const UniqueFd& fd) {
+    const std::string info = read_proc_file("/proc/self/fdinfo/" + std::to_string(fd.get()));
+    const std::size_t at = info.find("mnt_id:");
+    return at == std::string::npos ? std::string() : info.substr(at, info.find('\n', at) - at);
   };
-  if (!see(one, a) || !see(other, b)) return false;
-  const bool knows = ((a.stx_mask & b.stx_mask) & STATX_MNT_ID) != 0;  // from Linux 5.8 on
-  return (!knows || a.stx_mnt_id == b.stx_mnt_id) && a.stx_dev_major == b.stx_dev_major &&
-         a.stx_dev_minor == b.stx_dev_minor;
+  const std::string own = mount(one);
+  return !own.empty() && own == mount(other);
 }
 
 using FolderList = std::unique_ptr<DIR, int (*)(DIR*)>;

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <ctime>
+#include <filesystem>
 #include <limits>
+#include <system_error>
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -12,11 +14,15 @@
 
 #include "os/clear_folder.h"
 #include "os/clock.h"
+#include "text/plain_text.h"
 #include "text/strings.h"
 
 namespace dlaunch {
 
 namespace {
+
+// What was written to within this time counts as written since the boot.
+constexpr std::chrono::hours kQuiet{24};
 
 WallTime boot_time() {
   timespec up{};
@@ -32,11 +38,28 @@ WallTime last_change(const RunView& run) {
     if (::lstat((run.path + name).c_str(), &info) != 0) continue;
     last = std::max(last, WallTime(std::chrono::seconds(info.st_mtim.tv_sec)));
   }
+  if (run.state != RunState::lost) return last;
+  // A run of another machine that seems to be lost may go on, and only print.
+  for (const std::uint32_t attempt : attempts_of(run.path)) {
+    std::error_code error;
+    const std::string folder = run.path + "/attempt-" + std::to_string(attempt);
+    for (const auto& file : std::filesystem::directory_iterator(folder, error)) {
+      struct stat info {};
+      if (::lstat(file.path().c_str(), &info) != 0) continue;
+      last = std::max(last, WallTime(std::chrono::seconds(info.st_mtim.tv_sec)));
+    }
+  }
   return last;
 }
 
+/// The id that dlaunch has written into it.
+std::string name_inside(const RunView& run) {
+  if (run.witness.record) return run.witness.record->run;
+  return run.witness.ending ? run.witness.ending->run : "";
+}
+
 /// The folder, locked where its file system has locks (flock(2)); else why it must stay.
-tl::expected<UniqueFd, std::string> open_to_remove(const std::string& path) {
+tl::expected<UniqueFd, std::string> open_to_remove(const std::string& path, bool only_looks) {
   UniqueFd folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   struct stat info {};
   if (!folder || ::fstat(folder.get(), &info) != 0) {
@@ -46,7 +69,8 @@ tl::expected<UniqueFd, std::string> open_to_remove(const std::string& path) {
   }
   if (info.st_uid != ::geteuid())
     return tl::unexpected("it belongs to user " + std::to_string(info.st_uid));
-  if (::flock(folder.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+  const int lock = only_looks ? LOCK_SH : LOCK_EX;
+  if (::flock(folder.get(), lock | LOCK_NB) != 0 && errno == EWOULDBLOCK)
     return tl::unexpected(std::string("another process uses it"));
   return folder;
 }
@@ -64,7 +88,7 @@ int remove_folder(const std::string& path, const UniqueFd& folder) {
 PrunedRun prune(RunView seen, const PruneRule& rule, WallTime boot) {
   PrunedRun pruned{std::move(seen), 0, "", false};
   const std::string path = pruned.run.path;
-  const auto folder = open_to_remove(path);
+  const auto folder = open_to_remove(path, rule.dry_run);
   if (!folder) {
     pruned.kept = folder.error();
     return pruned;
@@ -72,7 +96,8 @@ PrunedRun prune(RunView seen, const PruneRule& rule, WallTime boot) {
   // Again, now that it is locked.
   const auto now = read_run_state(path);
   pruned.kept = now ? why_kept(*now, last_change(*now), boot) : now.error().message;
-  if (now && now->id != file_name(path)) pruned.kept = "its run.json is that of run " + now->id;
+  if (now && name_inside(*now) != file_name(path))
+    pruned.kept = "what it holds is of another run: \"" + plain_line(name_inside(*now)) + '"';
   if (!pruned.kept.empty()) return pruned;
   pruned.bytes = bytes_below(*folder);
   if (rule.dry_run) return pruned;
@@ -105,8 +130,8 @@ Pruning prune_runs(const RunFolders& folders, const PruneRule& rule) {
   FoundRuns found = list_runs(folders, std::numeric_limits<std::size_t>::max());
   pruning.notes = std::move(found.notes);
   pruning.unreadable = std::move(found.unreadable);
-  const WallTime boot = boot_time();
   const WallTime now = wall_now();
+  const WallTime boot = std::min(boot_time(), now - kQuiet);
   for (std::size_t i = std::min(rule.keep.value_or(0), found.runs.size()); i < found.runs.size();
        ++i) {
     RunView& run = found.runs[i];

@@ -234,11 +234,11 @@ std::vector<std::string> rank_labels(const std::string& run_path) {
   return labels;
 }
 
-std::vector<std::string> passed_variables(const std::string& run_path) {
+std::vector<std::string> variables_of(const std::string& run_path, const std::string& key) {
   std::vector<std::string> names;
   const auto plan = read_plan(run_path);
-  if (!plan || !plan->contains("passed") || !(*plan)["passed"].is_array()) return names;
-  for (const auto& name : (*plan)["passed"]) {
+  if (!plan || !plan->contains(key) || !(*plan)[key].is_array()) return names;
+  for (const auto& name : (*plan)[key]) {
     if (name.is_string()) names.push_back(plain_line(name.get<std::string>()));
   }
   return names;

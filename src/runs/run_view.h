@@ -91,8 +91,10 @@ struct RunView {
 /// "node0:3", index = rank; empty if there is no plan.
 [[nodiscard]] std::vector<std::string> rank_labels(const std::string& run_path);
 
-/// The variables that `env_pass` passed to the ranks, by plan.json.
-[[nodiscard]] std::vector<std::string> passed_variables(const std::string& run_path);
+/// The names in a list of plan.json: "passed" has those of `env_pass`, "secret" those of
+/// `env_secret`.
+[[nodiscard]] std::vector<std::string> variables_of(const std::string& run_path,
+                                                    const std::string& key);
 
 /// The attempts that have a folder, ascending.
 [[nodiscard]] std::vector<std::uint32_t> attempts_of(const std::string& run_path);

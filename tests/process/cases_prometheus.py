@@ -74,3 +74,14 @@ def a_file_that_cannot_be_written_is_a_note(box):
     expect_in("cannot write metrics.prometheus", run.text, "the note")
     expect_equal(run.text.count("cannot write metrics.prometheus"), 1, "how often")
     expect_in("must be a file whose name ends in .prom", box.run("run", "--set", "metrics.prometheus=a.txt", "--", "true", code=65).text, "another name")
+
+
+@case
+def what_others_put_in_its_way_is_not_opened(box):
+    """A FIFO would hold the engine for ever."""
+    run = start(box, "tell", "ready", "gate", options=("--set", f"metrics.prometheus={box.path('out.prom')}"))
+    os.mkfifo(box.path(f"out.prom.{run.chain()[0]}"))
+    box.open_gate()
+    run.end(0)
+    expect(stat.S_ISREG(os.stat(box.path("out.prom")).st_mode), "what was written")
+    expect_equal([name for name in os.listdir(box.folder) if name.startswith("out.prom")], ["out.prom"], "files")

@@ -66,13 +66,15 @@ def options_without_a_key_are_kept(box):
 
 @case
 def what_differs_from_then_is_named(box):
-    box.run("run", "--set", "env_pass=[MINE]", "--", "true", env={"MINE": "1", "VIRTUAL_ENV": box.make_folder("venv")})
+    box.run("run", "--set", "env_pass=[MINE]", "--set", "env_secret=[TOKEN]", "--", "true",
+            env={"MINE": "1", "TOKEN": "2", "VIRTUAL_ENV": box.make_folder("venv")})
     path = box.path(listed(box)[0]["path"], "job.yaml")
     text = box.read(path).decode()
     version = text.splitlines()[0].rsplit(" ", 1)[1]
     box.write(path, text.replace(f" by dlaunch {version}", " by dlaunch 0.0.1").replace(f" on {os.uname().nodename} ", " on gpu77 "))
     said = box.run("rerun").text
-    for what in (f"dlaunch 0.0.1, now {version}", "machine gpu77, now", f"Python environment {box.path('venv')}, now none", "MINE (env_pass) is not set now"):
+    for what in (f"dlaunch 0.0.1, now {version}", "machine gpu77, now", f"Python environment {box.path('venv')}, now none", "MINE (env_pass) is not set now",
+                 "TOKEN (env_secret) is not set now"):
         expect_in(what, said.replace("\n", " "), "the note")
     expect("differs" not in box.run("rerun", listed(box)[1]["run"], "--quiet").text, "a note with --quiet")
 
@@ -94,3 +96,12 @@ def what_cannot_be_run_again_says_why(box):
     expect_in("has not ended; to end it: dlaunch stop", look(box, "rerun", code=USAGE).text, "a run that goes on")
     box.open_gate()
     run.end(0)
+
+
+@case
+def a_run_of_another_user_is_not_run(box):
+    """The newest one in a shared folder may be anyone's."""
+    box.run("run", "--", "echo", "theirs")
+    os.chown(box.run_folder(), 65534, 65534)
+    expect_in("belongs to user 65534; to run its job as yourself: dlaunch run ", " ".join(box.run("rerun", code=USAGE).text.split()), "why not")
+    expect_equal(len(listed(box)), 1, "runs")

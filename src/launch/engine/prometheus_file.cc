@@ -29,10 +29,12 @@ std::string path_of(const RunOptions& options) {
 
 /// 0 or errno.
 int write_whole(const std::string& path, const std::string& text) {
-  // node_exporter reads no name with another end.
+  // node_exporter reads no name with another end. Others may write to its folder, too: nothing that
+  // is there already is opened.
   const std::string temporary = path + '.' + std::to_string(::getpid());
+  ::unlink(temporary.c_str());
   const UniqueFd file(
-      ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, kReadable));
+      ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, kReadable));
   if (!file) return errno;
   int error = write_all(file.get(), text);
   if (error == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
@@ -52,9 +54,9 @@ void PrometheusFile::begin() {
   next_.after(kOften + std::chrono::seconds(text.size() / kBytesPerSecond), [this] { begin(); });
 }
 
-void PrometheusFile::end(const std::string& text) {
+void PrometheusFile::end(const Text& text) {
   next_.cancel();
-  if (!path_.empty()) write(text);
+  if (!path_.empty()) write(text());
 }
 
 void PrometheusFile::write(const std::string& text) {

@@ -22,8 +22,8 @@ class PrometheusFile {
   /// Writes it now, and again and again until end(): every 5 s, with many ranks less often. Does
   /// nothing for a job without it, here and in end().
   void begin();
-  /// For the last time.
-  void end(const std::string& text);
+  /// For the last time, with this content.
+  void end(const Text& text);
 
  private:
   void write(const std::string& text);

@@ -561,13 +561,13 @@ int RunEngine::finish(RunReport report) {
   output_.run_until([this] { return !signals_.is_asking(); }, kSlurmAnswers);
   loop_.poll();  // the Byes are sent while we write
   std::string summary = write_summary(report, summary_parts());
-  prometheus_.end(prometheus(report.outcome.exit_code, end_of(report.outcome)));
   part_from_agents();
   output_.drain();
   screen_.tell_if_stdout_broke();  // the first failed write may be the last one
   if (report.outcome.cause != Cause::success || !options_.quiet) screen_.write(std::move(summary));
   if (const std::string errors = front_.agent_errors(); !errors.empty()) screen_.say(errors);
   output_.drain();
+  prometheus_.end([&] { return prometheus(report.outcome.exit_code, end_of(report.outcome)); });
   (void)store_.flush();
   return report.outcome.exit_code;
 }
@@ -585,7 +585,7 @@ void RunEngine::finish(const Error& error) {
   screen_.say("dlaunch: " + error.message);
   if (store_.is_open()) {
     write_summary(error, monotonic_now() - began_, summary_parts());
-    prometheus_.end(prometheus(error.exit_code, "failed"));
+    prometheus_.end([&] { return prometheus(error.exit_code, "failed"); });
   }
   output_.drain();
 }

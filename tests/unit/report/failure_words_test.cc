@@ -157,10 +157,11 @@ TEST_F(FailureWordsTest, AFaultOfAGpuExplainsWhatItsRankPrinted) {
   report_.ranks[5].status = code(1);
   report_.ranks[5].status.gpu_fault = "Xid 79 on 0000:3b:00.0: the GPU has fallen off the bus";
   evidence_.exception = "RuntimeError: NCCL error: unhandled system error";
-  EXPECT_THAT(text(),
-              HasSubstr("  why     the GPU driver of its node reports Xid 79 on 0000:3b:00.0: the "
-                        "GPU\n          has fallen off the bus\n"
-                        "  try     --exclude NODE, until the node has been rebooted and checked\n"));
+  const std::string shown = text();
+  EXPECT_THAT(shown,
+              HasSubstr("  why     the GPU driver of its node reports Xid 79 on 0000:3b:00.0: "
+                        "the GPU has\n          fallen off the bus\n"));
+  EXPECT_THAT(shown, HasSubstr("  try     --exclude NODE, until the node has been rebooted"));
 }
 
 TEST_F(FailureWordsTest, ARankThatIsNoneOfMpiIsToldWithTheReason) {
@@ -329,8 +330,9 @@ TEST_F(FailureWordsTest, ADebuggerWithoutInput) {
 
 TEST_F(FailureWordsTest, AQuestionWithoutInput) {
   evidence_.exception = "EOFError: EOF when reading a line";
-  EXPECT_THAT(text(), HasSubstr("  try     dlaunch run --pty 5: without it a rank's stdin is empty, and "
-                                "input()\n          ends there; "));
+  EXPECT_THAT(text(),
+              HasSubstr("  try     dlaunch run --pty 5: without it a rank's stdin is empty, and "
+                        "input()\n          ends there; "));
   EXPECT_THAT(text(),
               HasSubstr("guard the call: if\n          os.environ[\"RANK\"] == \"5\": input()\n"));
   evidence_.exception = "EOFError: Ran out of input";

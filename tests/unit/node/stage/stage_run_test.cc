@@ -72,6 +72,7 @@ class StageRunTest : public testing::Test {
     StageRunSettings settings;
     settings.items = {{path("from"), path("to/data"), false}};
     settings.by = one.by;
+    settings.for_ranks = true;
     settings.patience = patience;
     settings.nodes.push_back({NodeId(1), "gpu01", false});
     one.report.reset();
