@@ -9,10 +9,6 @@
 
 namespace dlaunch {
 
-/// What to write instead of an option of torchrun, mpirun, srun or deepspeed that dlaunch lacks:
-/// "--bind-to" or "--bind-to=core"; nullopt: not known.
-[[nodiscard]] std::optional<std::string> advice_for_option(std::string_view option);
-
 /// What to type instead of a word that is a command elsewhere ("ps", "kill"): "to list runs and
 /// their states: dlaunch runs"; nullopt: not known.
 [[nodiscard]] std::optional<std::string> command_meant(std::string_view word);
