@@ -8,8 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "jobfile/launch_lines/launcher_options.h"
+#include "jobfile/launch_lines/launch_line.h"
 #include "jobfile/other_files.h"
+#include "jobfile/shell_quote.h"
 #include "os/bounded_file.h"
 #include "os/files.h"
 #include "os/spawn.h"
@@ -73,6 +74,18 @@ std::optional<std::string> command_meant(std::string_view word) {
     if (known == word) return std::string(advice);
   }
   return std::nullopt;
+}
+
+std::optional<std::string> line_instead(const std::vector<std::string>& words) {
+  const auto line = jobfile::read_launch_line(words, [](std::string_view) { return std::nullopt; });
+  if (!line || line->program.empty()) return std::nullopt;
+  std::vector<std::string> typed = line->options.words();
+  typed.emplace_back("--");
+  typed.insert(typed.end(), line->program.begin(), line->program.end());
+  std::string text = "use dlaunch instead: dlaunch run " + jobfile::shell_line(typed);
+  for (const jobfile::LeftOut& one : line->options.left_out)
+    text += "\n         " + plain_line(one.typed) + ": " + one.why;
+  return text;
 }
 
 bool sounds_like_command(std::string_view word) {

@@ -13,6 +13,10 @@ namespace dlaunch {
 /// their states: dlaunch runs"; nullopt: not known.
 [[nodiscard]] std::optional<std::string> command_meant(std::string_view word);
 
+/// "use dlaunch instead: dlaunch run -n 4 -- ./a" for a launch line of another launcher, with the
+/// options that are left out below it; nullopt: it is none.
+[[nodiscard]] std::optional<std::string> line_instead(const std::vector<std::string>& words);
+
 /// Whether the word is more likely meant as a command of a launcher than as a program: "rm",
 /// "resume".
 [[nodiscard]] bool sounds_like_command(std::string_view word);

@@ -202,6 +202,7 @@ std::vector<std::string_view> command_names(const Groups& groups, std::size_t si
 /// wins: "rusn" is "runs".
 std::string advice_for_command(const Groups& groups, const std::vector<std::string>& arguments) {
   const std::string& word = arguments.front();
+  if (const auto line = line_instead(arguments)) return "; " + *line;
   if (const auto meant = command_meant(word)) return "; " + *meant;
   const bool is_path = word.find_first_of("/.") != std::string::npos;
   if (is_job_file(word))
@@ -234,9 +235,14 @@ int unknown(const Groups& groups, const std::vector<std::string>& arguments) {
 }
 
 /// Help, version and mistakes: everything without a known command.
-int answer(const Groups& groups, const std::vector<std::string>& arguments) {
+int answer(const Groups& groups, const std::vector<std::string>& arguments,
+           const std::vector<std::string>& after) {
   if (arguments.empty()) return print_error(Error{exit_code::kUsage, kNoCommand});
-  if (!arguments.front().starts_with('-')) return unknown(groups, arguments);
+  if (!arguments.front().starts_with('-')) {
+    std::vector<std::string> words = arguments;  // "torchrun --nproc_per_node 2 -- train.py"
+    words.insert(words.end(), after.begin(), after.end());
+    return unknown(groups, words);
+  }
   CLI::App program(
       "dlaunch starts a distributed training job and looks after it until every process is gone.",
       "dlaunch");
@@ -357,7 +363,7 @@ int run_command_line(const std::vector<CommandGroup>& groups,
       return CommandParser::run(*command, {arguments.begin() + 1, arguments.end()}, after);
   }
   if (const auto code = without_command(groups, arguments, after)) return *code;
-  return answer(groups, arguments);
+  return answer(groups, arguments, after);
 }
 
 }  // namespace dlaunch

@@ -53,7 +53,9 @@ int print_help(const Groups& groups, const std::vector<std::string>& words) {
   const std::string text = help_on(topic);
   if (find_command(groups, topic) != nullptr) {
     const int code = run_command_line(groups, {topic, "--help"}, {});
-    return text.empty() || code != exit_code::kOk ? code : print_text("\nIn a job file:\n" + text);
+    const bool is_key =
+        text.starts_with(topic + '\n') || text.starts_with("keys of " + topic + '\n');
+    return is_key && code == exit_code::kOk ? print_text("\nIn a job file:\n" + text) : code;
   }
   if (text.empty()) return print_error(unknown_topic(groups, topic));
   return print_text(text.substr(0, text.find_last_not_of('\n') + 1));

@@ -62,6 +62,13 @@ Status write_file(const std::string& path, const std::string& text, bool replace
   return {};
 }
 
+/// The beginning of a file, in whole lines; empty where it cannot be read.
+std::string beginning_of(const std::string& path) {
+  std::string text = read_bounded_file(path, "file", kMostBytes).value_or("");
+  if (text.size() == kMostBytes) text.resize(text.rfind('\n') + 1);
+  return text;
+}
+
 /// The files of a folder that tell something of a job, each up to kMostBytes.
 std::vector<jobfile::FoundFile> read_folder(const fs::path& folder) {
   std::vector<jobfile::FoundFile> files;
@@ -72,8 +79,7 @@ std::vector<jobfile::FoundFile> read_folder(const fs::path& folder) {
     const std::string name = entry->path().filename().string();
     const std::string path = entry->path().string();
     if (++count > kMostFiles || !is_regular_file(path)) continue;
-    if (jobfile::is_draft_source(name))
-      files.push_back({name, read_bounded_file(path, "file", kMostBytes).value_or("")});
+    if (jobfile::is_draft_source(name)) files.push_back({name, beginning_of(path)});
   }
   for (const char* activate : {".venv/bin/activate", "venv/bin/activate", "env/bin/activate"})
     if (is_regular_file((folder / activate).string())) files.push_back({activate, ""});
@@ -116,9 +122,7 @@ struct InitCommand {
     jobfile::DraftInput input{read_folder(in), command, name, path, only};
     if (!only.empty() && std::none_of(input.files.begin(), input.files.end(),
                                       [&](const auto& one) { return one.name == only; })) {
-      auto text = read_bounded_file((in / only).string(), "script", kMostBytes);
-      if (!text) return tl::unexpected(text.error());
-      input.files.push_back({only, std::move(*text)});
+      input.files.push_back({only, beginning_of((in / only).string())});
     }
     auto draft = jobfile::draft_job(input);
     if (!draft) return draft;

@@ -496,6 +496,7 @@ constexpr Field kFields[] = {
      .write = to<&JobSpec::active_env>},
     {.key = "preload",
      .kind = Kind::text_list,
+     .example = "[torch]",
      .help =
          "Python modules, such as torch, that each node imports once; its ranks are forked from "
          "there",
@@ -845,6 +846,7 @@ constexpr Field kFields[] = {
      .write = to<&JobSpec::preemption, &Preemption::file>},
     {.key = "checkpoint.path",
      .kind = Kind::text,
+     .example = "ckpt/*",
      .help =
          "What the ranks write: a path with *, ? and [...]; dlaunch says at each end what is new",
      .write = [](JobSpec& job,

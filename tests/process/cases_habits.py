@@ -20,7 +20,8 @@ VALUES = {"host": "localhost", "hosts": "localhost", "H": "localhost", "w": "loc
           "envlist": "HOME", "mixed-precision": "bf16", "rdzv-endpoint": "localhost:0", "job-name": "mine", "J": "mine", "gres": "gpu:1"}
 PAIRS = {"genv": "A 1", "env": "A 1", "mca": "btl tcp", "gmca": "btl tcp"}
 # They need what this machine lacks, a GPU, or a list of hosts beside them.
-NOT_HERE = ("num-gpus", "num-accelerators", "gpus", "include", "i", "exclude", "e")
+# Modules have a case of their own.
+NOT_HERE = ("m", "module", "num-gpus", "num-accelerators", "gpus", "include", "i", "exclude", "e")
 
 
 def rows():
@@ -124,3 +125,15 @@ def an_option_of_dlaunch_keeps_its_meaning(box):
     expect_in("unknown option", box.run("logs", "--bind-to", "core", code=USAGE).text, "a command that takes no job")
     for words in (["-q", "-v"], ["--gpus", "all", "-n", "1", "--dry-run"]):
         box.start("run", *words, "--", "true").end()
+
+
+@case
+def another_launcher_as_the_command(box):
+    box.write("train.py", "import os\nprint('rank', os.environ['RANK'])\n")
+    for words, line in ((["torchrun", "--nproc_per_node", "2", "train.py", "--lr", "1"], "dlaunch run --nproc-per-node 2 -- python3 train.py --lr 1"),
+                        (["mpirun", "-np", "2", "--bind-to", "core", "python3", "train.py"], "dlaunch run -n 2 -- python3 train.py"),
+                        (["srun", "-n2", "--", "python3", "train.py"], "dlaunch run -n 2 -- python3 train.py")):
+        message = box.run(*words, code=USAGE).text
+        expect_in(f"use dlaunch instead: {line}\n", message, f"dlaunch {words}")
+        expect_equal(box.run(*shlex.split(line)[1:]).out.count(b"rank"), 2, "ranks")
+    expect_in("use dlaunch instead: dlaunch run", box.run("torchrun", code=USAGE).text, "without a program")

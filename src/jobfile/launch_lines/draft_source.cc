@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <array>
+#include <tuple>
 #include <utility>
 
 #include "jobfile/dialects/started_programs.h"
 #include "jobfile/shell_quote.h"
+#include "jobfile/source.h"
 #include "text/strings.h"
 
 namespace dlaunch::jobfile {
@@ -136,7 +138,7 @@ bool is_draft_source(std::string_view name) {
 
 std::vector<DraftSource> draft_sources(const DraftInput& input) {
   const auto is_asked = [&](const FoundFile& file) {
-    return input.only.empty() || file.name == input.only;
+    return (input.only.empty() || file.name == input.only) && check_text(file.text).empty();
   };
   std::vector<DraftSource> sources;
   if (!input.command.empty()) {
@@ -152,10 +154,11 @@ std::vector<DraftSource> draft_sources(const DraftInput& input) {
     const std::string where = file.name + ':' + std::to_string(script.line_number);
     sources.push_back({where, std::move(script), false});
   }
-  std::stable_sort(sources.begin(), sources.end(), [](const auto& a, const auto& b) {
-    return std::pair(!a.script.is_batch, order_of(a.where)) <
-           std::pair(!b.script.is_batch, order_of(b.where));
-  });
+  const auto rank = [](const DraftSource& one) {
+    return std::tuple(one.script.line->launcher.empty(), !one.script.is_batch, order_of(one.where));
+  };
+  std::stable_sort(sources.begin(), sources.end(),
+                   [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
   for (const FoundFile& file : input.files) {
     if (!is_asked(file) || !is_dockerfile(file.name)) continue;
     if (auto found = of_dockerfile(file)) sources.push_back(std::move(*found));

@@ -12,6 +12,7 @@
 #include "jobfile/launch_lines/draft_source.h"
 #include "jobfile/scalar.h"
 #include "jobfile/shell_quote.h"
+#include "jobfile/source.h"
 #include "jobfile/yaml_writer.h"
 #include "model/rank_variables.h"
 #include "text/strings.h"
@@ -42,6 +43,14 @@ std::string yaml_of(const Set& set) {
 
 std::string text_key(const NativeJob::Path& path, const std::string& value) {
   return yaml_of([&](NativeJob& job) { job.text(path, value, {}); });
+}
+
+/// Text with quotes reads best as it is.
+std::string command_key(const std::string& value) {
+  const bool is_simple = value.find_first_of("\"\\") == std::string::npos;
+  const bool is_block = !is_simple && value.find_first_of("\n\r\t") == std::string::npos &&
+                        check_text(value).empty() && !value.starts_with(' ');
+  return is_block ? "command: |-\n  " + value + '\n' : text_key({"command"}, value);
 }
 
 std::string counted_key(std::string_view key, const std::string& value) {
@@ -151,7 +160,8 @@ class DraftWriter {
   void add_beginning() {
     text_ += commented("A job file of dlaunch, written by dlaunch init from " + source_.where +
                        (line_.launcher.empty() ? "" : " (" + line_.launcher + ")") + ".");
-    const std::string file = input_.file == "job.yaml" ? "" : ' ' + shell_quote(input_.file);
+    const std::string_view own = file_name(input_.file);
+    const std::string file = own == "job.yaml" ? "" : ' ' + shell_quote(own);
     text_ += "#   dlaunch plan" + file + "    shows what would run where, and starts nothing\n";
     text_ += "#   dlaunch run" + file + "     starts it\n";
     if (source_.script.is_batch)
@@ -187,15 +197,16 @@ class DraftWriter {
     std::set<std::string> unknown;
     for (const std::string& word : line_.program) {
       if (word == "$@" || word == "$*" || word == "${@}") continue;  // words after "--" are added
-      words += (words.empty() ? "" : " ") + quote_but_variables(word);
-      if (has_variable(word)) unknown.insert(word);
+      words += (words.empty() ? "" : " ") +
+               with_substitutions(quote_but_variables(word), source_.script);
+      if (has_variable(word)) unknown.insert(with_substitutions(word, source_.script));
     }
     std::string comment = source_.is_guess
                               ? "Guessed by the script's name: every rank runs this."
                               : "Every rank runs this; words after -- are appended to it.";
-    add(comment, text_key({"command"}, words));
+    add(comment, command_key(words));
     if (!unknown.empty())
-      text_ += commented("Only the script knows these values; set the variables in env: " +
+      text_ += commented("Only the script knows these values; set their variables in env: " +
                          joined(unknown));
     add_setup();
     const std::string folder = take("workdir");
@@ -228,10 +239,9 @@ class DraftWriter {
                                   ? "pip install ."
                                   : "pip install -r requirements.txt";
       text_ += '\n' + commented(std::string(name) +
-                                ": the ranks use the Python that is active "
-                                "where dlaunch is started (" +
-                                how + "), or that of setup:");
-      text_ += "# setup: . .venv/bin/activate\n";
+                                ": ranks use the Python that is active when dlaunch starts, or "
+                                "that of setup.");
+      text_ += "#   " + how + "\n# setup: . .venv/bin/activate\n";
       return;
     }
   }
@@ -395,6 +405,10 @@ class DraftWriter {
 }  // namespace
 
 Result<JobDraft> draft_job(const DraftInput& input) {
+  for (const std::string& word : input.command) {
+    if (!check_text(word).empty())
+      return fail(exit_code::kUsage, "an argument is not UTF-8, so no job file can hold it");
+  }
   const std::vector<DraftSource> sources = draft_sources(input);
   if (sources.empty())
     return fail(exit_code::kUsage,

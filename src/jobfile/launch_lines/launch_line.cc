@@ -91,7 +91,7 @@ class LaunchLineReader {
     }
     if (option == nullptr) {
       own_.left_out.push_back({typed, "not known to dlaunch"});
-    } else if (values.size() < wanted || std::any_of(values.begin(), values.end(), has_variable)) {
+    } else if (values.size() < wanted || (counts_value(*option) && has_unknown(values))) {
       leave_out_unknown(*option, typed);
     } else {
       is_bare_ = is_bare_ || name == "no-python";
@@ -103,6 +103,15 @@ class LaunchLineReader {
   [[nodiscard]] static bool takes_next(const Words& words, std::size_t at) {
     return words[at - 1].find('=') == std::string::npos && at + 1 < words.size() &&
            !words[at].starts_with('-') && !words[at].ends_with(".py");
+  }
+
+  /// Others are left out, or change nothing, whatever their value is.
+  static bool counts_value(const LauncherOption& option) {
+    return option.becomes != Becomes::advice && option.becomes != Becomes::nothing;
+  }
+
+  static bool has_unknown(const Words& values) {
+    return std::any_of(values.begin(), values.end(), has_variable);
   }
 
   /// Where the script computes a count, there are GPUs in most cases.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "jobfile/expectation.h"
 #include "jobfile/scalar.h"
@@ -235,6 +236,13 @@ constexpr auto kOptions = std::to_array<LauncherOption>({
     {"exclusive", kSrun, 0, Becomes::queue},
 });
 
+/// Leading zeros allowed: "08".
+std::optional<std::int64_t> decimal(std::string_view digits) {
+  while (digits.size() > 1 && digits.front() == '0') digits.remove_prefix(1);
+  const auto number = parse_integer(digits);
+  return number && *number >= 0 ? number : std::nullopt;
+}
+
 }  // namespace
 
 std::span<const LauncherOption> launcher_options() {
@@ -294,7 +302,7 @@ std::string limit_of_slurm(std::string_view time) {
   std::int64_t days = 0;
   const auto dash = rest.find('-');
   if (dash != std::string_view::npos) {
-    const auto number = parse_integer(rest.substr(0, dash));
+    const auto number = decimal(rest.substr(0, dash));
     if (!number) return std::string(time);
     days = *number;
     rest.remove_prefix(dash + 1);
@@ -303,10 +311,8 @@ std::string limit_of_slurm(std::string_view time) {
   std::size_t count = 0;
   while (!rest.empty() && count < 3) {
     const auto colon = std::min(rest.find(':'), rest.size());
-    std::string_view digits = rest.substr(0, colon);
-    while (digits.size() > 1 && digits.front() == '0') digits.remove_prefix(1);
-    const auto number = parse_integer(digits);
-    if (!number || *number < 0) return std::string(time);
+    const auto number = decimal(rest.substr(0, colon));
+    if (!number) return std::string(time);
     parts[count++] = *number;
     rest.remove_prefix(std::min(colon + 1, rest.size()));
   }

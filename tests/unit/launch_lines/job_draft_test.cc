@@ -65,24 +65,28 @@ TEST(JobDraft, OfAnSbatchScript) {
 }
 
 TEST(JobDraft, OfMpirunWithHosts) {
-  const JobSpec job =
-      job_of(folder({{"run.sh", "mpirun -np 4 -H a:2,b:2 -x PATH --bind-to core ./solver\n"}}));
+  const DraftInput input =
+      folder({{"run.sh", "mpirun -np 4 -H a:2,b:2 -x PATH --bind-to core ./solver\n"}});
+  const JobSpec job = job_of(input);
   EXPECT_EQ(command_of(job), "./solver");
   EXPECT_EQ(job.framework, Framework::mpi);
   EXPECT_EQ(job.processes, 4U);
-  EXPECT_EQ(job.hosts.hosts.size(), 2U);
+  EXPECT_THAT(text_of(input), HasSubstr("hosts: \"a:2,b:2\"\n"));
 }
 
 TEST(JobDraft, SaysWhatItLeavesOut) {
-  const std::string text = text_of(folder({{"run.sh",
-                                            "export RANK=0 WANDB_API_KEY=secret-value\n"
-                                            "torchrun --nproc_per_node $N --rdzv_endpoint $H:1 "
-                                            "--master_port 1 train.py --data $DATA\n"}}));
+  const std::string text =
+      text_of(folder({{"run.sh",
+                       "export RANK=0 WANDB_API_KEY=secret-value\n"
+                       "torchrun --nproc_per_node $N --rdzv_endpoint $H:1 "
+                       "--master_port 1 train.py --data $DATA --out $(date +%F)/x\n"}}));
   EXPECT_THAT(text, HasSubstr("# Left out:\n"));
-  EXPECT_THAT(text, HasSubstr("--rdzv_endpoint $H:1: known only when the script runs"));
+  EXPECT_THAT(text, HasSubstr("--rdzv_endpoint $H:1: not needed: dlaunch finds"));
   EXPECT_THAT(text, HasSubstr("rendezvous.port 1: not needed"));
   EXPECT_THAT(text, HasSubstr("RANK: dlaunch sets these"));
-  EXPECT_THAT(text, HasSubstr("set the variables in env: $DATA"));
+  EXPECT_THAT(text, HasSubstr("in env: $(date +%F)/x, $DATA"));
+  EXPECT_THAT(
+      text, HasSubstr("command: |-\n  python3 train.py --data \"$DATA\" --out \"$(date +%F)/x\""));
   EXPECT_THAT(text, HasSubstr("WANDB_API_KEY"));
   EXPECT_THAT(text, Not(HasSubstr("secret-value")));
   EXPECT_THAT(text, HasSubstr("processes_per_node: auto"));

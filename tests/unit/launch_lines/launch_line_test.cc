@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "jobfile/launch_lines/launch_script.h"
-#include "jobfile/shell_quote.h"
+#include "text/strings.h"
 
 namespace dlaunch::jobfile {
 namespace {
@@ -17,9 +17,10 @@ using testing::IsEmpty;
 std::string own(std::string_view line) {
   const LaunchScript script = read_launch_script(line);
   if (!script.line) return "none";
-  std::string text = shell_line(script.line->options.words());
-  for (const LeftOut& one : script.line->options.left_out) text += " [" + one.typed + ']';
-  return text + (text.empty() ? "-- " : " -- ") + shell_line(script.line->program);
+  std::string text = joined(script.line->options.words(), " ");
+  for (const LeftOut& one : script.line->options.left_out)
+    text += (text.empty() ? "[" : " [") + one.typed + ']';
+  return text + (text.empty() ? "-- " : " -- ") + joined(script.line->program, " ");
 }
 
 TEST(LaunchLine, OfTorchrun) {
@@ -66,7 +67,7 @@ TEST(LaunchLine, InsideAnotherOne) {
 }
 
 TEST(LaunchLine, OnlyWhereRanksAreStarted) {
-  for (const char* line : {"python train.py", "echo torchrun", "# torchrun train.py", "",
+  for (const char* line : {"python -m pip install x", "echo torchrun", "# torchrun train.py", "",
                            "command -v mpirun", "pip install torchrun"})
     EXPECT_EQ(own(line), "none") << line;
 }
@@ -75,9 +76,10 @@ TEST(LaunchLine, ReadsTheVariablesOfItsScript) {
   EXPECT_EQ(own("GPUS=4\nN=${N:-2}\ntorchrun --nproc_per_node=$GPUS --nnodes=${N} train.py"),
             "--nnodes 2 --nproc-per-node 4 -- python3 train.py");
   EXPECT_EQ(own("torchrun --nproc_per_node=$GPUS train.py --data $DATA"),
-            "--nproc-per-node gpu [--nproc_per_node=$GPUS] -- python3 train.py --data '$DATA'");
-  EXPECT_EQ(own("torchrun --nnodes=$(wc -l < hosts) --nproc_per_node 2 train.py").find("none"),
-            std::string::npos);
+            "--nproc-per-node gpu [--nproc_per_node=$GPUS] -- python3 train.py --data $DATA");
+  EXPECT_EQ(own("torchrun --nnodes=$(wc -l < hosts) --nproc_per_node 2 train.py"),
+            "--nproc-per-node 2 [--nnodes=$(wc -l < hosts)] -- python3 train.py");
+  EXPECT_EQ(own("N=`nproc`\ntorchrun --nnodes=$N train.py"), "[--nnodes=$N] -- python3 train.py");
 }
 
 TEST(LaunchScript, OfSlurm) {
@@ -104,6 +106,38 @@ TEST(LaunchScript, OfSlurm) {
   ASSERT_TRUE(script.line);
   EXPECT_EQ(script.line->options.nodes, "2");
   EXPECT_EQ(script.line->options.per_node, "8");
+}
+
+TEST(LaunchScript, SplitsVariablesIntoWords) {
+  EXPECT_EQ(own("ARGS=\"--nproc_per_node 8 --master_port $PORT\"\ntorchrun $ARGS train.py $X"),
+            "--nproc-per-node 8 [--master_port $PORT] -- python3 train.py $X");
+  EXPECT_EQ(own("N=2\nARGS=(\n  --nproc_per_node 4   # each\n  --nnodes $N\n)\n"
+                "torchrun ${ARGS[@]} train.py"),
+            "--nnodes 2 --nproc-per-node 4 -- python3 train.py");
+  EXPECT_EQ(own("cmd=\"accelerate launch --num_processes 2 \\\n train.py\"\neval $cmd"),
+            "-n 2 -- python3 train.py");
+}
+
+TEST(LaunchScript, OfAProgramWithoutALauncher) {
+  EXPECT_EQ(own("python setup.py install\nLR=1\npython train.py --lr $LR"),
+            "-- python train.py --lr 1");
+  EXPECT_EQ(own("python prepare.py\ntorchrun train.py"), "-- python3 train.py");
+  const LaunchScript script = read_launch_script("# python\npython -V\npython train.py\n");
+  EXPECT_EQ(script.line_number, 3U);
+}
+
+TEST(LaunchScript, PassesOverLinesThatOnlyLook) {
+  EXPECT_EQ(own("IP=$(srun -N 1 hostname)\nsrun -l hostname\nsrun nvidia-smi\nsrun -n 2 ./a"),
+            "-n 2 -- ./a");
+}
+
+TEST(LaunchScript, ReadsSeveralOptionsInALineOfSbatch) {
+  const LaunchScript script =
+      read_launch_script("#SBATCH -N 2 --ntasks-per-node=4 -t 00-05:00:00 --exclusive\nsrun ./a\n");
+  EXPECT_EQ(script.batch.nodes, "2");
+  EXPECT_EQ(script.batch.per_node, "4");
+  EXPECT_THAT(script.batch.settings, ElementsAre(OwnSetting{"timeouts.run", "5h"}));
+  EXPECT_THAT(script.batch.submit, ElementsAre("--sbatch=--exclusive"));
 }
 
 TEST(LaunchScript, TakesVariablesBeforeTheLauncher) {

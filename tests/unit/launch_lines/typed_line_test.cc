@@ -4,13 +4,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "jobfile/shell_quote.h"
 #include "text/strings.h"
 
 namespace dlaunch::jobfile {
 namespace {
 
 using Words = std::vector<std::string>;
+
+std::string joined_words(const Words& words) {
+  return joined(words, " ");
+}
 
 Words words_in(std::string_view line) {
   Words words;
@@ -40,7 +43,7 @@ std::string own(std::string_view line) {
   EXPECT_TRUE(read.left_out.empty())
       << line << ": " << read.left_out.front().typed << ": " << read.left_out.front().why;
   EXPECT_EQ(read.unclear, "") << line;
-  return shell_line(read.words);
+  return joined_words(read.words);
 }
 
 TEST(TypedLine, HasWhatDlaunchHasToo) {
@@ -56,7 +59,7 @@ TEST(TypedLine, HasWhatDlaunchHasToo) {
   EXPECT_EQ(own("--num_gpus 4 --num_nodes=2"), "--nnodes 2 --gpus 4");
   EXPECT_EQ(own("--nodes 1-4 --ntasks-per-node 8 --job-name bert"),
             "--nnodes 1:4 --nproc-per-node 8 --name bert");
-  EXPECT_EQ(own("-w node[1-2] --time 1:30:00"), "--hosts 'node[1-2]' --set timeouts.run=1h30m");
+  EXPECT_EQ(own("-w node[1-2] --time 1:30:00"), "--hosts node[1-2] --set timeouts.run=1h30m");
   EXPECT_EQ(own("--timeout 60 --allow-run-as-root --oversubscribe --tag-output -n 9"),
             "-n 9 --set timeouts.run=60s");
   EXPECT_EQ(own("-n 2 --bind-to none"), "-n 2 --set binding.cpus=none");
@@ -66,9 +69,9 @@ TEST(TypedLine, HasWhatDlaunchHasToo) {
 }
 
 TEST(TypedLine, SetsTheEnvironment) {
-  EXPECT_EQ(own("-x A=1 -x NCCL_DEBUG -x PATH"), "--env A=1 --set 'env_pass=[NCCL_DEBUG, PATH]'");
+  EXPECT_EQ(own("-x A=1 -x NCCL_DEBUG -x PATH"), "--env A=1 --set env_pass=[NCCL_DEBUG, PATH]");
   EXPECT_EQ(own("--genv A 1 --genv B=2"), "--env A=1 --env B=2");
-  EXPECT_EQ(own("--genvlist A,B"), "--set 'env_pass=[A, B]'");
+  EXPECT_EQ(own("--genvlist A,B"), "--set env_pass=[A, B]");
   EXPECT_EQ(own("--mca btl_tcp_if_include eth0"), "--env OMPI_MCA_btl_tcp_if_include=eth0");
   EXPECT_EQ(own("--export=ALL,A=1"), "--env A=1");
 }
@@ -103,19 +106,19 @@ TEST(TypedLine, AsksWhereAnOptionHasTwoMeanings) {
   const TypedLine read = typed("-n 4 -N 2");
   EXPECT_EQ(read.unclear, "-N");
   EXPECT_THAT(read.meanings, testing::UnorderedElementsAre(launcher::kOpenMpi, launcher::kSrun));
-  EXPECT_EQ(shell_line(typed("-n 4 -N 2", launcher::kSrun).words), "-n 4 --nnodes 2");
-  EXPECT_EQ(shell_line(typed("-n 4 -N 2", launcher::kOpenMpi).words),
+  EXPECT_EQ(joined_words(typed("-n 4 -N 2", launcher::kSrun).words), "-n 4 --nnodes 2");
+  EXPECT_EQ(joined_words(typed("-n 4 -N 2", launcher::kOpenMpi).words),
             "--nnodes 2 --nproc-per-node 2");
   EXPECT_EQ(own("--ntasks-per-node=3 -N1"), "--nnodes 1 --nproc-per-node 3");
   EXPECT_EQ(own("-N 2 --ntasks-per-node 4"), "--nnodes 2 --nproc-per-node 4") << "srun's";
-  EXPECT_EQ(own("--npernode 2 -x A"), "--nproc-per-node 2 --set 'env_pass=[A]'") << "mpirun's";
+  EXPECT_EQ(own("--npernode 2 -x A"), "--nproc-per-node 2 --set env_pass=[A]") << "mpirun's";
   EXPECT_EQ(typed("-x node1").unclear, "-x") << "srun excludes it";
 }
 
 TEST(TypedLine, PutsAModuleBehindTheDashes) {
   const TypedLine read = typed("--nproc-per-node 2 -m pkg.train --lr 1");
-  EXPECT_EQ(shell_line(read.words), "--nproc-per-node 2");
-  EXPECT_EQ(shell_line(read.program), "python3 -m pkg.train --lr 1");
+  EXPECT_EQ(joined_words(read.words), "--nproc-per-node 2");
+  EXPECT_EQ(joined_words(read.program), "python3 -m pkg.train --lr 1");
   EXPECT_EQ(read.left_out.size(), 1U);
 }
 
@@ -123,7 +126,7 @@ TEST(TypedLine, KeepsDlaunchsOwnWordsAndThoseOfTheProgram) {
   EXPECT_EQ(own("-q --set a=b job.yaml --bind-to none"),
             "--set binding.cpus=none -q --set a=b job.yaml");
   EXPECT_EQ(own("-x A=1 ./a --bind-to core"), "--env A=1");
-  EXPECT_EQ(shell_line(typed("-x A=1 ./a --bind-to core").program), "./a --bind-to core");
+  EXPECT_EQ(joined_words(typed("-x A=1 ./a --bind-to core").program), "./a --bind-to core");
   EXPECT_EQ(typed("job.yaml -x A").left_out.size(), 1U) << "it replaces the file's env_pass";
 }
 
