@@ -80,6 +80,14 @@ Framework framework_named(const std::string& name) {
   return name == "jax" ? Framework::jax : Framework::pytorch;
 }
 
+/// A word of a shell command. What the shell expands in another way than $NAME stays as it is:
+/// ${NAME:+--option "$NAME"}.
+std::string quoted(const std::string& word) {
+  std::string text = quote_but_variables(word);
+  const bool is_changed = text.find("\\$") != std::string::npos || text.starts_with('\'');
+  return is_changed && word.find("${") != std::string::npos ? word : text;
+}
+
 /// Writes the draft of one source.
 class DraftWriter {
  public:
@@ -197,8 +205,7 @@ class DraftWriter {
     std::set<std::string> unknown;
     for (const std::string& word : line_.program) {
       if (word == "$@" || word == "$*" || word == "${@}") continue;  // words after "--" are added
-      words += (words.empty() ? "" : " ") +
-               with_substitutions(quote_but_variables(word), source_.script);
+      words += (words.empty() ? "" : " ") + with_substitutions(quoted(word), source_.script);
       if (has_variable(word)) unknown.insert(with_substitutions(word, source_.script));
     }
     std::string comment = source_.is_guess
@@ -219,7 +226,8 @@ class DraftWriter {
 
   void add_setup() {
     std::string lines = joined(source_.script.setup, "\n");
-    std::string comment = "Lines of " + source_.where + " that prepare the shell.";
+    std::string comment = "Lines of " + source_.where.substr(0, source_.where.rfind(':')) +
+                          " that prepare the shell.";
     for (const char* folder : {".venv", "venv", "env"}) {
       const std::string activate = std::string(folder) + "/bin/activate";
       if (!lines.empty() || file_named(input_, activate) == nullptr) continue;

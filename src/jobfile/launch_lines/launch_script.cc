@@ -84,6 +84,7 @@ class ScriptReader {
     for (std::string_view rest = text_; !rest.empty();) {
       std::string line = take_whole_line(rest);
       if (begins_array(line)) take_array(line, rest);
+      if (const char quote = open_quote(line)) take_to_quote(quote, line, rest);
       read_line(line);
     }
     script_.batch.settle();
@@ -97,6 +98,30 @@ class ScriptReader {
   [[nodiscard]] std::optional<std::string> value(std::string_view name) const {
     const auto found = variables_.find(name);
     return found == variables_.end() ? std::nullopt : std::optional(found->second);
+  }
+
+  /// The quote that an assignment opens and does not close: `ARGS="` with lines below it.
+  static char open_quote(std::string_view line) {
+    line = trimmed(line);
+    const auto at = line.find_first_of("\"'");
+    if (at == std::string_view::npos || at == 0 || line[at - 1] != '=') return '\0';
+    const bool is_open = std::count(line.begin(), line.end(), line[at]) % 2 == 1;
+    std::string_view name = line.substr(0, at);
+    if (name.starts_with("export ")) name.remove_prefix(7);
+    return is_open && is_assignment(name) ? line[at] : '\0';
+  }
+
+  static void take_to_quote(char quote, std::string& line, std::string_view& rest) {
+    const std::string_view before = rest;
+    std::string whole = line;
+    while (!rest.empty()) {
+      const std::string more = take_whole_line(rest);
+      whole += '\n' + more;
+      if (more.find(quote) == std::string::npos) continue;
+      line = std::move(whole);
+      return;
+    }
+    rest = before;  // it is not closed
   }
 
   /// "ARGS=(", whose words stand in this line and the next ones.

@@ -92,6 +92,12 @@ TEST(JobDraft, SaysWhatItLeavesOut) {
   EXPECT_THAT(text, HasSubstr("processes_per_node: auto"));
 }
 
+TEST(JobDraft, KeepsWhatOnlyTheShellExpands) {
+  const DraftInput input =
+      folder({{"run.sh", "torchrun t.py --n=${N%.*} ${R:+--resume \"$R\"} '$5'\n"}});
+  EXPECT_EQ(command_of(job_of(input)), "python3 t.py --n=${N%.*} ${R:+--resume \"$R\"} '$5'");
+}
+
 TEST(JobDraft, OfATrainingScript) {
   const DraftInput input = folder({{"model.py", "import jax\n"},
                                    {"test_train.py", "if __name__ == '__main__': x()\n"},
