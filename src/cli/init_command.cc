@@ -129,7 +129,7 @@ struct InitCommand {
     const auto job = read_job({draft->text, path, {}, {}});
     if (!job)
       return fail(exit_code::kInternal,
-                  "the draft is no valid job file; please report this:\n" + job.error().message);
+                  "the draft is not a valid job file; please report this:\n" + job.error().message);
     return draft;
   }
 };

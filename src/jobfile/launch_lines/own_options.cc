@@ -143,7 +143,8 @@ void OwnOptions::add(const LauncherOption& option, const std::string& typed,
       one_machine = typed;
       return;
     case Becomes::seconds:
-      return set("timeouts.run", value + 's');
+      // dlaunch's own form, "5m", means what it says.
+      return set("timeouts.run", count_of(value) ? value + 's' : value);
     case Becomes::slurm_time:
       return set("timeouts.run", limit_of_slurm(value));
     case Becomes::export_list:

@@ -10,7 +10,7 @@
 
 namespace dlaunch::jobfile {
 
-/// "restart.max" and "3"; "env.NAME" and its value. "gpus", "include" and "exclude" are no keys of
+/// "restart.max" and "3"; "env.NAME" and its value. "gpus", "include" and "exclude" are not keys of
 /// the job file, but options of dlaunch run.
 struct OwnSetting {
   std::string key;

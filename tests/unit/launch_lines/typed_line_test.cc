@@ -62,6 +62,7 @@ TEST(TypedLine, HasWhatDlaunchHasToo) {
   EXPECT_EQ(own("-w node[1-2] --time 1:30:00"), "--hosts node[1-2] --set timeouts.run=1h30m");
   EXPECT_EQ(own("--timeout 60 --allow-run-as-root --oversubscribe --tag-output -n 9"),
             "-n 9 --set timeouts.run=60s");
+  EXPECT_EQ(own("--timeout 5m"), "--set timeouts.run=5m");
   EXPECT_EQ(own("-n 2 --bind-to none"), "-n 2 --set binding.cpus=none");
   EXPECT_EQ(own("--cpu_bind=no"), "--set binding.cpus=none");
   EXPECT_EQ(own("--num_processes 8 --num_machines 2 --mixed_precision bf16"),
