@@ -32,8 +32,12 @@ bool is_job(const std::string& word) {
 }
 
 jobfile::OwnCommand command_of(const CLI::App& app, const Words& after) {
-  return {[&app](const std::string& word) { return values_of(app, word); }, is_job, !after.empty(),
-          app.get_option_no_throw("--sbatch") != nullptr};
+  const bool has_format = app.get_option_no_throw("FORMAT") != nullptr;
+  const auto is_argument = [has_format](const std::string& word) {
+    return is_job(word) || (has_format && (word == "slurm" || word == "mpirun"));
+  };
+  return {[&app](const std::string& word) { return values_of(app, word); }, is_argument,
+          !after.empty(), app.get_option_no_throw("--sbatch") != nullptr};
 }
 
 /// The line to type. A program stands behind "--", also where it was typed without.

@@ -103,6 +103,14 @@ def what_has_none_says_why_and_what_to_type(box):
 
 
 @case
+def options_of_the_queue_belong_to_submit_and_export(box):
+    script = box.run("export", "slurm", "--mem", "8G", "--ntasks", "2", "--", "true").out.decode()
+    expect_in("#SBATCH --mem=8G\n", script, "a line of the script")
+    message = box.run("run", "--mem", "8G", "--", "true", code=USAGE).text
+    expect_in("try: dlaunch submit --sbatch=--mem=8G -- true\n", message, "the line")
+
+
+@case
 def without_the_dashes_the_line_to_type_has_them(box):
     box.write("train.py", "import os\nprint('rank', os.environ['RANK'])\n")
     for words, line in ((["--standalone", "--nproc_per_node", "2", "train.py", "--lr", "1"],
