@@ -8,7 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "jobfile/launch_lines/launch_line.h"
 #include "jobfile/other_files.h"
+#include "jobfile/shell_quote.h"
 #include "os/bounded_file.h"
 #include "os/files.h"
 #include "os/spawn.h"
@@ -19,104 +21,6 @@
 namespace dlaunch {
 
 namespace {
-
-constexpr std::string_view kRendezvous =
-    "not needed: dlaunch finds a free port by itself; to set one: --set rendezvous.port=29500";
-constexpr std::string_view kNodeRank =
-    "not needed: dlaunch is started once, and starts all nodes itself: --hosts gpu[01-04]";
-constexpr std::string_view kHosts = "write --hosts gpu[01-04],login";
-constexpr std::string_view kHostfile = "write --hostfile FILE";
-constexpr std::string_view kPass =
-    "ranks on this machine inherit the environment; to set a variable: --env NAME=VALUE; to "
-    "pass one of this shell to other machines: --set env_pass=NAME";
-constexpr std::string_view kBind =
-    "ranks get cores of their own by default; to leave them free: --set binding.cpus=none";
-constexpr std::string_view kMore =
-    "not needed: -n may exceed the number of cores; ranks are then not bound";
-constexpr std::string_view kLogs =
-    "not needed: the output of every rank is kept in runs/ID/; to choose the folder: --set "
-    "logs.dir=FOLDER";
-constexpr std::string_view kPrefixed =
-    "not needed: every line begins with its rank; to change that: --set logs.prefix=never";
-constexpr std::string_view kPerNode = "write --nproc-per-node N";
-constexpr std::string_view kTotal = "write -n N";
-constexpr std::string_view kPython =
-    "write the program after --: dlaunch run -n 4 -- python3 -m my.module";
-constexpr std::string_view kAsItIs =
-    "not needed: dlaunch executes the command after -- unchanged: dlaunch run -n 4 -- ./program";
-constexpr std::string_view kEnd = "not needed: when a rank fails, dlaunch ends the others";
-constexpr std::string_view kFolder = "write --set workdir=FOLDER";
-constexpr std::string_view kLimit = "write --set timeouts.run=2h";
-constexpr std::string_view kRoot = "not needed: dlaunch runs for root as for any user";
-constexpr std::string_view kGpus = "write --gpus N: a process for each of N GPUs of a node";
-constexpr std::string_view kNodes = "write --nnodes N";
-constexpr std::string_view kImage = "write --set container.image=IMAGE";
-
-constexpr std::string_view kJobDir =
-    "this is an argument of the program; write it after --: -- --job-dir DIR";
-constexpr std::string_view kTier =
-    "write it in the job file: trainingInput: {scaleTier: STANDARD_1}";
-constexpr std::string_view kConfig = "give the job file without an option: dlaunch run FILE";
-
-/// Options of torchrun (PyTorch), mpirun and mpiexec (Open MPI, MPICH), srun (Slurm), deepspeed and
-/// gcloud ai-platform, with hyphens: some of these accept underscores in their place.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 55> kOptions{{
-    {"--standalone", kRendezvous},
-    {"--rdzv-backend", kRendezvous},
-    {"--rdzv-endpoint", kRendezvous},
-    {"--rdzv-id", kRendezvous},
-    {"--rdzv-conf", kRendezvous},
-    {"--master-port", kRendezvous},
-    {"--master-addr", kRendezvous},
-    {"--node-rank", kNodeRank},
-    {"--machinefile", kHostfile},
-    {"--host", kHosts},
-    {"-H", kHosts},
-    {"-f", kHostfile},
-    {"-w", kHosts},
-    {"--nodelist", kHosts},
-    {"-x", kPass},
-    {"--genv", kPass},
-    {"--genvlist", kPass},
-    {"--export", kPass},
-    {"--bind-to", kBind},
-    {"--map-by", kBind},
-    {"--rank-by", kBind},
-    {"--cpu-bind", kBind},
-    {"--oversubscribe", kMore},
-    {"--overcommit", kMore},
-    {"--log-dir", kLogs},
-    {"--output-filename", kLogs},
-    {"--tag-output", kPrefixed},
-    {"--label", kPrefixed},
-    {"--ntasks", kTotal},
-    {"--ntasks-per-node", kPerNode},
-    {"-m", kPython},
-    {"--no-python", kAsItIs},
-    {"--kill-on-bad-exit", kEnd},
-    {"--wdir", kFolder},
-    {"--chdir", kFolder},
-    {"--workdir", kFolder},
-    {"--time", kLimit},
-    {"--timeout", kLimit},
-    {"--allow-run-as-root", kRoot},
-    {"--ppn", kPerNode},
-    {"--num-gpus", kGpus},
-    {"--gpus-per-node", kGpus},
-    {"--num-processes", kTotal},
-    {"--num-machines", kNodes},
-    {"--num-nodes", kNodes},
-    {"--nodes", kNodes},
-    {"-N", kNodes},
-    {"--main-process-port", kRendezvous},
-    {"--image", kImage},
-    {"--cpus-per-task", kBind},
-    {"-c", kBind},
-    {"--job-dir", kJobDir},
-    {"--master-image-uri", kImage},
-    {"--scale-tier", kTier},
-    {"--config", kConfig},
-}};
 
 constexpr std::string_view kToList = "to list runs and their states: dlaunch runs";
 constexpr std::string_view kToStop = "to end a run: dlaunch stop RUN";
@@ -165,20 +69,23 @@ std::string beginning_of(const std::string& path) {
 
 }  // namespace
 
-std::optional<std::string> advice_for_option(std::string_view option) {
-  std::string name(option.substr(0, option.find('=')));
-  std::replace(name.begin(), name.end(), '_', '-');
-  for (const auto& [known, advice] : kOptions) {
-    if (known == name) return std::string(advice);
-  }
-  return std::nullopt;
-}
-
 std::optional<std::string> command_meant(std::string_view word) {
   for (const auto& [known, advice] : kCommands) {
     if (known == word) return std::string(advice);
   }
   return std::nullopt;
+}
+
+std::optional<std::string> line_instead(const std::vector<std::string>& words) {
+  const auto line = jobfile::read_launch_line(words, [](std::string_view) { return std::nullopt; });
+  if (!line || line->program.empty()) return std::nullopt;
+  std::vector<std::string> typed = line->options.words();
+  typed.emplace_back("--");
+  typed.insert(typed.end(), line->program.begin(), line->program.end());
+  std::string text = "use dlaunch instead: dlaunch run " + jobfile::shell_line(typed);
+  for (const jobfile::LeftOut& one : line->options.left_out)
+    text += "\n         " + plain_line(one.typed) + ": " + one.why;
+  return text;
 }
 
 bool sounds_like_command(std::string_view word) {
@@ -194,10 +101,10 @@ bool is_planned_command(std::string_view word) {
 }
 
 std::string with_two_dashes(std::string_view word) {
-  constexpr std::array<std::string_view, 6> kLong{"-hostfile", "-machinefile", "-host",
-                                                  "-hosts",    "-bind-to",     "-genv"};
-  const std::string_view name = word.substr(0, word.find('='));
-  const bool is_long = contains(kLong, name);
+  using namespace jobfile;
+  const std::string name = option_name(word);
+  const bool is_long =
+      name.size() > 1 && !word.starts_with("--") && (launchers_with(name) & launcher::kMpi) != 0;
   return (is_long ? "-" : "") + std::string(word);
 }
 

@@ -9,13 +9,13 @@
 
 namespace dlaunch {
 
-/// What to write instead of an option of torchrun, mpirun, srun or deepspeed that dlaunch lacks:
-/// "--bind-to" or "--bind-to=core"; nullopt: not known.
-[[nodiscard]] std::optional<std::string> advice_for_option(std::string_view option);
-
 /// What to type instead of a word that is a command elsewhere ("ps", "kill"): "to list runs and
 /// their states: dlaunch runs"; nullopt: not known.
 [[nodiscard]] std::optional<std::string> command_meant(std::string_view word);
+
+/// "use dlaunch instead: dlaunch run -n 4 -- ./a" for a launch line of another launcher, with the
+/// options that are left out below it; nullopt: it is none.
+[[nodiscard]] std::optional<std::string> line_instead(const std::vector<std::string>& words);
 
 /// Whether the word is more likely meant as a command of a launcher than as a program: "rm",
 /// "resume".

@@ -8,6 +8,7 @@
 
 #include "cli/advice.h"
 #include "cli/command_mistakes.h"
+#include "cli/habits.h"
 #include "cli/print.h"
 #include "jobfile/shell_quote.h"
 #include "jobfile/suggestion.h"
@@ -125,12 +126,13 @@ CommandOptions CommandOptions::in_group(const std::string& title) const {
   return options;
 }
 
-/// Gives CommandOptions their CLI::App.
+/// Gives CommandOptions their CLI::App. `after`: the words after "--".
 struct CommandParser {
   static void describe(const Subcommand& command, CLI::App& app);
   [[nodiscard]] static bool parses(const Subcommand& command,
                                    const std::vector<std::string>& arguments);
-  static int run(const Subcommand& command, const std::vector<std::string>& arguments);
+  static int run(const Subcommand& command, const std::vector<std::string>& arguments,
+                 const std::vector<std::string>& after);
 };
 
 namespace {
@@ -238,6 +240,7 @@ std::vector<std::string_view> command_names(const Groups& groups, std::size_t si
 /// wins: "rusn" is "runs".
 std::string advice_for_command(const Groups& groups, const std::vector<std::string>& arguments) {
   const std::string& word = arguments.front();
+  if (const auto line = line_instead(arguments)) return "; " + *line;
   if (const auto meant = command_meant(word)) return "; " + *meant;
   const bool is_path = word.find_first_of("/.") != std::string::npos;
   if (is_job_file(word))
@@ -270,9 +273,14 @@ int unknown(const Groups& groups, const std::vector<std::string>& arguments) {
 }
 
 /// Help, version and mistakes: everything without a known command.
-int answer(const Groups& groups, const std::vector<std::string>& arguments) {
+int answer(const Groups& groups, const std::vector<std::string>& arguments,
+           const std::vector<std::string>& after) {
   if (arguments.empty()) return print_error(Error{exit_code::kUsage, kNoCommand});
-  if (!arguments.front().starts_with('-')) return unknown(groups, arguments);
+  if (!arguments.front().starts_with('-')) {
+    std::vector<std::string> words = arguments;  // "torchrun --nproc_per_node 2 -- train.py"
+    words.insert(words.end(), after.begin(), after.end());
+    return unknown(groups, words);
+  }
   CLI::App program(
       "dlaunch starts a distributed training job and looks after it until every process is gone.",
       "dlaunch");
@@ -310,6 +318,7 @@ void CommandParser::describe(const Subcommand& command, CLI::App& app) {
 bool CommandParser::parses(const Subcommand& command, const std::vector<std::string>& arguments) {
   CLI::App app;
   command.describe(CommandOptions(&app, &arguments));
+  if (has_habits(app, arguments)) return false;
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
     return empty_word_in(app, arguments).empty();
@@ -318,11 +327,16 @@ bool CommandParser::parses(const Subcommand& command, const std::vector<std::str
   }
 }
 
-int CommandParser::run(const Subcommand& command, const std::vector<std::string>& arguments) {
+int CommandParser::run(const Subcommand& command, const std::vector<std::string>& arguments,
+                       const std::vector<std::string>& after) {
+  const bool asks = contains(arguments, "--help") || contains(arguments, "-h");
+  if (command.takes_any_words && !asks) return command.execute();
   if (parses(command, arguments)) return command.execute();
   CLI::App app;
   describe(command, app);
-  const int code = parse(app, command.takes_command, arguments);
+  const auto own = without_habits(app, arguments, after);
+  if (!own) return print_error(own.error());
+  const int code = parse(app, command.takes_command, *own);
   return code == kParsed ? command.execute() : code;
 }
 
@@ -331,14 +345,16 @@ namespace {
 /// `dlaunch -n 4 -- python train.py`, as with mpirun, means the first command (run). nullopt: that
 /// command lacks the first option. A job.yaml in this folder does not run without a command.
 std::optional<int> without_command(const Groups& groups, const std::vector<std::string>& arguments,
-                                   bool has_command) {
+                                   const std::vector<std::string>& after) {
   const Subcommand& first = groups.front().commands.front();
-  if (arguments.empty() && has_command) return CommandParser::run(first, arguments);
+  const bool has_command = !after.empty();
+  if (arguments.empty() && has_command) return CommandParser::run(first, arguments, after);
   CLI::App app;
   CommandParser::describe(first, app);
-  const bool is_ours = !arguments.empty() && arguments.front().starts_with('-') &&
-                       option_in(app, arguments.front()) != nullptr &&
-                       option_in(app, arguments.front()) != app.get_help_ptr();
+  const bool is_ours =
+      !arguments.empty() && arguments.front().starts_with('-') &&
+      (option_in(app, arguments.front()) != nullptr || has_habits(app, {arguments.front()})) &&
+      option_in(app, arguments.front()) != app.get_help_ptr();
   if (!is_ours) return std::nullopt;
   const auto other = first_other(app, arguments, arguments.begin());
   if (other == arguments.end() && !has_command) {
@@ -347,11 +363,12 @@ std::optional<int> without_command(const Groups& groups, const std::vector<std::
                                      more_words(arguments.begin(), arguments.end())});
   }
   if (other == arguments.end() || find_command(groups, *other) == nullptr)
-    return CommandParser::run(first, arguments);
+    return CommandParser::run(first, arguments, after);
   return print_error(Error{exit_code::kUsage, "options come after the command: dlaunch " + *other +
                                                   more_words(arguments.begin(), other) +
                                                   more_words(other + 1, arguments.end()) +
-                                                  (has_command ? " -- COMMAND" : "")});
+                                                  (has_command ? " --" : "") +
+                                                  more_words(after.begin(), after.end())});
 }
 
 }  // namespace
@@ -377,18 +394,14 @@ CommandHelp help_of(const Subcommand& command) {
 }
 
 int run_command_line(const std::vector<CommandGroup>& groups,
-                     const std::vector<std::string>& arguments, bool has_command) {
-  if (!arguments.empty() && arguments.front() == "help") {  // as with git and docker
-    std::vector<std::string> asked(arguments.begin() + 1, arguments.end());
-    asked.emplace_back("--help");
-    return run_command_line(groups, asked, false);
-  }
+                     const std::vector<std::string>& arguments,
+                     const std::vector<std::string>& after) {
   if (!arguments.empty()) {
     if (const Subcommand* command = find_command(groups, arguments.front()))
-      return CommandParser::run(*command, {arguments.begin() + 1, arguments.end()});
+      return CommandParser::run(*command, {arguments.begin() + 1, arguments.end()}, after);
   }
-  if (const auto code = without_command(groups, arguments, has_command)) return *code;
-  return answer(groups, arguments);
+  if (const auto code = without_command(groups, arguments, after)) return *code;
+  return answer(groups, arguments, after);
 }
 
 }  // namespace dlaunch

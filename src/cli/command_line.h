@@ -57,6 +57,7 @@ struct Subcommand {
   std::function<void(CommandOptions)> describe;
   std::function<int()> execute;
   bool takes_command = false;  // the usage line ends with "-- COMMAND"
+  bool takes_any_words = false;  // execute() reads them, also those that begin with "-"
 };
 
 /// Commands in one group of `dlaunch --help`.
@@ -87,9 +88,11 @@ struct CommandHelp {
 
 /// Parses and runs the chosen command. Returns its exit code; kOk after help; kUsage, with one line
 /// on stderr, for a wrong command line. `arguments`: those before "--", without the program's name.
-/// `has_command`: something follows "--". A command line that begins with options of the first
-/// command (run) runs that command, as with mpirun.
+/// `after`: those after it. A command line that begins with options of the first command (run) runs
+/// that command, as with mpirun. Options of other launchers work where they have an exact meaning
+/// (jobfile/launch_lines/launcher_options.h).
 [[nodiscard]] int run_command_line(const std::vector<CommandGroup>& groups,
-                                   const std::vector<std::string>& arguments, bool has_command);
+                                   const std::vector<std::string>& arguments,
+                                   const std::vector<std::string>& after);
 
 }  // namespace dlaunch

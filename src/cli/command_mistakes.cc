@@ -25,9 +25,6 @@ std::string unknown_option(const CLI::App& app, const std::string& word) {
   std::string message = "unknown option \"" + given + '"';
   if (app.get_option_no_throw("--now") != nullptr && (given == "-9" || given == "--force"))
     return message + "; to kill at once: dlaunch stop --now";
-  const bool takes_a_job = app.get_option_no_throw("JOB") != nullptr;
-  const auto advice = takes_a_job ? advice_for_option(given) : std::nullopt;
-  if (advice) return message + "; " + *advice;
   const auto near = given.starts_with("--") ? jobfile::nearest(given, candidates) : std::nullopt;
   if (near) message.append(", did you mean \"").append(*near).append("\"?");
   return message;

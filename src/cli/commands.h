@@ -17,6 +17,7 @@ using TrailingArguments = std::vector<std::string>;
 [[nodiscard]] Subcommand exec_command(const TrailingArguments& arguments);
 [[nodiscard]] Subcommand submit_command(const TrailingArguments& arguments);
 [[nodiscard]] Subcommand convert_command(const TrailingArguments& arguments);
+[[nodiscard]] Subcommand init_command(const TrailingArguments& arguments);
 [[nodiscard]] Subcommand export_command(const TrailingArguments& arguments);
 [[nodiscard]] Subcommand scale_command(const TrailingArguments& arguments);
 [[nodiscard]] Subcommand stage_command();
@@ -39,6 +40,9 @@ using TrailingArguments = std::vector<std::string>;
 [[nodiscard]] Subcommand version_command();
 /// `groups` must outlive it; it may be added to one of them.
 [[nodiscard]] Subcommand man_command(const std::vector<CommandGroup>& groups);
+/// Likewise. `words`: the command line, with the command's name.
+[[nodiscard]] Subcommand help_command(const std::vector<CommandGroup>& groups,
+                                      const std::vector<std::string>& words);
 
 // Internal commands, which no help text lists. `words`: the command line, with the command's name.
 

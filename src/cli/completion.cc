@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "jobfile/field_table.h"
+#include "report/explain.h"
 #include "text/strings.h"
 
 namespace dlaunch {
@@ -112,6 +113,13 @@ CompletedWords key_candidates(std::string_view word) {
   return all;
 }
 
+/// For help: commands, keys of the job file and known failures.
+CompletedWords topic_candidates(const std::vector<CommandGroup>& groups) {
+  CompletedWords all = command_candidates(groups);
+  for (const std::string_view name : topic_names()) all.push_back({std::string(name), ""});
+  return all;
+}
+
 /// The last of a list of hosts, with those before it.
 CompletedWords host_candidates(std::string_view word, const CompletionSources& sources) {
   const std::size_t last = word.find_last_of(",@");
@@ -184,6 +192,7 @@ class Completer {
       return host_candidates(word, sources_);
     if (name.starts_with("RUN")) return sources_.runs(!contains(kOfEndedRuns, command_.name));
     if (name == "COMMAND") return command_candidates(groups_);
+    if (name == "TOPIC") return topic_candidates(groups_);
     if (name == "SHELL") return words_of({"bash", "zsh", "fish"});
     if (name == "OF") return words_of({"job", "events", "summary", "plan"});
     if (name == "FORMAT") return words_of({"mpirun", "slurm"});
@@ -200,8 +209,7 @@ CompletedWords all_for(const std::vector<CommandGroup>& groups, std::vector<std:
                        const CompletionSources& sources) {
   const std::string first = words.front();
   if (words.size() == 1 && first.starts_with('-')) return words_of({"--help", "--version"});
-  if (words.size() == 1 || (words.size() == 2 && first == "help"))
-    return command_candidates(groups);
+  if (words.size() == 1) return command_candidates(groups);
   const Subcommand* command = find_command(groups, first);
   if (command == nullptr && !first.starts_with('-')) return {};
   // `dlaunch -n 4 ...` is the first command.

@@ -24,7 +24,7 @@ Words split(int argc, char** argv) {
   Words words;
   int i = 1;
   for (; i < argc && std::string_view(argv[i]) != "--"; ++i) {
-    // mpirun's spelling; CLI11 would read it as -n with the value "p".
+    // mpirun's spelling; CLI11 would read "-np" as -n with the value "p".
     words.own.push_back(std::string_view(argv[i]) == "-np" ? "-n" : with_two_dashes(argv[i]));
   }
   for (++i; i < argc; ++i) words.after.emplace_back(argv[i]);
@@ -50,13 +50,16 @@ int run(int argc, char** argv) {
         attach_command(words.after), stop_command()}},
       {"Look at machines",
        {check_command(), bench_command(), info_command(), self_check_command()}},
-      {"Job files", {convert_command(words.after), export_command(words.after), schema_command()}},
+      {"Job files",
+       {init_command(words.after), convert_command(words.after), export_command(words.after),
+        schema_command()}},
       {"dlaunch itself", {version_command(), completion_command()}},
   };
   commands.back().commands.push_back(man_command(commands));
+  commands.back().commands.push_back(help_command(commands, words.own));
   // Before "--" is looked for, which may stand at the cursor.
   if (first == "complete") return complete_command(commands, {argv + 2, argv + argc});
-  return run_command_line(commands, words.own, !words.after.empty());
+  return run_command_line(commands, words.own, words.after);
 }
 
 }  // namespace

@@ -56,6 +56,8 @@ struct Field {
   Kind kind = Kind::text;
   /// YAML text that reads as the value in JobSpec{}. Empty: no default, the key may be absent.
   std::string_view fallback{};
+  /// A value as in a job file, for a key without a default or where that tells little.
+  std::string_view example{};
   /// One line for `dlaunch schema` and docs/reference/job-file.md.
   std::string_view help{};
   std::span<const Keyword> words{};

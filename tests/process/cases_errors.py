@@ -313,7 +313,6 @@ def a_command_misspelt(box):
         expect_in(f'unknown command "{word}"; the commands: run, rerun, plan, ', text, word)
     expect_in("dlaunch run -- hostname", box.run("hostname", code=USAGE).text, "a program in PATH")
     expect_in('"report" is not available yet', box.run("report", code=USAGE).text, "report")
-    expect_in("--set workdir=", box.run("run", "--workdir", "x", "--", "true", code=USAGE).text, "--workdir")
 
 
 @case

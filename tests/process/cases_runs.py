@@ -190,17 +190,7 @@ def a_run_of_another_machine_is_not_known_from_here(box):
 
 
 @case
-def options_of_other_launchers_say_what_to_write(box):
-    for words, advice in ((["-machinefile", "hosts", "-n", "2", "./a"], "write --hostfile FILE"),
-                          (["--host", "a,b", "-n", "2", "./a"], "write --hosts gpu[01-04]"),
-                          (["--node_rank", "1", "t.py"], "dlaunch is started once"),
-                          (["-x", "NCCL_DEBUG", "-n", "2", "./a"], "--env NAME=VALUE"),
-                          (["--bind-to", "core", "./a"], "--set binding.cpus=none"),
-                          (["-n", "9", "--oversubscribe", "./a"], "-n may exceed the number of cores"),
-                          (["--standalone", "--nproc_per_node", "2", "t.py"], "finds a free port"),
-                          (["--rdzv-backend=c10d", "t.py"], "finds a free port"),
-                          (["--master_port", "29500", "t.py"], "rendezvous.port")):
-        expect_in(advice, box.run("run", *words, code=USAGE).text, f"run {words}")
+def commands_of_other_launchers(box):
     for word, meant in (("ps", "runs"), ("kill", "stop"), ("tail", "logs")):
         expect_in(f"dlaunch {meant}", box.run(word, code=USAGE).text, word)
 

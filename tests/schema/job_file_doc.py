@@ -17,19 +17,6 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 PATH = os.path.join(TOP, "docs", "reference", "job-file.md")
 PART = re.compile(r"(<!-- (keys: .+?|rules|sample) -->\n)(.*?)(<!-- end -->)", re.S)
 
-# What the sample shows for keys without a default.
-VALUES = {
-    "name": "cifar-ddp", "preload": "[torch]", "pty": "3", "command": "python train.py --epochs 3", "setup": ". venv/bin/activate", "workdir": ".", "nodes": "1",
-    "hosts": '[gpu01, "gpu[02-04]:8", {name: gpu05, slots: 4, address: 10.0.0.5, user: me, port: 2222}]', "hostfile": "hosts.txt",
-    "processes": "6", "connect.user": "me", "connect.port": "22", "connect.identity_file": "~/.ssh/id_ed25519",
-    "connect.command": '[ssh, -p, "2222", "{host}"]', "connect.namespace": "team", "connect.context": "gpu-cluster",
-    "connect.container": "train", "connect.selector": "app=train", "env": "{NCCL_DEBUG: WARN}", "env_pass": '["NCCL_*", WANDB_API_KEY]',
-    "env_secret": "[HF_TOKEN]", "container.image": "registry.example.com/train:1", "container.workdir": "image", "container.mounts": '["/data:/data:ro"]',
-    "container.shm_size": "16g", "container.options": "[--cap-add=SYS_PTRACE]", "preflight.checks": "[node, reach]", "stage": "[{from: data.tar, to: /local/data.tar}]", "stage_via": "launcher",
-    "collect": "[{from: /local/out, to: 'results/{node}/'}]", "collect_limit": "20g", "preemption.command": "./notice.sh", "preemption.file": "/run/notice", "checkpoint.path": "ckpt/*", "checkpoint.signal": "USR1",
-    "metrics": "{throughput: 'images/sec: ([0-9.]+)'}", "roles.chief": "1", "roles.worker": "3", "roles.ps": "2", "roles.evaluator": "1",
-    "mpi.program": "mpiexec.hydra",
-}
 # Keys that contradict others of the sample: shown, but not in use.
 INSTEAD = {"processes": "instead of processes_per_node", "hostfile": "instead of hosts", "connect.command": "with via: command",
            **{f"connect.{key}": "with via: kubectl" for key in ("namespace", "context", "container", "selector")},
@@ -68,9 +55,9 @@ def matching(pattern, rows):
 
 
 def sample_line(row, name, indent):
-    value = VALUES.get(row["key"], row["default"])
+    value = row["example"] or row["default"]
     if not value:
-        raise Wrong(f"VALUES in tests/schema/job_file_doc.py has no value for {row['key']}")
+        raise Wrong(f"the field table has no example for {row['key']}")
     note = INSTEAD.get(row["key"], "")
     line = f"{name}: {value}"
     return " " * indent + (f"# {line}    # {note}" if note else line)

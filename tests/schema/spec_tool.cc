@@ -32,6 +32,7 @@ std::string row_of(const Field& field) {
   row.put_string("key", field.key)
       .put_string("type", expectation(field))
       .put_string("default", field.fallback)
+      .put_string("example", field.example)
       .put_string("help", field.help)
       .put("required", field.required ? "true" : "false");
   const bool has_record = !field.record.empty();

@@ -1,111 +1,16 @@
 // mpirun lines: options and program. Rules: mpirun(1) of Open MPI 4, mpiexec of Hydra (`mpiexec
 // -help`), horovodrun.
 #include <algorithm>
-#include <array>
 #include <string_view>
 
 #include "jobfile/dialects/kubeflow.h"
+#include "jobfile/launch_lines/launcher_options.h"
 #include "jobfile/scalar.h"
 #include "text/strings.h"
 
 namespace dlaunch::jobfile::kubeflow {
 
 namespace {
-
-enum class Meaning {
-  ignored,
-  quiet,
-  count,
-  per_node,
-  one_per_node,
-  map_by,
-  by_node,
-  pass,
-  pass_list,
-  pair,
-  mca,
-  oversubscribe
-};
-
-struct Option {
-  std::string_view name;  // without dashes
-  int values;
-  Meaning meaning;
-};
-
-// quiet: does not affect where or how ranks run, so it needs no note.
-constexpr Option kOptions[] = {
-    {"n", 1, Meaning::count},
-    {"np", 1, Meaning::count},
-    {"c", 1, Meaning::count},
-    {"N", 1, Meaning::per_node},
-    {"npernode", 1, Meaning::per_node},
-    {"ppn", 1, Meaning::per_node},
-    {"perhost", 1, Meaning::per_node},
-    {"x", 1, Meaning::pass},
-    {"genvlist", 1, Meaning::pass_list},
-    {"envlist", 1, Meaning::pass_list},
-    {"genv", 2, Meaning::pair},
-    {"env", 2, Meaning::pair},
-    {"mca", 2, Meaning::mca},
-    {"gmca", 2, Meaning::mca},
-    {"oversubscribe", 0, Meaning::oversubscribe},
-    {"hostfile", 1, Meaning::ignored},
-    {"machinefile", 1, Meaning::ignored},
-    {"f", 1, Meaning::ignored},
-    {"H", 1, Meaning::ignored},
-    {"host", 1, Meaning::ignored},
-    {"hosts", 1, Meaning::ignored},
-    {"bind-to", 1, Meaning::ignored},
-    {"map-by", 1, Meaning::map_by},
-    {"rank-by", 1, Meaning::ignored},
-    {"wdir", 1, Meaning::ignored},
-    {"wd", 1, Meaning::ignored},
-    {"prefix", 1, Meaning::ignored},
-    {"launcher", 1, Meaning::ignored},
-    {"iface", 1, Meaning::ignored},
-    {"rmk", 1, Meaning::ignored},
-    {"p", 1, Meaning::ignored},
-    {"ssh-port", 1, Meaning::ignored},
-    {"bynode", 0, Meaning::by_node},
-    {"byslot", 0, Meaning::ignored},
-    {"pernode", 0, Meaning::one_per_node},
-    {"nooversubscribe", 0, Meaning::quiet},
-    {"genvall", 0, Meaning::quiet},
-    {"envall", 0, Meaning::quiet},
-    {"allow-run-as-root", 0, Meaning::quiet},
-    {"tag-output", 0, Meaning::quiet},
-    {"timestamp-output", 0, Meaning::quiet},
-    {"report-bindings", 0, Meaning::quiet},
-    {"display-map", 0, Meaning::quiet},
-    {"display-allocation", 0, Meaning::quiet},
-    {"merge-stderr-to-stdout", 0, Meaning::quiet},
-    {"use-hwthread-cpus", 0, Meaning::quiet},
-    {"l", 0, Meaning::quiet},
-    {"prepend-rank", 0, Meaning::quiet},
-    {"print-rank-map", 0, Meaning::quiet},
-    {"v", 0, Meaning::quiet},
-    {"verbose", 0, Meaning::quiet},
-    {"q", 0, Meaning::quiet},
-    {"quiet", 0, Meaning::quiet},
-    {"mpi", 0, Meaning::quiet},
-    {"gloo", 0, Meaning::ignored},
-    {"output-filename", 1, Meaning::ignored},
-};
-
-const Option* find_option(std::string_view name) {
-  const auto found = std::find_if(std::begin(kOptions), std::end(kOptions),
-                                  [&](const Option& option) { return option.name == name; });
-  return found == std::end(kOptions) ? nullptr : &*found;
-}
-
-/// Open MPI parameters that place or connect processes have no effect because dlaunch does both.
-bool is_of_launcher(std::string_view parameter) {
-  constexpr std::array<std::string_view, 9> kPrefixes{"plm", "orte", "rmaps", "hwloc", "ras",
-                                                      "oob", "odls", "iof",   "prte"};
-  return std::any_of(kPrefixes.begin(), kPrefixes.end(),
-                     [&](std::string_view prefix) { return parameter.starts_with(prefix); });
-}
 
 /// "ppr:N:node", processes per resource; nullopt: another mapping, or another resource.
 std::optional<std::int64_t> per_node_of(std::string_view mapping) {
@@ -165,7 +70,7 @@ class LineReader {
       values.push_back({name.substr(equals + 1), word.range});
       name.resize(equals);
     }
-    const Option* option = find_option(name);
+    const LauncherOption* option = find_launcher_option(name, launcher::kMpi);
     if (option == nullptr) {
       refuse(word.range, "the option " + in_quotes(word.text) +
                              " of the launcher's command is not known; remove it, or write a "
@@ -174,7 +79,7 @@ class LineReader {
     }
     while (values.size() < static_cast<std::size_t>(option->values)) {
       // Hydra also accepts "-genv NAME=VALUE" as one word.
-      const bool is_whole = option->meaning == Meaning::pair && values.size() == 1 &&
+      const bool is_whole = option->becomes == Becomes::pair && values.size() == 1 &&
                             values.front().text.find('=') != std::string::npos;
       if (is_whole) break;
       if (at >= words_.size()) {
@@ -186,50 +91,50 @@ class LineReader {
     return apply(*option, word, values);
   }
 
-  bool apply(const Option& option, const LocatedText& word,
+  bool apply(const LauncherOption& option, const LocatedText& word,
              const std::vector<LocatedText>& values) {
-    switch (option.meaning) {
-      case Meaning::ignored:
-        line_.ignored.push_back(word.text);
+    switch (option.becomes) {
+      case Becomes::nothing:
+      case Becomes::shows:
         return true;
-      case Meaning::quiet:
-        return true;
-      case Meaning::oversubscribe:
+      case Becomes::oversubscribe:
         line_.oversubscribe = true;
         return true;
-      case Meaning::one_per_node:
+      case Becomes::one_per_node:
         line_.per_node = LocatedNumber{1, word.range};
         return true;
-      case Meaning::map_by:
+      case Becomes::map_by:
         map_by(values.front().text, word);
         return true;
-      case Meaning::by_node:
+      case Becomes::by_node:
         map_by("node", word);
         return true;
-      case Meaning::count:
+      case Becomes::total:
         return read_count(word, values.front(), line_.processes);
-      case Meaning::per_node:
+      case Becomes::per_node:
         return read_count(word, values.front(), line_.per_node);
-      case Meaning::pass:
+      case Becomes::pass:
         pass(values.front().text, values.front().range);
         return true;
-      case Meaning::pass_list:
+      case Becomes::pass_list:
         line_.names_passed = true;
         pass_all(values.front().text, values.front().range);
         return true;
-      case Meaning::pair:
+      case Becomes::pair:
         if (values.size() == 1) {
           pass(values.front().text, values.front().range);
         } else {
           line_.env.push_back({values[0].text, values[1].text, values[0].range});
         }
         return true;
-      case Meaning::mca:
-        if (!is_of_launcher(values[0].text))
+      case Becomes::mca:
+        if (!places_processes(values[0].text))
           line_.env.push_back({"OMPI_MCA_" + values[0].text, values[1].text, values[0].range});
         return true;
+      default:  // it places or connects processes
+        line_.ignored.push_back(word.text);
+        return true;
     }
-    return true;
   }
 
   bool read_count(const LocatedText& word, const LocatedText& value,

@@ -129,7 +129,15 @@ void collect(std::string_view command, int depth, std::vector<Words>& started) {
   }
 }
 
-std::optional<WorkerLauncher> launcher_of(const Words& words) {
+}  // namespace
+
+std::vector<std::vector<std::string>> started_commands(std::string_view command) {
+  std::vector<Words> started;
+  collect(command, 0, started);
+  return started;
+}
+
+std::optional<WorkerLauncher> worker_launcher(const Words& words) {
   constexpr std::array<std::string_view, 3> kPrograms{"torchrun", "deepspeed", "accelerate-launch"};
   constexpr std::array<std::string_view, 4> kModules{"torch.distributed.launch",
                                                      "torch.distributed.run",
@@ -146,14 +154,6 @@ std::optional<WorkerLauncher> launcher_of(const Words& words) {
   return std::nullopt;
 }
 
-}  // namespace
-
-std::vector<std::vector<std::string>> started_commands(std::string_view command) {
-  std::vector<Words> started;
-  collect(command, 0, started);
-  return started;
-}
-
 std::string_view started_program(std::string_view command,
                                  std::initializer_list<std::string_view> programs) {
   for (const Words& words : started_commands(command)) {
@@ -165,7 +165,7 @@ std::string_view started_program(std::string_view command,
 
 std::optional<WorkerLauncher> started_launcher(std::string_view command) {
   for (const Words& words : started_commands(command))
-    if (auto launcher = launcher_of(words)) return launcher;
+    if (auto launcher = worker_launcher(words)) return launcher;
   return std::nullopt;
 }
 

@@ -26,7 +26,10 @@ struct WorkerLauncher {
   std::vector<std::string> arguments;
 };
 
-/// The first such command; nullopt: none.
+/// The launcher that one command (its words) starts; nullopt: none.
+[[nodiscard]] std::optional<WorkerLauncher> worker_launcher(const std::vector<std::string>& words);
+
+/// The first such command of a shell text; nullopt: none.
 [[nodiscard]] std::optional<WorkerLauncher> started_launcher(std::string_view command);
 
 /// Whether the text refers to the variable: "$NAME" or "${NAME".

@@ -1,0 +1,87 @@
+// The options of other launchers, and what each is in dlaunch: one table for options that users
+// type by habit and for launch lines in files.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace dlaunch::jobfile {
+
+/// A set of launchers: a bit each.
+using Launchers = unsigned;
+namespace launcher {
+inline constexpr Launchers kTorchrun = 1;  // also torch.distributed.run and .launch
+inline constexpr Launchers kOpenMpi = 2;   // mpirun, mpiexec
+inline constexpr Launchers kHydra = 4;     // mpiexec of MPICH and Intel MPI
+inline constexpr Launchers kHorovod = 8;   // horovodrun
+inline constexpr Launchers kSrun = 16;     // also sbatch and salloc
+inline constexpr Launchers kDeepspeed = 32;
+inline constexpr Launchers kAccelerate = 64;  // accelerate launch
+inline constexpr Launchers kGcloud = 128;     // gcloud ai-platform
+inline constexpr Launchers kMpi = kOpenMpi | kHydra | kHorovod;
+inline constexpr Launchers kAll = 255;
+}  // namespace launcher
+
+enum class Becomes {
+  // Exact: dlaunch has the same.
+  nothing,       // dlaunch does so without an option
+  key,           // the key `text` of the job file, with the value as it is
+  variable,      // the variable `text`
+  total,         // a number of processes in all
+  per_node,      // processes on each node
+  one_per_node,  //
+  nodes,         // "2", "1:4", Slurm's "1-4"
+  host_list,     // "a:2,b"; "a,a" are two slots
+  pass,          // NAME or NAME=VALUE
+  pass_list,     // NAME,NAME
+  pair,          // NAME VALUE
+  mca,           // NAME VALUE of Open MPI
+  bind,          // only "none" is exact
+  map_by,        // only "slot" and "ppr:N:node" are
+  by_node,       //
+  one_machine,   // torchrun --standalone
+  seconds,       // a time limit
+  slurm_time,    // a time limit as in sbatch(1)
+  export_list,   // ALL, or NAME=VALUE,NAME
+  module,        // what follows is a Python module and its arguments
+  oversubscribe,
+  // Not exact: left out, and `text` says why or what to write.
+  advice,
+  shows,    // prints what the launcher does; `text` as above
+  program,  // an argument of the program; `text` as above
+  queue,    // for Slurm's queue: the option of `dlaunch submit`
+};
+
+struct LauncherOption {
+  std::string_view name;  // without dashes, words joined by "-"
+  Launchers launchers;
+  int values;  // words that it takes
+  Becomes becomes;
+  std::string_view text{};
+};
+
+[[nodiscard]] std::span<const LauncherOption> launcher_options();
+
+/// The only row of that name among `launchers`. `name`: without dashes; "_" is "-". Null: there is
+/// none, or several mean different things.
+[[nodiscard]] const LauncherOption* find_launcher_option(std::string_view name,
+                                                         Launchers launchers);
+
+/// All launchers with an option of that name; 0: none.
+[[nodiscard]] Launchers launchers_with(std::string_view name);
+
+/// The most usual of them: "mpirun".
+[[nodiscard]] std::string_view name_of_launcher(Launchers launchers);
+
+/// The name in "--master_port=29500" or "-np": "master-port", "np"; empty: not an option.
+[[nodiscard]] std::string option_name(std::string_view word);
+
+/// Whether a parameter of Open MPI (--mca) places or connects processes: dlaunch does both.
+[[nodiscard]] bool places_processes(std::string_view parameter);
+
+/// "2h", "90s" or "5m" for the time limit of sbatch(1): "2:00:00", "5", "1-12"; the text itself if
+/// it is none.
+[[nodiscard]] std::string limit_of_slurm(std::string_view time);
+
+}  // namespace dlaunch::jobfile

@@ -1,0 +1,207 @@
+#include "jobfile/launch_lines/typed_line.h"
+
+#include <algorithm>
+
+#include "text/strings.h"
+
+namespace dlaunch::jobfile {
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+constexpr std::string_view kForQueue = "is for Slurm's queue, to which dlaunch submit gives a job";
+
+/// The row of dlaunch's own options for counts, which must agree with those of others.
+const LauncherOption* own_count(const std::string& word) {
+  const std::string name = option_name(word);
+  for (const std::string_view known : {"n", "np", "nproc-per-node", "nnodes"}) {
+    if (name == known) return find_launcher_option(name, launcher::kAll);
+  }
+  return name == "processes" ? find_launcher_option("np", launcher::kAll) : nullptr;
+}
+
+/// What the value tells of an option that means different things: a path is a hostfile, and a
+/// variable has a value or is written in capitals.
+Launchers meant_by_value(const std::string& name, const std::string& value) {
+  if (name == "H" && value.find('/') != std::string::npos) return launcher::kDeepspeed;
+  if (name == "H") return launcher::kMpi;
+  const bool has_small_letter =
+      std::any_of(value.begin(), value.end(), [](char c) { return c >= 'a' && c <= 'z'; });
+  const bool is_variable = value.find('=') != std::string::npos || !has_small_letter;
+  return name == "x" && is_variable ? launcher::kOpenMpi : launcher::kAll;
+}
+
+/// "-N2" as "-N" and "2".
+Words split_numbers(const Words& words, const OwnCommand& command) {
+  Words split;
+  for (const std::string& word : words) {
+    const bool has_number = word.size() > 2 && word[0] == '-' && is_letter(word[1]) &&
+                            word.find_first_not_of("0123456789", 2) == std::string::npos;
+    if (has_number && command.values(word) < 0) {
+      split.insert(split.end(), {word.substr(0, 2), word.substr(2)});
+    } else {
+      split.push_back(word);
+    }
+  }
+  return split;
+}
+
+class TypedLineReader {
+ public:
+  TypedLineReader(const Words& words, const OwnCommand& command, Launchers launchers)
+      : words_(split_numbers(words, command)), command_(command), launchers_(narrowed(launchers)) {}
+
+  TypedLine read() {
+    std::size_t at = 0;
+    while (at < words_.size() && line_.unclear.empty() && !own_.is_module) {
+      if (!read_word(at)) break;
+    }
+    if (!line_.unclear.empty()) return line_;
+    finish(at);
+    return line_;
+  }
+
+ private:
+  /// The launchers that have all the options of the line, so far as there are any.
+  [[nodiscard]] Launchers narrowed(Launchers launchers) const {
+    for (const std::string& word : words_) {
+      if (!word.starts_with('-')) continue;
+      const Launchers with = launchers_with(option_name(word));
+      if ((launchers & with) != 0) launchers &= with;
+    }
+    return launchers;
+  }
+
+  /// False: the word begins a program.
+  bool read_word(std::size_t& at) {
+    const std::string& word = words_[at];
+    if (!word.starts_with('-') || word == "-") {
+      if (!command_.is_job(word)) return false;
+      has_job_ = true;
+      kept_.push_back(word);
+      ++at;
+      return true;
+    }
+    const int own_values = command_.values(word);
+    const bool is_whole = own_values > 0 || word.find('=') != std::string::npos;  // not "-n4"
+    if (const LauncherOption* count = own_values >= 0 && is_whole ? own_count(word) : nullptr) {
+      take(*count, at);
+    } else if (own_values >= 0) {
+      for (int i = 0; i <= own_values && at < words_.size(); ++i) kept_.push_back(words_[at++]);
+    } else {
+      read_foreign(at);
+    }
+    return true;
+  }
+
+  void read_foreign(std::size_t& at) {
+    const std::string& word = words_[at];
+    const std::string name = option_name(word);
+    const Launchers with = launchers_with(name);
+    if (with == 0) {
+      kept_.push_back(word);  // which dlaunch does not know either
+      ++at;
+      return;
+    }
+    const LauncherOption* option = find_launcher_option(name, launchers_);
+    if (option == nullptr) {
+      const std::string value = at + 1 < words_.size() ? words_[at + 1] : "";
+      option = find_launcher_option(name, (launchers_ & with) & meant_by_value(name, value));
+    }
+    if (option == nullptr)
+      option = only_meaning(name, (launchers_ & with) == 0 ? with : launchers_);
+    if (option == nullptr) {
+      line_.unclear = word;
+      for (const LauncherOption& one : launcher_options())
+        if (one.name == name && (one.launchers & launchers_) != 0)
+          line_.meanings.push_back(one.launchers);
+      return;
+    }
+    take(*option, at);
+  }
+
+  /// Rows that say the same for several launchers count as one.
+  static const LauncherOption* only_meaning(const std::string& name, Launchers launchers) {
+    const LauncherOption* found = nullptr;
+    for (const LauncherOption& one : launcher_options()) {
+      if (one.name != name || (one.launchers & launchers) == 0) continue;
+      if (found != nullptr && (found->becomes != one.becomes || found->text != one.text))
+        return nullptr;
+      found = &one;
+    }
+    return found;
+  }
+
+  void take(const LauncherOption& option, std::size_t& at) {
+    const std::string& word = words_[at++];
+    std::string typed = word;
+    Words values;
+    const auto equals = word.find('=');
+    if (equals != std::string::npos) values.push_back(word.substr(equals + 1));
+    const bool is_whole_pair = option.becomes == Becomes::pair && at < words_.size() &&
+                               words_[at].find('=') != std::string::npos;
+    const auto wanted = static_cast<std::size_t>(is_whole_pair ? 1 : option.values);
+    while (values.size() < wanted && at < words_.size()) {
+      typed += ' ' + words_[at];
+      values.push_back(words_[at++]);
+    }
+    if (values.size() < wanted) {
+      own_.left_out.push_back({typed, "needs a value"});
+      return;
+    }
+    if (option.values == 0) values.clear();
+    own_.add(option, typed, values);
+    if (option.becomes == Becomes::queue && !command_.is_submit)
+      own_.left_out.push_back({typed, std::string(kForQueue)});
+  }
+
+  void finish(std::size_t at) {
+    own_.settle();
+    const bool has_file = has_job_ || !command_.has_command;
+    if (!own_.passed.empty() && has_file && at == words_.size())
+      own_.left_out.push_back(
+          {"-x " + own_.passed.front(), "env_pass replaces the list of the job file"});
+    line_.words = own_.words();
+    line_.words.insert(line_.words.end(), kept_.begin(), kept_.end());
+    line_.program.assign(words_.begin() + static_cast<std::ptrdiff_t>(at), words_.end());
+    line_.is_module = own_.is_module;
+    if (own_.is_module) {
+      line_.program.insert(line_.program.begin(), {"python3", "-m"});
+      own_.left_out.push_back({words_[at - 1], "the program goes after --"});
+    }
+    line_.left_out = own_.left_out;
+    line_.is_for_submit = !own_.submit.empty();
+  }
+
+  const Words words_;
+  const OwnCommand& command_;
+  Launchers launchers_;
+  OwnOptions own_;
+  Words kept_;
+  TypedLine line_;
+  bool has_job_ = false;
+};
+
+}  // namespace
+
+bool has_foreign_option(const Words& typed, const OwnCommand& command) {
+  const Words words = split_numbers(typed, command);
+  for (std::size_t at = 0; at < words.size(); ++at) {
+    const std::string& word = words[at];
+    if (!word.starts_with('-') || word == "-") {
+      if (!command.is_job(word)) return false;
+      continue;
+    }
+    const int values = command.values(word);
+    if (values < 0 && launchers_with(option_name(word)) != 0) return true;
+    at += static_cast<std::size_t>(std::max(values, 0));
+  }
+  return false;
+}
+
+TypedLine in_own_words(const Words& words, const OwnCommand& command, Launchers launchers) {
+  return TypedLineReader(words, command, launchers).read();
+}
+
+}  // namespace dlaunch::jobfile

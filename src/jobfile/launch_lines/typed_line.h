@@ -1,0 +1,43 @@
+// A command line of dlaunch in which options of other launchers stand, typed by habit.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "jobfile/launch_lines/own_options.h"
+
+namespace dlaunch::jobfile {
+
+/// What reads a word of a typed line knows of dlaunch's command.
+struct OwnCommand {
+  /// How many of the next words are values of the command's own option; -1: it has no such option.
+  std::function<int(const std::string& word)> values;
+  /// Whether the word names a job file or a folder with one.
+  std::function<bool(const std::string& word)> is_job;
+  bool has_command = false;  // something follows "--"
+  bool is_submit = false;    // it takes options for Slurm's queue
+};
+
+/// A command line in which options of other launchers stand.
+struct TypedLine {
+  std::vector<std::string> words;    // with dlaunch's options in their places
+  std::vector<std::string> program;  // words that belong after "--"
+  bool is_module = false;            // the program is a Python module
+  std::vector<LeftOut> left_out;     // empty: the line means exactly what it says
+  bool is_for_submit = false;        // the words are for `dlaunch submit`
+  /// The option that means different things to these launchers; the rest is empty then.
+  std::string unclear;
+  std::vector<Launchers> meanings;
+};
+
+/// Whether one of the words, up to the first of a program, is an option of another launcher.
+[[nodiscard]] bool has_foreign_option(const std::vector<std::string>& words,
+                                      const OwnCommand& command);
+
+/// `launchers`: those that the line may be written for.
+[[nodiscard]] TypedLine in_own_words(const std::vector<std::string>& words,
+                                     const OwnCommand& command,
+                                     Launchers launchers = launcher::kAll);
+
+}  // namespace dlaunch::jobfile

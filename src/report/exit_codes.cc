@@ -1,0 +1,88 @@
+#include "report/exit_codes.h"
+
+#include <array>
+
+#include "model/result.h"
+#include "model/signal_names.h"
+#include "text/wrap.h"
+
+namespace dlaunch {
+
+namespace {
+
+using namespace exit_code;
+
+constexpr int kMostCode = 255;
+
+// Pages link to this table: a test compares it with docs/reference/exit-codes.md.
+constexpr auto kRows = std::to_array<ExitCodeRow>({
+    {kOk, kOk, "0", "The job succeeded.", ""},
+    {1, 125, "1 to 125", "A rank exited with this code; the report names it.",
+     "read the exception in the report; dlaunch logs --rank N"},
+    {kUsage, kUsage, "64", "The command line is wrong. Nothing was started.", "dlaunch run --help"},
+    {kJobFile, kJobFile, "65",
+     "The job file is wrong, or the job contradicts itself. Nothing was started. Also: an MPI rank "
+     "exited with 0 without having been part of the job's MPI world.",
+     "correct the line that the message names; dlaunch plan checks the file"},
+    {kNodeLost, kNodeLost, "69", "A node could not be reached, or was lost.",
+     "the report quotes ssh; dlaunch check tests the nodes"},
+    {kInternal, kInternal, "70", "A fault of dlaunch, or of mpirun where mpirun starts the ranks.",
+     "the message says which process failed; please report it"},
+    {kNotCollected, kNotCollected, "74",
+     "The ranks have succeeded, but what `collect` names is not all here.", "dlaunch collect"},
+    {kPreflight, kPreflight, "75",
+     "A condition of the run is not met: no address at which the nodes meet, a missing library, a "
+     "failed `sync`, a failed preflight check, isolation that the kernel refuses. Nothing was "
+     "started.",
+     "follow the `try:` line; dlaunch check tests the nodes"},
+    {kTimeLimit, kTimeLimit, "124",
+     "A time limit: `timeouts.run`, `timeouts.stragglers_after_success`, or `timeouts.hang`.",
+     "the report names the ranks that were still running, or says where they stood"},
+    {kCannotExecute, kCannotExecute, "126",
+     "The program of a rank cannot be executed, the working directory or an active Python "
+     "environment is missing on a node, or a container could not be started.",
+     "check permissions and paths on the node that is named"},
+    {kNotFound, kNotFound, "127", "The program of a rank was not found.",
+     "check PATH on the node; dlaunch plan --env 0"},
+    {kPreempted, kPreempted, "158",
+     "A node was about to be taken away (`preemption`), and no restart followed. A rank that "
+     "SIGPWR killed has the same number.",
+     "submit the job again; dlaunch help preemption"},
+    {kSignalBase + 1, kSignalBase + 64, "128 + n",
+     "Signal n killed the rank that failed first (137: SIGKILL, 139: SIGSEGV), or ended dlaunch "
+     "itself (130: Ctrl-C, 143: SIGTERM).",
+     "for 137 the report says whether the kernel ran out of memory"},
+});
+
+std::string row_text(const ExitCodeRow& row, int code) {
+  std::string text = std::to_string(code);
+  if (row.first == kSignalBase + 1)
+    text +=
+        " = 128 + " + std::to_string(code - kSignalBase) + ", " + signal_name(code - kSignalBase);
+  text += '\n';
+  append_wrapped(text, "  ", "  ", row.meaning);
+  if (!row.advice.empty()) append_wrapped(text, "  try: ", "       ", row.advice);
+  return text;
+}
+
+}  // namespace
+
+std::span<const ExitCodeRow> exit_codes() {
+  return kRows;
+}
+
+std::string exit_code_help(int code) {
+  if (code < 0 || code > kMostCode) return "";
+  std::string own;
+  std::string of_ranks;
+  for (const ExitCodeRow& row : kRows) {
+    if (code >= row.first && code <= row.last)
+      (row.first == row.last ? own : of_ranks) += row_text(row, code);
+  }
+  if (own.empty()) return of_ranks.empty() ? row_text(kRows[1], code) : of_ranks;
+  if (code == kOk) return own;
+  return own +
+         "  A rank may exit with the same number: `origin` in summary.json says whose it is.\n";
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,182 @@
+#include "report/explain.h"
+
+#include <algorithm>
+#include <set>
+
+#include "jobfile/expectation.h"
+#include "jobfile/field_table.h"
+#include "jobfile/launch_lines/own_options.h"
+#include "jobfile/shell_quote.h"
+#include "report/known_causes.h"
+#include "report/known_failures.h"
+#include "text/strings.h"
+#include "text/wrap.h"
+
+namespace dlaunch {
+
+namespace {
+
+using jobfile::Field;
+
+constexpr std::size_t kMostRows = 5;
+
+void add_row(std::string& out, std::string_view name, std::string_view text) {
+  constexpr std::size_t kColumn = 11;
+  append_wrapped(out, "  " + padded(name, kColumn - 2), std::string(kColumn, ' '), text);
+}
+
+/// "timeouts: {run: 2h}"
+std::string example_in_file(const Field& field) {
+  const std::string_view value = field.example.empty() ? field.fallback : field.example;
+  const auto dot = field.key.rfind('.');
+  if (dot == std::string_view::npos) return std::string(field.key) + ": " + std::string(value);
+  std::string_view section = field.key.substr(0, dot);
+  const std::string inside =
+      '{' + std::string(field.key.substr(dot + 1)) + ": " + std::string(value) + '}';
+  const auto outer = section.rfind('.');
+  if (outer == std::string_view::npos) return std::string(section) + ": " + inside;
+  return std::string(section.substr(0, outer)) + ": {" + std::string(section.substr(outer + 1)) +
+         ": " + inside + '}';
+}
+
+bool is_plain_key(const Field& field) {
+  return field.key.find_first_of("[*") == std::string_view::npos;
+}
+
+std::string help_of_key(const Field& field) {
+  std::string text = std::string(field.key) + '\n';
+  append_wrapped(text, "  ", "  ", field.help);
+  add_row(text, "value", expectation(field) + (field.record.empty() ? "" : ", or a mapping"));
+  if (field.required) {
+    add_row(text, "default", "none: it must be given");
+  } else if (!field.fallback.empty()) {
+    add_row(text, "default", field.fallback);
+  }
+  const bool has_value = !field.example.empty() || !field.fallback.empty();
+  if (!is_plain_key(field) || !has_value) return text;
+  const std::string_view value = field.example.empty() ? field.fallback : field.example;
+  text += "  job file " + example_in_file(field) + '\n';
+  return text + "  option   --set " + std::string(field.key) + '=' + jobfile::shell_quote(value) +
+         '\n';
+}
+
+std::string help_of_section(std::string_view prefix) {
+  std::string text;
+  for (const std::string_view name : jobfile::names_under(prefix)) {
+    const Field* field = jobfile::find_field(std::string(prefix) + std::string(name));
+    if (field != nullptr)
+      append_wrapped(text, "  " + padded(field->key, 30) + ' ', std::string(33, ' '), field->help);
+  }
+  return text.empty() ? text
+                      : "keys of " + std::string(prefix.substr(0, prefix.size() - 1)) + '\n' + text;
+}
+
+std::string help_of_failure(const KnownFailure& row) {
+  std::string text = std::string(row.name) + '\n';
+  if (!row.pattern.empty())
+    append_wrapped(text, "  message: ", "           ", "... " + std::string(row.pattern) + " ...");
+  append_wrapped(text, "  why: ", "       ", row.why);
+  if (!row.advice.empty()) append_wrapped(text, "  try: ", "       ", row.advice);
+  return text;
+}
+
+std::string help_of_peer_loss(const PeerLoss& row) {
+  std::string text;
+  append_wrapped(text, "", "  ",
+                 "The error says that " + std::string(row.means) +
+                     ": the cause is in what that rank printed.");
+  return text + "  try: dlaunch logs\n";
+}
+
+/// Whether all words of the text stand in what is known of the failure.
+bool is_about(const KnownFailure& row, const std::vector<std::string_view>& words) {
+  const std::string known =
+      lower(std::string(row.pattern) + ' ' + std::string(row.why) + ' ' + std::string(row.name));
+  return std::all_of(words.begin(), words.end(), [&](std::string_view word) {
+    return known.find(lower(word)) != std::string::npos;
+  });
+}
+
+std::string failures_about(std::string_view text) {
+  constexpr std::size_t kShortest = 3;
+  if (text.size() < kShortest) return "";
+  const auto words = split_words(text);
+  std::string all;
+  std::size_t count = 0;
+  for (const KnownFailure& row : known_failures()) {
+    if (!is_about(row, words)) continue;
+    if (++count <= kMostRows) all += (all.empty() ? "" : "\n") + help_of_failure(row);
+  }
+  if (count > kMostRows)
+    all += '\n' + counted(count - kMostRows, "more failure") +
+           ": more words of the message tell which\n";
+  return all;
+}
+
+}  // namespace
+
+std::string key_help(std::string_view topic) {
+  std::string text;
+  const auto add = [&](const std::string& more) {
+    if (!more.empty()) text += (text.empty() ? "" : "\n") + more;
+  };
+  if (const Field* field = jobfile::find_field(topic)) add(help_of_key(*field));
+  if (jobfile::is_section(std::string(topic) + '.')) add(help_of_section(std::string(topic) + '.'));
+  if (!text.empty()) return text;
+  for (const Field& field : jobfile::fields()) {
+    if (is_plain_key(field) && field.key.ends_with('.' + std::string(topic)))
+      add(help_of_key(field));
+  }
+  if (!text.empty()) return text;
+  for (const Field& field : jobfile::fields()) {
+    if (contains(split_words(field.also), topic)) add(help_of_key(field));
+  }
+  return text;
+}
+
+std::string message_help(std::string_view text) {
+  for (const KnownFailure& row : known_failures())
+    if (row.name == text) return help_of_failure(row);
+  Evidence evidence;
+  for (std::string_view rest = text; !rest.empty();)
+    evidence.last_lines.emplace_back(take_line(rest));
+  const KnownFailure* row = find_known_failure(evidence, nullptr);
+  if (const PeerLoss* loss = find_peer_loss(evidence))
+    return help_of_peer_loss(*loss) + (row == nullptr ? "" : '\n' + help_of_failure(*row));
+  return row == nullptr ? failures_about(text) : help_of_failure(*row);
+}
+
+std::string option_help(std::string_view option) {
+  const std::string name = jobfile::option_name(option);
+  std::string text;
+  for (const jobfile::LauncherOption& row : jobfile::launcher_options()) {
+    if (row.name != name) continue;
+    jobfile::OwnOptions own;
+    own.add(row, std::string(option), std::vector<std::string>(row.values, "VALUE"));
+    own.settle();
+    std::string here = own.words().empty() ? "" : joined(own.words(), " ");
+    for (const jobfile::LeftOut& one : own.left_out) here += (here.empty() ? "" : "; ") + one.why;
+    if (here.empty()) here = "not needed: dlaunch does so by itself";
+    append_wrapped(
+        text,
+        std::string(option) + " of " + std::string(jobfile::name_of_launcher(row.launchers)) + ": ",
+        "  ", here);
+  }
+  return text;
+}
+
+std::vector<std::string_view> topic_names() {
+  std::set<std::string_view> names;
+  for (const Field& field : jobfile::fields()) {
+    if (!is_plain_key(field)) continue;
+    names.insert(field.key);
+    const auto dot = field.key.rfind('.');
+    if (dot == std::string_view::npos) continue;
+    names.insert(field.key.substr(0, dot));
+    names.insert(field.key.substr(dot + 1));
+  }
+  for (const KnownFailure& row : known_failures()) names.insert(row.name);
+  return {names.begin(), names.end()};
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,147 @@
+"""Options of torchrun, mpirun, srun, deepspeed and accelerate, typed to dlaunch run."""
+
+import os
+import re
+import shlex
+
+from case import case
+from expectations import expect, expect_equal, expect_in
+from run_helpers import USAGE
+
+TABLE = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))),
+                     "src", "jobfile", "launch_lines", "launcher_options.cc")
+
+# A value with which the option works on one machine; "1" for the others.
+VALUES = {"host": "localhost", "hosts": "localhost", "H": "localhost", "w": "localhost", "nodelist": "localhost", "hostfile": "hosts",
+          "machinefile": "hosts", "f": "hosts", "map-by": "slot", "bind-to": "core", "cpu-bind": "cores",
+          "master-addr": "127.0.0.1", "main-process-ip": "127.0.0.1", "master-port": "29511", "main-process-port": "29511",
+          "network-interface": "lo", "network-interfaces": "lo", "iface": "lo", "ssh-identity-file": "id", "wdir": ".", "wd": ".", "chdir": ".",
+          "D": ".", "workdir": ".", "x": "A=1", "export": "ALL,A=1", "time": "10", "t": "0:30", "timeout": "30", "genvlist": "HOME",
+          "envlist": "HOME", "mixed-precision": "bf16", "rdzv-endpoint": "localhost:0", "job-name": "mine", "J": "mine", "gres": "gpu:1"}
+PAIRS = {"genv": "A 1", "env": "A 1", "mca": "btl tcp", "gmca": "btl tcp"}
+# They need what this machine lacks, a GPU, or a list of hosts beside them.
+# Modules have a case of their own.
+NOT_HERE = ("m", "module", "num-gpus", "num-accelerators", "gpus", "include", "i", "exclude", "e")
+
+
+def rows():
+    """(name, how many values, what it becomes) of each row of the table."""
+    with open(TABLE, encoding="utf-8") as file:
+        found = re.findall(r'^    \{"([\w-]+)", [^,]+, (\d), Becomes::(\w+)', file.read(), re.M)
+    expect(len(found) > 150, f"{len(found)} rows in {TABLE}")
+    return found
+
+
+def typed(name, values):
+    value = PAIRS[name] if values == "2" else VALUES.get(name, "1") if values == "1" else ""
+    return (["-" if len(name) == 1 else "--"][0] + name + " " + value).split()
+
+
+def lines_to_type(message):
+    """The command lines in an error."""
+    return re.findall(r"(?:try|as with \w+): (dlaunch .*)", message)
+
+
+@case
+def each_works_or_names_a_line_that_works(box):
+    box.write("hosts", "localhost\n")
+    box.write("id", "")
+    box.write("bin/sbatch", "#!/bin/sh\necho 42\n", 0o755)
+    env = {"PATH": f"{box.path('bin')}:{os.environ['PATH']}"}
+    seen = set()
+    for name, values, _ in rows():
+        words = typed(name, values)
+        if name in seen or name in ("q", "v", "quiet", "verbose", "env"):  # dlaunch's own
+            continue
+        seen.add(name)
+        if name in NOT_HERE:
+            continue
+        first = box.start("run", *words, "--", "sh", "-c", "echo ran-$RANK", env=env).end()
+        lines = lines_to_type(first.text)
+        expect(first.code == 0 or (first.code == USAGE and lines), f"{words} ended with {first.code}: {first.text}")
+        if first.code == 0:
+            expect_in(b"ran-0", first.out, f"run {words}")
+        for line in lines:
+            again = box.start(*shlex.split(line)[1:], env=env).end()
+            expect_equal(again.code, 0, f"{line!r}, which is advised for {words}: {again.text}; exit code")
+    expect(len(seen) > 120, f"{len(seen)} options")
+
+
+@case
+def what_has_an_exact_meaning_works(box):
+    for words, ranks in ((["-np", "2"], 2), (["-n", "4", "-npernode", "4"], 4), (["--standalone", "--nproc_per_node", "2"], 2),
+                         (["-H", "localhost:2", "-np", "2"], 2), (["--ntasks-per-node=3", "-N1"], 3), (["--ntasks-per-node", "2", "-N", "1"], 2),
+                         (["--num_processes", "2", "--num_machines=1", "--machine_rank", "0"], None),
+                         (["-np", "4", "-map-by", "ppr:4:node", "-allow-run-as-root", "-oversubscribe"], 4)):
+        run = box.start("run", *words, "--", "sh", "-c", "echo of $WORLD_SIZE").end()
+        if ranks is not None and run.code == 0:
+            expect_equal(run.out.count(f"of {ranks}\n".encode()), ranks, f"ranks of {words}: {run.text}")
+        elif ranks is not None:
+            raise AssertionError(f"{words}: {run.text}")
+        else:
+            expect_in("dlaunch is started once", run.text, "node rank")
+    run = box.run("run", "-x", "A=b c", "-x", "HOME", "--timeout", "60", "--wdir", "/", "--", "sh", "-c", "echo $A $PWD")
+    expect_equal(run.out, b"b c /\n", "variable and folder")
+    run = box.run("run", "--master_addr", "127.0.0.1", "--master_port", "29533", "--", "sh", "-c", "echo $MASTER_ADDR $MASTER_PORT")
+    expect_equal(run.out, b"127.0.0.1 29533\n", "rendezvous")
+
+
+@case
+def what_has_none_says_why_and_what_to_type(box):
+    for words, why, line in (
+            (["-np", "2", "-bind-to", "core"], "--bind-to core: not needed: ranks get cores of their own", "dlaunch run -n 2 -- true x"),
+            (["--rdzv_endpoint=h:1", "--nproc_per_node=2"], "finds a free port", "dlaunch run --nproc-per-node 2 -- true x"),
+            (["-n", "2", "--cpus-per-task", "4", "--partition", "gpu"], "is for Slurm's queue", "dlaunch submit --partition gpu -n 2 -- true x"),
+            (["--report-bindings"], "dlaunch plan shows", "dlaunch run -- true x"),
+            (["-np", "3", "-ppn", "2"], "3 processes in all are not so many on each", "dlaunch run -n 3 -- true x")):
+        message = box.run("run", *words, "--", "true", "x", code=USAGE).text
+        expect_in(why, message, f"run {words}: why")
+        expect_in(f"try: {line}\n", message, f"run {words}: the line")
+    message = box.run("run", "-N", "2", "-n", "4", "--", "true", code=USAGE).text
+    expect_in("as with mpirun: dlaunch run --nnodes 2 --nproc-per-node 2 -- true\n", message, "mpirun's -N")
+    expect_in("as with srun: dlaunch run -n 4 --nnodes 2 -- true\n", message, "srun's -N")
+
+
+@case
+def options_of_the_queue_belong_to_submit_and_export(box):
+    script = box.run("export", "slurm", "--mem", "8G", "--ntasks", "2", "--", "true").out.decode()
+    expect_in("#SBATCH --mem=8G\n", script, "a line of the script")
+    message = box.run("run", "--mem", "8G", "--", "true", code=USAGE).text
+    expect_in("try: dlaunch submit --sbatch=--mem=8G -- true\n", message, "the line")
+
+
+@case
+def without_the_dashes_the_line_to_type_has_them(box):
+    box.write("train.py", "import os\nprint('rank', os.environ['RANK'])\n")
+    for words, line in ((["--standalone", "--nproc_per_node", "2", "train.py", "--lr", "1"],
+                         "dlaunch run --nnodes 1 --nproc-per-node 2 -- python3 train.py --lr 1"),
+                        (["--nproc_per_node=2", "--node_rank=0", "train.py", "-x"], "dlaunch run --nproc-per-node 2 -- python3 train.py -x"),
+                        (["--nproc-per-node", "2", "-m", "train", "--lr", "1"], "dlaunch run --nproc-per-node 2 -- python3 -m train --lr 1"),
+                        (["-np", "2", "--bind-to", "none", "train.py"], "dlaunch run -n 2 --set binding.cpus=none -- python3 train.py")):
+        message = box.run("run", *words, code=USAGE).text
+        found = re.search(r"dlaunch run .*", message)[0]
+        expect_equal(found, line, f"run {words}")
+        expect_equal(box.run(*shlex.split(line)[1:]).out.count(b"rank"), 2, "ranks")
+
+
+@case
+def an_option_of_dlaunch_keeps_its_meaning(box):
+    box.write("job.yaml", "command: [sh, -c, 'echo $WORLD_SIZE']\nprocesses: 1\n")
+    run = box.run("run", "job.yaml", "--timeout", "60", "-x", "A=1")
+    expect_equal(run.out, b"1\n", "a job file beside them")
+    expect_in("replaces the list of the job file", box.run("run", "job.yaml", "-x", "A", code=USAGE).text, "env_pass")
+    expect_in("unknown option", box.run("logs", "--bind-to", "core", code=USAGE).text, "a command that takes no job")
+    for words in (["-q", "-v"], ["--gpus", "all", "-n", "1", "--dry-run"]):
+        box.start("run", *words, "--", "true").end()
+
+
+@case
+def another_launcher_as_the_command(box):
+    box.write("train.py", "import os\nprint('rank', os.environ['RANK'])\n")
+    for words, line in ((["torchrun", "--nproc_per_node", "2", "train.py", "--lr", "1"], "dlaunch run --nproc-per-node 2 -- python3 train.py --lr 1"),
+                        (["mpirun", "-np", "2", "--bind-to", "core", "python3", "train.py"], "dlaunch run -n 2 -- python3 train.py"),
+                        (["srun", "-n2", "--", "python3", "train.py"], "dlaunch run -n 2 -- python3 train.py")):
+        message = box.run(*words, code=USAGE).text
+        expect_in(f"use dlaunch instead: {line}\n", message, f"dlaunch {words}")
+        expect_equal(box.run(*shlex.split(line)[1:]).out.count(b"rank"), 2, "ranks")
+    expect_in("use dlaunch instead: dlaunch run", box.run("torchrun", code=USAGE).text, "without a program")

@@ -1,0 +1,161 @@
+// Launch lines of other launchers, and the scripts that hold them.
+#include "jobfile/launch_lines/launch_line.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "jobfile/launch_lines/launch_script.h"
+#include "text/strings.h"
+
+namespace dlaunch::jobfile {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+/// "--nproc-per-node 2 -- python3 train.py": the line in dlaunch's words.
+std::string own(std::string_view line) {
+  const LaunchScript script = read_launch_script(line);
+  if (!script.line) return "none";
+  std::string text = joined(script.line->options.words(), " ");
+  for (const LeftOut& one : script.line->options.left_out)
+    text += (text.empty() ? "[" : " [") + one.typed + ']';
+  return text + (text.empty() ? "-- " : " -- ") + joined(script.line->program, " ");
+}
+
+TEST(LaunchLine, OfTorchrun) {
+  EXPECT_EQ(own("torchrun --standalone --nproc_per_node=8 train.py --lr 1"),
+            "--nnodes 1 --nproc-per-node 8 -- python3 train.py --lr 1");
+  EXPECT_EQ(own("python -m torch.distributed.run --nnodes 1:4 --max_restarts 3 -m pkg.train"),
+            "--nnodes 1:4 --restarts 3 -- python3 -m pkg.train");
+  EXPECT_EQ(own("python3 -m torch.distributed.launch --use_env --nproc_per_node 2 --master_port 1 "
+                "train.py"),
+            "--nproc-per-node 2 --set rendezvous.port=1 -- python3 train.py");
+  EXPECT_EQ(own("torchrun --nproc_per_node 2 --no_python ./train --x"),
+            "--nproc-per-node 2 -- ./train --x");
+  EXPECT_EQ(
+      own("torchrun --nnodes 2 --node_rank 0 --rdzv_endpoint h:1 --new-option 5 train.py"),
+      "--nnodes 2 [--node_rank 0] [--rdzv_endpoint h:1] [--new-option 5] -- python3 train.py");
+}
+
+TEST(LaunchLine, OfMpi) {
+  EXPECT_EQ(own("mpirun -np 16 -npernode 8 -H a:8,b:8 -x A=1 -mca btl tcp ./solver in.dat"),
+            "--nnodes 2 --nproc-per-node 8 --hosts a:8,b:8 --env A=1 --env OMPI_MCA_btl=tcp -- "
+            "./solver in.dat");
+  EXPECT_EQ(own("mpiexec.hydra -n 4 -ppn 2 -genv I_MPI_DEBUG 5 ./a"),
+            "--nnodes 2 --nproc-per-node 2 --env I_MPI_DEBUG=5 -- ./a");
+  EXPECT_EQ(own("horovodrun -np 4 -H a:2,b:2 -p 2222 python train.py"),
+            "-n 4 --hosts a:2,b:2 --set connect.port=2222 -- python train.py");
+  EXPECT_EQ(own("mpirun -n 2 ./a : -n 1 ./b"), "-n 2 [:] -- ./a");
+}
+
+TEST(LaunchLine, OfSrunDeepspeedAndAccelerate) {
+  EXPECT_EQ(own("srun -N2 --ntasks-per-node=4 --cpus-per-task=8 --label python train.py"),
+            "--nnodes 2 --nproc-per-node 4 [--cpus-per-task=8] -- python train.py");
+  EXPECT_EQ(own("deepspeed --num_gpus 4 --hostfile hosts train.py --deepspeed ds.json"),
+            "--gpus 4 --hostfile hosts -- python3 train.py --deepspeed ds.json");
+  EXPECT_EQ(own("accelerate launch --num_processes 8 --num_machines 2 --mixed_precision bf16 t.py"),
+            "-n 8 --nnodes 2 --env ACCELERATE_MIXED_PRECISION=bf16 -- python3 t.py");
+}
+
+TEST(LaunchLine, InsideAnotherOne) {
+  EXPECT_EQ(own("srun --nodes 2 torchrun --nproc_per_node 8 train.py"),
+            "--nnodes 2 --nproc-per-node 8 -- python3 train.py");
+  EXPECT_EQ(own("srun -N 2 -n 2 bash -c \"torchrun --nproc_per_node 8 \\\n  train.py\""),
+            "--nnodes 2 --nproc-per-node 8 -- python3 train.py");
+  EXPECT_EQ(read_launch_script("srun torchrun t.py").line->launcher, "srun, torchrun");
+}
+
+TEST(LaunchLine, OnlyWhereRanksAreStarted) {
+  for (const char* line : {"python -m pip install x", "echo torchrun", "# torchrun train.py", "",
+                           "command -v mpirun", "pip install torchrun"})
+    EXPECT_EQ(own(line), "none") << line;
+}
+
+TEST(LaunchLine, ReadsTheVariablesOfItsScript) {
+  EXPECT_EQ(own("GPUS=4\nN=${N:-2}\ntorchrun --nproc_per_node=$GPUS --nnodes=${N} train.py"),
+            "--nnodes 2 --nproc-per-node 4 -- python3 train.py");
+  EXPECT_EQ(own("torchrun --nproc_per_node=$GPUS train.py --data $DATA"),
+            "--nproc-per-node gpu [--nproc_per_node=$GPUS] -- python3 train.py --data $DATA");
+  EXPECT_EQ(own("torchrun --nnodes=$(wc -l < hosts) --nproc_per_node 2 train.py"),
+            "--nproc-per-node 2 [--nnodes=$(wc -l < hosts)] -- python3 train.py");
+  EXPECT_EQ(own("N=`nproc`\ntorchrun --nnodes=$N train.py"), "[--nnodes=$N] -- python3 train.py");
+}
+
+TEST(LaunchScript, OfSlurm) {
+  const LaunchScript script = read_launch_script(
+      "#!/bin/bash\n#SBATCH --job-name=bert\n#SBATCH -N 2   # two\n#SBATCH --ntasks-per-node 8\n"
+      "#SBATCH --gres=gpu:8\n#SBATCH --time=1:00:00\n#SBATCH --partition=gpu\n"
+      "#SBATCH --output=%j.out\n#SBATCH --mail-user=me\n\nmodule load cuda\nsource "
+      "venv/bin/activate\n"
+      "export NCCL_DEBUG=INFO\nexport MASTER_ADDR=$(hostname)\ncd /data\n"
+      "srun torchrun --nnodes $SLURM_NNODES --nproc_per_node $SLURM_GPUS_ON_NODE train.py\n");
+  EXPECT_TRUE(script.is_batch);
+  EXPECT_EQ(script.batch.nodes, "2");
+  EXPECT_EQ(script.batch.per_node, "8");
+  EXPECT_THAT(script.batch.settings,
+              ElementsAre(OwnSetting{"name", "bert"}, OwnSetting{"timeouts.run", "1h"}));
+  EXPECT_THAT(script.batch.submit, ElementsAre("--partition", "gpu"));
+  ASSERT_EQ(script.batch.left_out.size(), 1U);
+  EXPECT_EQ(script.batch.left_out.front().typed, "--mail-user=me");
+  EXPECT_THAT(script.setup, ElementsAre("module load cuda", "source venv/bin/activate"));
+  EXPECT_THAT(script.env, ElementsAre(OwnSetting{"NCCL_DEBUG", "INFO"}));
+  EXPECT_THAT(script.env_unknown, ElementsAre("MASTER_ADDR"));
+  EXPECT_EQ(script.workdir, "/data");
+  EXPECT_EQ(script.line_number, 16U);
+  ASSERT_TRUE(script.line);
+  EXPECT_EQ(script.line->options.nodes, "2");
+  EXPECT_EQ(script.line->options.per_node, "8");
+}
+
+TEST(LaunchScript, SplitsVariablesIntoWords) {
+  EXPECT_EQ(own("ARGS=\"--nproc_per_node 8 --master_port $PORT\"\ntorchrun $ARGS train.py $X"),
+            "--nproc-per-node 8 [--master_port $PORT] -- python3 train.py $X");
+  EXPECT_EQ(own("N=2\nARGS=(\n  --nproc_per_node 4   # each\n  --nnodes $N\n)\n"
+                "torchrun ${ARGS[@]} train.py"),
+            "--nnodes 2 --nproc-per-node 4 -- python3 train.py");
+  EXPECT_EQ(own("ARGS=\"\n  --nproc_per_node 8 \\\n  --nnodes 1\n\"\ntorchrun $ARGS train.py"),
+            "--nnodes 1 --nproc-per-node 8 -- python3 train.py");
+  EXPECT_EQ(own("ARGS=\"never closed\ntorchrun train.py"), "none") << "a shell refuses it, too";
+  EXPECT_EQ(own("cmd=\"accelerate launch --num_processes 2 \\\n train.py\"\neval $cmd"),
+            "-n 2 -- python3 train.py");
+}
+
+TEST(LaunchScript, OfAProgramWithoutALauncher) {
+  EXPECT_EQ(own("python setup.py install\nLR=1\npython train.py --lr $LR"),
+            "-- python train.py --lr 1");
+  EXPECT_EQ(own("python prepare.py\ntorchrun train.py"), "-- python3 train.py");
+  const LaunchScript script = read_launch_script("# python\npython -V\npython train.py\n");
+  EXPECT_EQ(script.line_number, 3U);
+}
+
+TEST(LaunchScript, PassesOverLinesThatOnlyLook) {
+  EXPECT_EQ(own("IP=$(srun -N 1 hostname)\nsrun -l hostname\nsrun nvidia-smi\nsrun -n 2 ./a"),
+            "-n 2 -- ./a");
+}
+
+TEST(LaunchScript, ReadsSeveralOptionsInALineOfSbatch) {
+  const LaunchScript script =
+      read_launch_script("#SBATCH -N 2 --ntasks-per-node=4 -t 00-05:00:00 --exclusive\nsrun ./a\n");
+  EXPECT_EQ(script.batch.nodes, "2");
+  EXPECT_EQ(script.batch.per_node, "4");
+  EXPECT_THAT(script.batch.settings, ElementsAre(OwnSetting{"timeouts.run", "5h"}));
+  EXPECT_THAT(script.batch.submit, ElementsAre("--sbatch=--exclusive"));
+}
+
+TEST(LaunchScript, TakesVariablesBeforeTheLauncher) {
+  const LaunchScript script = read_launch_script("X=1\nA=1 B='x y' torchrun train.py \"$@\"\n");
+  EXPECT_THAT(script.env, ElementsAre(OwnSetting{"A", "1"}, OwnSetting{"B", "x y"}));
+  EXPECT_THAT(script.line->program, ElementsAre("python3", "train.py", "$@"));
+}
+
+TEST(LaunchScript, OfAnythingElseIsEmpty) {
+  for (const char* text : {"", "\\", "'", "\"", "$(", "#SBATCH", "#SBATCH --", "export", "cd",
+                           "A=", "torchrun", "torchrun --nproc_per_node", "srun srun srun srun"}) {
+    const LaunchScript script = read_launch_script(text);
+    if (script.line) EXPECT_THAT(script.line->options.settings, IsEmpty()) << text;
+  }
+}
+
+}  // namespace
+}  // namespace dlaunch::jobfile
