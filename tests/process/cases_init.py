@@ -28,7 +28,7 @@ FOLDERS = {
     "requirements": ({"requirements.txt": "torch\n"}, "train.py", ["pip install -r requirements.txt"]),
     "pyproject": ({"pyproject.toml": "[project]\nname = \"x\"\n"}, "train.py", ["pip install ."]),
     "dockerfile": ({"Dockerfile": "FROM python:3.12\nENTRYPOINT [\"torchrun\", \"--nproc_per_node=2\", \"train.py\"]\n"},
-                   "Dockerfile:2 (torchrun)", ["processes_per_node: 2", "# container: {image: dockerfile}"]),
+                   "Dockerfile:2 (torchrun)", ["processes_per_node: 2", "# container:\n#   image: dockerfile\n"]),
     "script": ({}, "train.py", ["Guessed by the script's name", "processes_per_node: auto"]),
 }
 

@@ -110,7 +110,7 @@ TEST(JobDraft, OfATrainingScript) {
   const std::string text = text_of(input);
   EXPECT_THAT(text, HasSubstr("# Guessed by the script's name"));
   EXPECT_THAT(text, HasSubstr("requirements.txt"));
-  EXPECT_THAT(text, HasSubstr("# container: {image: sample}"));
+  EXPECT_THAT(text, HasSubstr("# container:\n#   image: sample\n"));
   EXPECT_THAT(text, Not(HasSubstr("test_train")));
 }
 

@@ -20,7 +20,7 @@ std::string own(std::string_view line) {
   std::string text = joined(script.line->options.words(), " ");
   for (const LeftOut& one : script.line->options.left_out)
     text += (text.empty() ? "[" : " [") + one.typed + ']';
-  return text + (text.empty() ? "-- " : " -- ") + joined(script.line->program, " ");
+  return text + (text.empty() ? "-- " : " -- ") + joined(program_words(*script.line), " ");
 }
 
 TEST(LaunchLine, OfTorchrun) {
@@ -146,7 +146,7 @@ TEST(LaunchScript, ReadsSeveralOptionsInALineOfSbatch) {
 TEST(LaunchScript, TakesVariablesBeforeTheLauncher) {
   const LaunchScript script = read_launch_script("X=1\nA=1 B='x y' torchrun train.py \"$@\"\n");
   EXPECT_THAT(script.env, ElementsAre(OwnSetting{"A", "1"}, OwnSetting{"B", "x y"}));
-  EXPECT_THAT(script.line->program, ElementsAre("python3", "train.py", "$@"));
+  EXPECT_THAT(program_words(*script.line), ElementsAre("python3", "train.py", "$@"));
 }
 
 TEST(LaunchScript, OfAnythingElseIsEmpty) {
