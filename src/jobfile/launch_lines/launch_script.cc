@@ -201,7 +201,8 @@ class ScriptReader {
       if (mentions_variable(spelled, name))
         script_.left_out.push_back({revealed(assignment), std::string(kConditional)});
     for (const std::string& name : secrets_)
-      if (mentions_variable(spelled, name)) script_.env.push_back({name, ""});
+      if (mentions_variable(spelled, name) && !contains(script_.env, OwnSetting{name, ""}))
+        script_.env.push_back({name, ""});
   }
 
   static std::string line_of(const ShellCommand& command) {
@@ -348,9 +349,12 @@ class ScriptReader {
 
   void read_directive(std::string_view line) {
     script_.is_batch = true;
-    const auto commands = shell_commands(line);
     Words words;
-    if (!commands.empty()) words = texts_of(commands.front());
+    for (const ShellCommand& command : shell_commands(line)) {
+      if (!words.empty() || !command.front().text.starts_with('-')) continue;  // "$(...)"
+      for (const ShellWord& word : command)
+        words.push_back(expanded(word.spelled, [](auto) { return std::nullopt; }).text);
+    }
     for (std::size_t at = 0; at < words.size();) {
       std::string typed = words[at++];
       if (!typed.starts_with('-')) continue;

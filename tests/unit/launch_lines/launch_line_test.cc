@@ -23,6 +23,14 @@ std::string own(std::string_view line) {
   return text + (text.empty() ? "-- " : " -- ") + joined(program_words(*script.line), " ");
 }
 
+/// The program as a shell reads it.
+std::string spelled(std::string_view text) {
+  const LaunchScript script = read_launch_script(text);
+  if (!script.line) return "none";
+  return with_substitutions(joined(script.line->program, " ", &ExpandedWord::spelled),
+                            script.substitutions);
+}
+
 TEST(LaunchLine, OfTorchrun) {
   EXPECT_EQ(own("torchrun --standalone --nproc_per_node=8 train.py --lr 1"),
             "--nnodes 1 --nproc-per-node 8 -- python3 train.py --lr 1");
@@ -119,6 +127,85 @@ TEST(LaunchScript, SplitsVariablesIntoWords) {
   EXPECT_EQ(own("ARGS=\"never closed\ntorchrun train.py"), "none") << "a shell refuses it, too";
   EXPECT_EQ(own("cmd=\"accelerate launch --num_processes 2 \\\n train.py\"\neval $cmd"),
             "-n 2 -- python3 train.py");
+}
+
+TEST(LaunchScript, AMissingValueTakesNoOption) {
+  EXPECT_EQ(own("torchrun --nproc_per_node -m train"), "[--nproc_per_node] -- python3 -m train");
+  EXPECT_EQ(own("srun -K0 -n 2 ./a"), "-n 2 [-K0] -- ./a");
+  EXPECT_EQ(own("torchrun --help"), "none") << "it starts no program";
+  EXPECT_EQ(own("torchrun --rdzv_id -1 t.py"), "-- python3 t.py");
+}
+
+TEST(LaunchScript, KeepsQuotedVariablesWhole) {
+  EXPECT_EQ(spelled("MSG=\"hello world\"\ntorchrun t.py --msg \"$MSG\" $MSG"),
+            "python3 t.py --msg \"hello world\" hello world");
+  EXPECT_EQ(spelled("A=(--msg \"a ) b\" 'c d' # )\n --x)\nA+=(--y)\ntorchrun t.py \"${A[@]}\""),
+            "python3 t.py --msg \"a ) b\" 'c d' --x --y");
+  EXPECT_EQ(spelled("P='$HOME'\nA='--q *.txt'\nA+=' --r'\ntorchrun t.py \"$P\" $P $A"),
+            "python3 t.py \"\\$HOME\" '$HOME' --q *.txt --r");
+}
+
+TEST(LaunchScript, KeepsTheSpellingOfItsProgram) {
+  for (const char* words :
+       {"--p 'cost $HOME $(touch P1)'", "--title \"${NAME%.*} ; touch P3\"", "\\$HOME \"\\$X\"",
+        "data/*.txt ~/x {a,b}", "\"$(dirname \"$0\")/x\" `date` 'it'\\''s `x`'", "$EXTRA \"\" ''",
+        "${LR:-0.1} ${R:+--resume \"$R\"} $'a\\tb'"})
+    EXPECT_EQ(spelled(std::string("torchrun t.py ") + words), std::string("python3 t.py ") + words);
+}
+
+TEST(LaunchScript, TakesOnlyWhatPreparesTheShell) {
+  const LaunchScript script = read_launch_script(
+      ". ./env.sh && torchrun train.py\nmodule purge; module load cuda\n"
+      "source x || exit 1\nconda activate a && ./prepare.sh\n"
+      "eval \"$(conda shell.bash hook)\"\nif [ -f y ]; then\n  source y\nfi\n");
+  EXPECT_THAT(script.setup,
+              ElementsAre(". ./env.sh", "module purge", "module load cuda", "source x",
+                          "conda activate a", "eval \"$(conda shell.bash hook)\""));
+  ASSERT_EQ(script.left_out.size(), 2U);
+  EXPECT_EQ(script.left_out[0].typed, "./prepare.sh");
+  EXPECT_EQ(script.left_out[1].typed, "source y");
+}
+
+TEST(LaunchScript, SaysWhatOnlySomeCasesSet) {
+  const LaunchScript script = read_launch_script(
+      "ARGS=\"--a\"\nif [ -n \"$R\" ]; then\n  ARGS=\"$ARGS --resume\"\nfi\n[ -n x ] && B=2\n"
+      "torchrun t.py $ARGS $B\nmpirun ./b\n");
+  EXPECT_THAT(program_words(*script.line), ElementsAre("python3", "t.py", "--a", "2"));
+  ASSERT_EQ(script.left_out.size(), 2U);
+  EXPECT_EQ(script.left_out[0].typed, "ARGS=\"$ARGS --resume\"");
+  EXPECT_THAT(script.others, ElementsAre("mpirun"));
+}
+
+TEST(LaunchScript, ReadsNoSecrets) {
+  const LaunchScript script = read_launch_script(
+      "export HF_TOKEN=hf_1\nGH_PAT=ghp_1\nARGS=\"--t $HF_TOKEN\"\n"
+      "torchrun t.py --k $HF_TOKEN --g \"$GH_PAT\" $ARGS\n");
+  EXPECT_THAT(program_words(*script.line), ElementsAre("python3", "t.py", "--k", "$HF_TOKEN", "--g",
+                                                       "$GH_PAT", "--t", "$HF_TOKEN"));
+  EXPECT_THAT(script.env, ElementsAre(OwnSetting{"HF_TOKEN", ""}, OwnSetting{"GH_PAT", ""}));
+  for (const char* name : {"DB_PASS", "GH_PAT", "MYSQL_PWD", "GPG_PASSPHRASE", "BASIC_AUTH", "pat"})
+    EXPECT_TRUE(is_secret(name)) << name;
+  for (const char* name : {"PWD", "OLDPWD", "COMPAT", "BYPASS", "PATH"})
+    EXPECT_FALSE(is_secret(name)) << name;
+}
+
+TEST(LaunchScript, ReadsLinesOfSbatchAsAShellDoes) {
+  const LaunchScript script = read_launch_script(
+      "#SBATCH -N1 -n4\n#SBATCH --job-name=\"my job\"\n#SBATCH -d afterok:1\n"
+      "#SBATCH --partition=\"gpu a\" # x\n#SBATCH --comment=$(date)\n#SBATCH -t UNLIMITED\n"
+      "srun ./a\n");
+  EXPECT_EQ(script.batch.nodes, "1");
+  EXPECT_EQ(script.batch.total, "4");
+  EXPECT_THAT(script.batch.settings, ElementsAre(OwnSetting{"name", "my job"},
+                                                 OwnSetting{"timeouts.run", "none"}));
+  EXPECT_THAT(script.batch.submit, ElementsAre("--partition", "gpu a"));
+  ASSERT_EQ(script.batch.left_out.size(), 2U);
+  EXPECT_EQ(script.batch.left_out[0].why, "for sbatch: dlaunch submit --sbatch=-dafterok:1");
+  EXPECT_EQ(script.batch.left_out[1].typed, "--comment=$(date)");
+}
+
+TEST(LaunchScript, PassesOverQuotesInComments) {
+  EXPECT_EQ(spelled("# don't `use\nX=1 # it's\ntorchrun t.py `date` $X"), "python3 t.py `date` 1");
 }
 
 TEST(LaunchScript, OfAProgramWithoutALauncher) {

@@ -62,6 +62,7 @@ TEST(MessageHelp, FindsTheKnownFailure) {
   EXPECT_THAT(message_help("memory"), HasSubstr("more failure"));
   EXPECT_THAT(message_help("Connection reset by peer"), HasSubstr("dlaunch logs"));
   EXPECT_EQ(message_help("some text that no row has"), "");
+  EXPECT_EQ(message_help("emor"), "") << "words count as wholes";
   EXPECT_EQ(message_help("x"), "");
   EXPECT_EQ(message_help(""), "");
 }
