@@ -118,8 +118,7 @@ struct InitCommand {
       return print_error(written.error());
     // A job runs in the folder that dlaunch is started in.
     const std::string to = in.lexically_relative(*folder).string();
-    std::string next =
-        to.empty() || to == "." ? "" : "cd " + jobfile::shell_quote(to) + " && ";
+    std::string next = to.empty() || to == "." ? "" : "cd " + jobfile::shell_quote(to) + " && ";
     next += "dlaunch plan";
     if (from_there != "job.yaml") next += ' ' + jobfile::shell_quote(from_there);
     return print_text(plain_line("wrote " + path + " from " + draft->found.front()) +

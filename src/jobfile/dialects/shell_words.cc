@@ -239,7 +239,8 @@ class CommandSplitter {
 
   /// "2> file", ">&2", "<<END": skips the word that belongs to the redirection.
   void redirect() {
-    const bool is_number = word_ && word_->text.find_first_not_of("0123456789") == std::string::npos;
+    const bool is_number =
+        word_ && word_->text.find_first_not_of("0123456789") == std::string::npos;
     if (is_number) word_.reset();
     end_word();
     const auto begin = at_;

@@ -100,8 +100,8 @@ std::optional<DraftSource> of_dockerfile(const FoundFile& file) {
   std::string text = first.text;
   if (text.starts_with('[')) {
     Words words = exec_form(text);
-    const Words more = entry.line > 0 && command.text.starts_with('[') ? exec_form(command.text)
-                                                                       : Words{};
+    const Words more =
+        entry.line > 0 && command.text.starts_with('[') ? exec_form(command.text) : Words{};
     words.insert(words.end(), more.begin(), more.end());
     text = shell_line(words);
   }

@@ -29,7 +29,8 @@ Framework framework_named(const std::string& name) {
 
 /// Whether the word stands for the script's own arguments: words after "--" are added.
 bool is_arguments(std::string_view spelled) {
-  constexpr std::array<std::string_view, 6> kAll{"$@", "\"$@\"", "${@}", "\"${@}\"", "$*", "\"$*\""};
+  constexpr std::array<std::string_view, 6> kAll{"$@",       "\"$@\"", "${@}",
+                                                 "\"${@}\"", "$*",     "\"$*\""};
   return contains(kAll, spelled);
 }
 
@@ -289,7 +290,9 @@ class DraftWriter {
       } else if (is_secret(name)) {
         if (!contains(secrets, name) && accepts(list_key("env_secret", {name})))
           secrets.push_back(name);
-      } else if (accepts(yaml_of([&](NativeJob& job) { job.text({"env", name}, one.value, {}); }))) {
+      } else if (accepts(yaml_of([&](NativeJob& job) {
+                   job.text({"env", name}, one.value, {});
+                 }))) {
         std::erase_if(env, [&](const OwnSetting& old) { return old.key == name; });
         env.push_back({name, one.value});
       }

@@ -74,9 +74,9 @@ class LaunchLineReader {
       option = find_launcher_option(word.substr(1, 1), launcher_.options);
       if (option != nullptr) values = {word.substr(2)};
     }
-    const std::size_t wanted = option != nullptr       ? static_cast<std::size_t>(option->values)
-                               : takes_next()          ? 1
-                                                       : 0;
+    const std::size_t wanted = option != nullptr ? static_cast<std::size_t>(option->values)
+                               : takes_next()    ? 1
+                                                 : 0;
     std::string typed = word;
     while (values.size() < wanted && at_ < words_.size() && could_be_value(this->word())) {
       is_known = is_known && words_[at_].is_known;

@@ -33,9 +33,8 @@ bool is_assignment(std::string_view word) {
   if (equals == std::string_view::npos || equals == 0 || is_digit(word.front())) return false;
   std::string_view name = word.substr(0, equals);
   if (name.ends_with('+')) name.remove_suffix(1);
-  return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
-    return is_letter_or_digit(c) || c == '_';
-  });
+  return !name.empty() && std::all_of(name.begin(), name.end(),
+                                      [](char c) { return is_letter_or_digit(c) || c == '_'; });
 }
 
 /// Commands that change the shell in which the program starts.
@@ -302,9 +301,9 @@ class ScriptReader {
     const auto end =
         std::find_if_not(words.begin() + static_cast<std::ptrdiff_t>(at), words.end(),
                          [](const ShellWord& word) { return is_assignment(word.text); });
-    const bool starts_ranks =
-        end != words.end() &&
-        read_launch_line({end, words.end()}, [](auto) { return std::nullopt; }).has_value();
+    const bool starts_ranks = end != words.end() && read_launch_line({end, words.end()}, [](auto) {
+                                                      return std::nullopt;
+                                                    }).has_value();
     if (end != words.end() && !is_export && !starts_ranks) return;  // "A=1 make"
     for (; at < words.size() && is_assignment(words[at].text); ++at)
       assign(words[at], is_export || starts_ranks);
@@ -429,9 +428,9 @@ class ScriptReader {
   std::string whole_;
   std::string_view text_;
   VariableValue value_of_;
-  std::size_t depth_ = 0;                                       // of if and loops
-  std::map<std::string, std::string, std::less<>> variables_;   // whose values are known
-  std::map<std::string, ExpandedWord, std::less<>> texts_;      // also with variables that are not
+  std::size_t depth_ = 0;                                      // of if and loops
+  std::map<std::string, std::string, std::less<>> variables_;  // whose values are known
+  std::map<std::string, ExpandedWord, std::less<>> texts_;     // also with variables that are not
   std::map<std::string, ShellCommand, std::less<>> arrays_;
   std::vector<std::string> secrets_;
   std::vector<std::pair<std::string, std::string>> conditions_;  // names and their assignments

@@ -127,10 +127,9 @@ class Expander {
     at_ = end;
     const std::string_view whole = word_.substr(begin, end - begin);
     if (whole == "$" && !begins_quotes) return add_literal(whole);
-    const std::string_view rest =
-        is_braced && whole.ends_with('}') && name_end < end
-            ? word_.substr(name_end, end - 1 - name_end)
-            : std::string_view();
+    const std::string_view rest = is_braced && whole.ends_with('}') && name_end < end
+                                      ? word_.substr(name_end, end - 1 - name_end)
+                                      : std::string_view();
     add_variable(whole, name, rest);
   }
 
@@ -207,7 +206,8 @@ bool needs_bash(std::string_view spelled) {
     const auto end = std::min(behind_expansion(spelled, at), spelled.size());
     auto rest = spelled.substr(at + 2, end - at - 2);
     while (!rest.empty() && is_of_name(rest.front())) rest.remove_prefix(1);
-    const bool is_offset = rest.size() > 1 && rest[0] == ':' && (is_digit(rest[1]) || rest[1] == ' ');
+    const bool is_offset =
+        rest.size() > 1 && rest[0] == ':' && (is_digit(rest[1]) || rest[1] == ' ');
     if (is_offset || (!rest.empty() && std::string_view("/[^,@!").find(rest[0]) != kNowhere))
       return true;
   }

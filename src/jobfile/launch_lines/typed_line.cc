@@ -57,8 +57,7 @@ Words split_numbers(const Words& words, const OwnCommand& command) {
     const bool has_number = word.size() > 2 && word[0] == '-' && is_letter(word[1]) &&
                             word.find_first_not_of("0123456789", 2) == std::string::npos;
     const std::string name = has_number ? word.substr(1, 1) : "";
-    const bool is_flag =
-        launchers_with(name) != 0 && values_of(name, launcher::kAll).second == 0;
+    const bool is_flag = launchers_with(name) != 0 && values_of(name, launcher::kAll).second == 0;
     if (has_number && command.values(word) < 0 && is_flag) {
       split.push_back(word.substr(0, 2) + '=' + word.substr(2));
     } else if (has_number && (command.values(word) < 0 || name == "n")) {

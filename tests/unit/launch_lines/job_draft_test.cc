@@ -153,8 +153,8 @@ TEST(JobDraft, LeavesOutWhatNoJobFileCanHave) {
   for (const char* script :
        {"#SBATCH -t UNLIMITED\nsrun -n 2 ./a", "#SBATCH --time=0\nsrun -n 2 ./a",
         "mpirun --timeout 2h ./a", "mpirun --timeout soon ./a", "mpirun -n 0 ./a",
-        "mpirun -x 'A B' ./a", "mpirun -x 'A B=1' ./a", "mpirun -H 'a b c:' ./a",
-        "srun -N x ./a", "torchrun --nnodes '1:x\n  y' a.py", "srun -J 'a/../b' -N 0 ./a",
+        "mpirun -x 'A B' ./a", "mpirun -x 'A B=1' ./a", "mpirun -H 'a b c:' ./a", "srun -N x ./a",
+        "torchrun --nnodes '1:x\n  y' a.py", "srun -J 'a/../b' -N 0 ./a",
         "torchrun --max_restarts many --nproc_per_node x a.py"}) {
     const DraftInput input = folder({{"run.sbatch", script}});
     const JobSpec job = job_of(input);

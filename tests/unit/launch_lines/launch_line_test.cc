@@ -196,8 +196,8 @@ TEST(LaunchScript, ReadsLinesOfSbatchAsAShellDoes) {
       "srun ./a\n");
   EXPECT_EQ(script.batch.nodes, "1");
   EXPECT_EQ(script.batch.total, "4");
-  EXPECT_THAT(script.batch.settings, ElementsAre(OwnSetting{"name", "my job"},
-                                                 OwnSetting{"timeouts.run", "none"}));
+  EXPECT_THAT(script.batch.settings,
+              ElementsAre(OwnSetting{"name", "my job"}, OwnSetting{"timeouts.run", "none"}));
   EXPECT_THAT(script.batch.submit, ElementsAre("--partition", "gpu a"));
   ASSERT_EQ(script.batch.left_out.size(), 2U);
   EXPECT_EQ(script.batch.left_out[0].why, "for sbatch: dlaunch submit --sbatch=-dafterok:1");

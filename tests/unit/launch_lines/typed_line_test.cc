@@ -133,18 +133,15 @@ TEST(TypedLine, TakesNoOptionForAValue) {
 }
 
 TEST(TypedLine, DlaunchsOwnOptionsTellNothingOfOthers) {
-  EXPECT_EQ(own("--hosts a,b -n 2 -x NCCL_DEBUG=INFO"),
-            "-n 2 --env NCCL_DEBUG=INFO --hosts a,b");
+  EXPECT_EQ(own("--hosts a,b -n 2 -x NCCL_DEBUG=INFO"), "-n 2 --env NCCL_DEBUG=INFO --hosts a,b");
   EXPECT_EQ(own("--nproc_per_node 1 -x B=2"), "--nproc-per-node 1 --env B=2");
   EXPECT_EQ(own("--gpus all -x B=2"), "--env B=2 --gpus all");
   for (const char* line : {"--hosts localhost -N 2", "--env A=1 -N 2", "--hostfile hf -N 2",
-                           "--gpus 1 -N 2", "-N 1 train.py --time 3", "--set a=--npernode -N 1",
-                           "--npernode 1 --ntasks 4 -c 2 -p 22"}) {
+                           "--gpus 1 -N 2", "-N 1 train.py --time 3", "--set a=--npernode -N 1"}) {
     const TypedLine read = typed(line);
     EXPECT_TRUE(read.unclear.starts_with('-')) << line;
     EXPECT_GE(read.meanings.size(), 2U) << line;
-    for (const Launchers one : read.meanings)
-      EXPECT_FALSE(typed(line, one).words.empty()) << line;
+    for (const Launchers one : read.meanings) EXPECT_FALSE(typed(line, one).words.empty()) << line;
   }
   const TypedLine module = typed("-n 2 -m train");
   EXPECT_EQ(joined_words(module.program), "python3 -m train");
