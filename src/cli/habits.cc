@@ -60,7 +60,7 @@ Error unclear(const CLI::App& app, const Words& arguments, const Words& after,
     message += "\n         as with " + std::string(jobfile::name_of_launcher(one)) + ": " +
                line_to_type(app, meant, after);
     for (const jobfile::LeftOut& left : meant.left_out)
-      message += "\n           without " + plain_line(left.typed) + ": " + left.why;
+      message += "\n           " + plain_line(left.typed) + ": " + left.why;
   }
   return {exit_code::kUsage, message};
 }

@@ -165,9 +165,11 @@ std::string option_help(std::string_view option) {
   for (const jobfile::LauncherOption& row : jobfile::launcher_options()) {
     if (row.name != name) continue;
     jobfile::OwnOptions own;
-    own.add(row, std::string(option), std::vector<std::string>(row.values, "VALUE"));
+    std::vector<std::string> values(row.values, "VALUE");
+    if (values.size() > 1) values.front() = "NAME";
+    own.add(row, std::string(option), values);
     own.settle();
-    std::string here = own.words().empty() ? "" : joined(own.words(), " ");
+    std::string here = own.is_module ? "-- python3 -m MODULE" : joined(own.words(), " ");
     for (const jobfile::LeftOut& one : own.left_out) here += (here.empty() ? "" : "; ") + one.why;
     if (here.empty()) here = "not needed: dlaunch does so by itself";
     append_wrapped(

@@ -299,6 +299,14 @@ class CommandSplitter {
 
 }  // namespace
 
+bool is_assignment(std::string_view word) {
+  const auto equals = word.find('=');
+  if (equals == std::string_view::npos || !begins_name(word.front())) return false;
+  std::string_view name = word.substr(0, equals);
+  if (name.ends_with('+')) name.remove_suffix(1);
+  return std::all_of(name.begin(), name.end(), [](char c) { return begins_name(c) || is_digit(c); });
+}
+
 std::vector<std::string> texts_of(const ShellCommand& command) {
   std::vector<std::string> texts;
   for (const ShellWord& word : command) texts.push_back(word.text);

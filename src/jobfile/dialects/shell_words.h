@@ -19,6 +19,9 @@ void append_in_double_quotes(std::string& word, std::string_view text);
 /// variables, substitutions), or an unclosed quote.
 [[nodiscard]] std::optional<std::vector<std::string>> simple_words(std::string_view line);
 
+/// "NAME=value", also bash's "NAME+=value".
+[[nodiscard]] bool is_assignment(std::string_view word);
+
 /// A word of a shell command: without quotes, and as it is spelled.
 struct ShellWord {
   std::string text;

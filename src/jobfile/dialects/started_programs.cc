@@ -26,14 +26,6 @@ bool is_of_name(char c) {
   return is_letter_or_digit(c) || c == '_';
 }
 
-/// "NAME=value" before a command.
-bool is_assignment(std::string_view word) {
-  const auto equals = word.find('=');
-  if (equals == std::string_view::npos || equals == 0) return false;
-  const std::string_view name = word.substr(0, equals);
-  return !is_digit(word.front()) && std::all_of(name.begin(), name.end(), is_of_name);
-}
-
 /// XCU 2.4: a command may follow these.
 bool is_reserved(std::string_view word) {
   constexpr std::array<std::string_view, 10> kWords{"if", "then",  "elif",  "else", "do",

@@ -27,16 +27,6 @@ std::string take_whole_line(std::string_view& text) {
   return line;
 }
 
-/// "NAME=value", also "NAME+=value".
-bool is_assignment(std::string_view word) {
-  const auto equals = word.find('=');
-  if (equals == std::string_view::npos || equals == 0 || is_digit(word.front())) return false;
-  std::string_view name = word.substr(0, equals);
-  if (name.ends_with('+')) name.remove_suffix(1);
-  return !name.empty() && std::all_of(name.begin(), name.end(),
-                                      [](char c) { return is_letter_or_digit(c) || c == '_'; });
-}
-
 /// Commands that change the shell in which the program starts.
 bool prepares_shell(std::string_view word, std::string_view line) {
   constexpr std::array<std::string_view, 9> kWords{
@@ -44,7 +34,7 @@ bool prepares_shell(std::string_view word, std::string_view line) {
   return contains(kWords, word) || (word == "eval" && line.find("conda") != std::string_view::npos);
 }
 
-constexpr std::string_view kConditional = "it is only for some cases";
+constexpr const char* kConditional = "it is only for some cases";
 
 class ScriptReader {
  public:
@@ -198,7 +188,7 @@ class ScriptReader {
     const std::string spelled = line_of(started);
     for (const auto& [name, assignment] : conditions_)
       if (mentions_variable(spelled, name))
-        script_.left_out.push_back({revealed(assignment), std::string(kConditional)});
+        script_.left_out.push_back({revealed(assignment), kConditional});
     for (const std::string& name : secrets_)
       if (mentions_variable(spelled, name) && !contains(script_.env, OwnSetting{name, ""}))
         script_.env.push_back({name, ""});
@@ -271,8 +261,14 @@ class ScriptReader {
   }
 
   void add_setup(const ShellCommand& command) {
-    if (depth_ > 0)
-      return script_.left_out.push_back({revealed(line_of(command)), std::string(kConditional)});
+    const std::string line = line_of(command);
+    const bool is_unknown = std::any_of(unknown_.begin(), unknown_.end(), [&](const auto& name) {
+      return mentions_variable(line, name);
+    });
+    if (depth_ > 0 || is_unknown)
+      return script_.left_out.push_back(
+          {revealed(line),
+           is_unknown ? "for setup; only the script knows its variables" : kConditional});
     script_.setup.push_back(joined(command, " ", [this](const ShellWord& word) {
       return expanded(word.spelled, value_of_).spelled;
     }));
@@ -335,6 +331,7 @@ class ScriptReader {
     variables_.erase(name);
     texts_.erase(name);
     if (known.is_known) variables_.emplace(name, known.text);
+    if (!known.is_known) unknown_.push_back(name);
     // A text with escapes or single quotes cannot be split into words that a shell reads again.
     if (known.is_known || word.spelled.find_first_of("'\\") == std::string::npos)
       texts_.emplace(name, known);
@@ -433,6 +430,7 @@ class ScriptReader {
   std::map<std::string, ExpandedWord, std::less<>> texts_;     // also with variables that are not
   std::map<std::string, ShellCommand, std::less<>> arrays_;
   std::vector<std::string> secrets_;
+  std::vector<std::string> unknown_;  // variables that only the script knows
   std::vector<std::pair<std::string, std::string>> conditions_;  // names and their assignments
   std::string gpus_;
   std::string cpus_;

@@ -32,6 +32,10 @@ Launchers meant_by_value(const std::string& name, const std::string& value) {
         contains(kOrders, std::string_view(value).substr(0, value.find_first_of(":,=")));
     return is_order ? launcher::kSrun : launcher::kTorchrun | launcher::kAccelerate;
   }
+  if (name == "mpi") {
+    const bool is_interface = value.starts_with("pmi") || value == "none" || value == "openmpi";
+    return is_interface ? launcher::kSrun : launcher::kHorovod;
+  }
   if (name == "H" && value.find('/') != std::string::npos) return launcher::kDeepspeed;
   if (name == "H") return launcher::kMpi;
   const bool has_small_letter =
@@ -192,6 +196,7 @@ class TypedLineReader {
   void take(const LauncherOption& option, std::size_t& at) {
     const std::string& word = words_[at++];
     std::string typed = word;
+    if (option.values == 0 && word.size() > 3 && word[2] == '=') typed.erase(2, 1);  // "-K0"
     Words values;
     const auto equals = word.find('=');
     if (equals != std::string::npos) values.push_back(word.substr(equals + 1));

@@ -156,14 +156,15 @@ TEST(LaunchScript, KeepsTheSpellingOfItsProgram) {
 TEST(LaunchScript, TakesOnlyWhatPreparesTheShell) {
   const LaunchScript script = read_launch_script(
       ". ./env.sh && torchrun train.py\nmodule purge; module load cuda\n"
-      "source x || exit 1\nconda activate a && ./prepare.sh\n"
+      "source x || exit 1\nD=$(pwd)\nsource \"$D/x\"\nsource $HOME/z\nconda activate a && ./prepare.sh\n"
       "eval \"$(conda shell.bash hook)\"\nif [ -f y ]; then\n  source y\nfi\n");
   EXPECT_THAT(script.setup,
               ElementsAre(". ./env.sh", "module purge", "module load cuda", "source x",
-                          "conda activate a", "eval \"$(conda shell.bash hook)\""));
-  ASSERT_EQ(script.left_out.size(), 2U);
-  EXPECT_EQ(script.left_out[0].typed, "./prepare.sh");
-  EXPECT_EQ(script.left_out[1].typed, "source y");
+                          "source $HOME/z", "conda activate a", "eval \"$(conda shell.bash hook)\""));
+  ASSERT_EQ(script.left_out.size(), 3U);
+  EXPECT_EQ(script.left_out[0].typed, "source \"$D/x\"");
+  EXPECT_EQ(script.left_out[1].typed, "./prepare.sh");
+  EXPECT_EQ(script.left_out[2].typed, "source y");
 }
 
 TEST(LaunchScript, SaysWhatOnlySomeCasesSet) {

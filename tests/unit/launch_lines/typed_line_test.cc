@@ -128,7 +128,8 @@ TEST(TypedLine, TakesNoOptionForAValue) {
   EXPECT_EQ(own("--genv A -1 --rdzv-id -5"), "--env A=-1") << "negative numbers";
   EXPECT_EQ(own("-K"), "");
   EXPECT_EQ(own("-K1 -n 2"), "-n 2");
-  EXPECT_EQ(typed("-K0 -n 2").left_out.size(), 1U) << "dlaunch ends the job";
+  EXPECT_EQ(typed("-K0 -n 2").left_out.front().typed, "-K0") << "dlaunch ends the job";
+  EXPECT_EQ(typed("--mpi pmix -n 2").left_out.size(), 1U) << "srun's";
   EXPECT_EQ(own("-n2 --npernode 1"), "--nnodes 2 --nproc-per-node 1");
 }
 

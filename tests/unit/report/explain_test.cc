@@ -78,6 +78,8 @@ TEST(OptionHelp, TellsWhatAnOptionBecomes) {
   EXPECT_THAT(option_help("-N"), HasSubstr("of srun: --nnodes VALUE"));
   EXPECT_THAT(option_help("-N"), HasSubstr("of mpirun: --nproc-per-node VALUE"));
   EXPECT_THAT(option_help("--allow-run-as-root"), HasSubstr("not needed"));
+  EXPECT_THAT(option_help("-m"), HasSubstr("of torchrun: -- python3 -m MODULE\n"));
+  EXPECT_THAT(option_help("--genv"), HasSubstr("--env NAME=VALUE\n"));
   EXPECT_EQ(option_help("--bogus"), "");
 }
 
