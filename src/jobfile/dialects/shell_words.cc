@@ -304,7 +304,8 @@ bool is_assignment(std::string_view word) {
   if (equals == std::string_view::npos || !begins_name(word.front())) return false;
   std::string_view name = word.substr(0, equals);
   if (name.ends_with('+')) name.remove_suffix(1);
-  return std::all_of(name.begin(), name.end(), [](char c) { return begins_name(c) || is_digit(c); });
+  return std::all_of(name.begin(), name.end(),
+                     [](char c) { return begins_name(c) || is_digit(c); });
 }
 
 std::vector<std::string> texts_of(const ShellCommand& command) {

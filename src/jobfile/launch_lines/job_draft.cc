@@ -150,8 +150,7 @@ class DraftWriter {
                          shell_quote(first));
     }
     if (!source_.script.others.empty())
-      text_ += commented("Left out, as they stand below it in the script: lines of " +
-                         joined(source_.script.others) + '.');
+      text_ += commented("Also found, below that line: " + joined(source_.script.others) + '.');
   }
 
   [[nodiscard]] std::string submit_words() const {

@@ -17,23 +17,6 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-/// Takes a line with those that a backslash joins to it.
-std::string take_whole_line(std::string_view& text) {
-  std::string line(take_line(text));
-  while (line.ends_with('\\') && !text.empty()) {
-    line.pop_back();
-    line += take_line(text);
-  }
-  return line;
-}
-
-/// Commands that change the shell in which the program starts.
-bool prepares_shell(std::string_view word, std::string_view line) {
-  constexpr std::array<std::string_view, 9> kWords{
-      "source", ".", "module", "ml", "conda", "mamba", "spack", "micromamba", "ulimit"};
-  return contains(kWords, word) || (word == "eval" && line.find("conda") != std::string_view::npos);
-}
-
 constexpr const char* kConditional = "it is only for some cases";
 
 class ScriptReader {
@@ -186,6 +169,10 @@ class ScriptReader {
     find_line_number(texts_of(started));
     for (LeftOut& one : script_.line->options.left_out) reveal(one.typed);
     const std::string spelled = line_of(started);
+    const auto prefix = std::find_if(prefixes_.begin(), prefixes_.end(),
+                                     [&](const auto& one) { return one.first == spelled; });
+    if (prefix != prefixes_.end())
+      for (const ShellWord& word : prefix->second) assign(word, true);
     for (const auto& [name, assignment] : conditions_)
       if (mentions_variable(spelled, name))
         script_.left_out.push_back({revealed(assignment), kConditional});
@@ -297,12 +284,12 @@ class ScriptReader {
     const auto end =
         std::find_if_not(words.begin() + static_cast<std::ptrdiff_t>(at), words.end(),
                          [](const ShellWord& word) { return is_assignment(word.text); });
-    const bool starts_ranks = end != words.end() && read_launch_line({end, words.end()}, [](auto) {
-                                                      return std::nullopt;
-                                                    }).has_value();
-    if (end != words.end() && !is_export && !starts_ranks) return;  // "A=1 make"
-    for (; at < words.size() && is_assignment(words[at].text); ++at)
-      assign(words[at], is_export || starts_ranks);
+    if (end != words.end() && !is_export) {
+      for (const ShellCommand& started : started_shell_commands(line_of({end, words.end()})))
+        prefixes_.emplace_back(line_of(started), ShellCommand(words.begin(), end));
+      return;
+    }
+    for (; at < words.size() && is_assignment(words[at].text); ++at) assign(words[at], is_export);
     for (; is_export && at < words.size(); ++at) {  // "export A B"
       const std::string& name = words[at].text;
       if (const auto known = value(name)) script_.env.push_back({name, *known});
@@ -432,6 +419,7 @@ class ScriptReader {
   std::vector<std::string> secrets_;
   std::vector<std::string> unknown_;  // variables that only the script knows
   std::vector<std::pair<std::string, std::string>> conditions_;  // names and their assignments
+  std::vector<std::pair<std::string, ShellCommand>> prefixes_;   // commands, and those before them
   std::string gpus_;
   std::string cpus_;
 };

@@ -173,6 +173,21 @@ class Expander {
 
 }  // namespace
 
+std::string take_whole_line(std::string_view& text) {
+  std::string line(take_line(text));
+  while (line.ends_with('\\') && !text.empty()) {
+    line.pop_back();
+    line += take_line(text);
+  }
+  return line;
+}
+
+bool prepares_shell(std::string_view word, std::string_view line) {
+  constexpr std::array<std::string_view, 9> kWords{
+      "source", ".", "module", "ml", "conda", "mamba", "spack", "micromamba", "ulimit"};
+  return contains(kWords, word) || (word == "eval" && line.find("conda") != std::string_view::npos);
+}
+
 ExpandedWord expanded(std::string_view spelled, const VariableValue& value_of) {
   return Expander(spelled, value_of).expand();
 }

@@ -14,6 +14,13 @@ namespace dlaunch::jobfile {
 /// The value of a shell variable; nullopt: not known before the script runs.
 using VariableValue = std::function<std::optional<std::string>(std::string_view name)>;
 
+/// Takes a line with those that a backslash joins to it.
+[[nodiscard]] std::string take_whole_line(std::string_view& text);
+
+/// Whether a command, by its first word and its line, changes the shell in which a program starts:
+/// source, module, conda.
+[[nodiscard]] bool prepares_shell(std::string_view word, std::string_view line);
+
 /// A word after the expansion of the variables whose values are known.
 struct ExpandedWord {
   std::string text;      // without quotes; what is not known stays in it

@@ -193,7 +193,7 @@ TEST(JobDraft, TheCommandLineIsLiteral) {
 
 TEST(JobDraft, NamesALaterLine) {
   EXPECT_THAT(text_of(folder({{"a.sh", "torchrun a.py\nmpirun ./b\n"}})),
-              HasSubstr("lines of mpirun."));
+              HasSubstr("Also found, below that line: mpirun."));
 }
 
 TEST(JobDraft, OfNothingIsAnError) {

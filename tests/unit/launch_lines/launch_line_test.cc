@@ -156,11 +156,12 @@ TEST(LaunchScript, KeepsTheSpellingOfItsProgram) {
 TEST(LaunchScript, TakesOnlyWhatPreparesTheShell) {
   const LaunchScript script = read_launch_script(
       ". ./env.sh && torchrun train.py\nmodule purge; module load cuda\n"
-      "source x || exit 1\nD=$(pwd)\nsource \"$D/x\"\nsource $HOME/z\nconda activate a && ./prepare.sh\n"
+      "source x || exit 1\nD=$(pwd)\nsource \"$D/x\"\nsource $HOME/z\nconda activate a && "
+      "./prepare.sh\n"
       "eval \"$(conda shell.bash hook)\"\nif [ -f y ]; then\n  source y\nfi\n");
-  EXPECT_THAT(script.setup,
-              ElementsAre(". ./env.sh", "module purge", "module load cuda", "source x",
-                          "source $HOME/z", "conda activate a", "eval \"$(conda shell.bash hook)\""));
+  EXPECT_THAT(script.setup, ElementsAre(". ./env.sh", "module purge", "module load cuda",
+                                        "source x", "source $HOME/z", "conda activate a",
+                                        "eval \"$(conda shell.bash hook)\""));
   ASSERT_EQ(script.left_out.size(), 3U);
   EXPECT_EQ(script.left_out[0].typed, "source \"$D/x\"");
   EXPECT_EQ(script.left_out[1].typed, "./prepare.sh");
@@ -235,6 +236,14 @@ TEST(LaunchScript, TakesVariablesBeforeTheLauncher) {
   const LaunchScript script = read_launch_script("X=1\nA=1 B='x y' torchrun train.py \"$@\"\n");
   EXPECT_THAT(script.env, ElementsAre(OwnSetting{"A", "1"}, OwnSetting{"B", "x y"}));
   EXPECT_THAT(program_words(*script.line), ElementsAre("python3", "train.py", "$@"));
+}
+
+TEST(LaunchScript, TakesVariablesOfItsOwnLineOnly) {
+  EXPECT_THAT(
+      read_launch_script("A=0 python p.py\nA=1 nohup torchrun a.py &\nA=2 torchrun b.py").env,
+      ElementsAre(OwnSetting{"A", "1"}));
+  EXPECT_THAT(read_launch_script("A=1 make\nB=$(x) C=3 python train.py --x").env,
+              ElementsAre(OwnSetting{"C", "3"}));
 }
 
 TEST(LaunchScript, OfAnythingElseIsEmpty) {
