@@ -198,7 +198,8 @@ class ScriptReader {
   void read_line(const std::string& whole) {
     const std::string_view line = trimmed(whole);
     constexpr std::string_view kDirective = "#SBATCH";
-    if (line.starts_with(kDirective)) return read_directive(line.substr(kDirective.size()));
+    if (line.starts_with(kDirective))
+      return read_directive(revealed(std::string(line.substr(kDirective.size()))));
     if (line.empty() || line.front() == '#') return;
     // "source x || exit 1", "[ -n A ] && B=1": what follows is for some cases only.
     const bool has_cases = line.find('|') != std::string_view::npos;
@@ -266,6 +267,9 @@ class ScriptReader {
     if (command.front().text == "cd" || is_assignment(command.front().text) ||
         command.front().text == "export")
       return read_command(command);
+    constexpr std::array<std::string_view, 7> kOthers{"fi",     "done", "esac", "exit",
+                                                      "return", "true", ":"};
+    if (contains(kOthers, command.front().text)) return;
     for (const ShellCommand& started : started_shell_commands(line_of(command)))
       if (read_launch_line(started, value_of_) || runs_program(started)) return;
     script_.left_out.push_back({revealed(line_of(command)), "for setup, if ranks need it"});
