@@ -77,12 +77,15 @@ std::optional<std::string> command_meant(std::string_view word) {
 }
 
 std::optional<std::string> line_instead(const std::vector<std::string>& words) {
-  const auto line = jobfile::read_launch_line(words, [](std::string_view) { return std::nullopt; });
+  const auto line = jobfile::read_launch_line(jobfile::literal_words(words),
+                                              [](std::string_view) { return std::nullopt; });
   if (!line || line->program.empty()) return std::nullopt;
+  const std::string command = line->options.submit.empty() ? "dlaunch run" : "dlaunch submit";
   std::vector<std::string> typed = line->options.words();
   typed.emplace_back("--");
-  typed.insert(typed.end(), line->program.begin(), line->program.end());
-  std::string text = "use dlaunch instead: dlaunch run " + jobfile::shell_line(typed);
+  const auto program = jobfile::program_words(*line);
+  typed.insert(typed.end(), program.begin(), program.end());
+  std::string text = "use dlaunch instead: " + command + ' ' + jobfile::shell_line(typed);
   for (const jobfile::LeftOut& one : line->options.left_out)
     text += "\n         " + plain_line(one.typed) + ": " + one.why;
   return text;

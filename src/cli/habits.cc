@@ -57,11 +57,14 @@ std::string line_to_type(const CLI::App& app, const TypedLine& line, const Words
 
 Error unclear(const CLI::App& app, const Words& arguments, const Words& after,
               const TypedLine& line) {
-  std::string message = line.unclear + " means different things to other launchers";
+  std::string message = plain_line(line.unclear) + " means different things to other launchers";
   for (const jobfile::Launchers one : line.meanings) {
     const TypedLine meant = in_own_words(arguments, command_of(app, after), one);
+    if (!meant.unclear.empty() || !meant.without_value.empty()) continue;
     message += "\n         as with " + std::string(jobfile::name_of_launcher(one)) + ": " +
                line_to_type(app, meant, after);
+    for (const jobfile::LeftOut& left : meant.left_out)
+      message += "\n           " + plain_line(left.typed) + ": " + left.why;
   }
   return {exit_code::kUsage, message};
 }
@@ -76,6 +79,8 @@ bool has_habits(const CLI::App& app, const Words& arguments) {
 Result<Words> without_habits(const CLI::App& app, const Words& arguments, const Words& after) {
   if (!has_habits(app, arguments)) return arguments;
   TypedLine line = in_own_words(arguments, command_of(app, after));
+  if (!line.without_value.empty())
+    return fail(exit_code::kUsage, plain_line(line.without_value) + " needs a value");
   if (!line.unclear.empty()) return tl::unexpected(unclear(app, arguments, after, line));
   if (line.left_out.empty()) {
     line.words.insert(line.words.end(), line.program.begin(), line.program.end());

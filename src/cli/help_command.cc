@@ -36,13 +36,39 @@ Error unknown_topic(const Groups& groups, const std::string& topic) {
               "a message in quotes"};
 }
 
-/// Empty: nothing is known of the topic.
-std::string help_on(const std::string& topic) {
+/// An option of `dlaunch run`; empty: it has none of that name.
+std::string own_option(const Groups& groups, const std::string& topic) {
+  const Subcommand& run = groups.front().commands.front();
+  const std::string name = topic.substr(0, topic.find('='));
+  for (const OptionRow& row : help_of(run).options) {
+    if (!contains(row.names, name)) continue;
+    std::string text = joined(row.names) + (row.type.empty() ? "" : ' ' + row.type) + '\n';
+    for (std::string_view rest = row.help; !rest.empty();)
+      text += "  " + std::string(take_line(rest)) + '\n';
+    return text;
+  }
+  return "";
+}
+
+/// The number in "74", "exit code 74", "code 74"; empty: it is none.
+std::string exit_code_in(std::string_view topic) {
+  for (const std::string_view word : {"exit ", "code ", "status "})
+    if (topic.starts_with(word)) topic.remove_prefix(word.size());
   const bool is_number =
-      !topic.empty() && topic.find_first_not_of("0123456789") == std::string::npos;
+      !topic.empty() && topic.find_first_not_of("0123456789") == std::string_view::npos;
+  return is_number ? std::string(topic) : "";
+}
+
+/// Empty: nothing is known of the topic.
+std::string help_on(const Groups& groups, const std::string& topic) {
   constexpr std::size_t kDigits = 3;
-  if (is_number) return topic.size() > kDigits ? "" : exit_code_help(std::stoi(topic));
-  if (topic.starts_with('-')) return option_help(topic);
+  const std::string code = exit_code_in(topic);
+  if (!code.empty()) return code.size() > kDigits ? "" : exit_code_help(std::stoi(code));
+  if (topic.starts_with('-')) {
+    const std::string own = own_option(groups, topic);
+    const std::string others = option_help(topic);
+    return own + (own.empty() || others.empty() ? "" : "\nOf other launchers:\n") + others;
+  }
   std::string text = key_help(topic);
   return text.empty() ? message_help(topic) : text;
 }
@@ -50,7 +76,7 @@ std::string help_on(const std::string& topic) {
 int print_help(const Groups& groups, const std::vector<std::string>& words) {
   if (words.size() < 2) return run_command_line(groups, {"--help"}, {});
   const std::string topic = joined(std::vector(words.begin() + 1, words.end()), " ");
-  const std::string text = help_on(topic);
+  const std::string text = help_on(groups, topic);
   if (find_command(groups, topic) != nullptr) {
     const int code = run_command_line(groups, {topic, "--help"}, {});
     const bool is_key =

@@ -15,6 +15,7 @@
 #include "os/files.h"
 #include "os/own_machine.h"
 #include "os/unique_fd.h"
+#include "text/plain_text.h"
 #include "text/strings.h"
 
 namespace dlaunch {
@@ -57,8 +58,11 @@ Status write_file(const std::string& path, const std::string& text, bool replace
     }
     at += static_cast<std::size_t>(size);
   }
-  if (replaces && ::rename(name.c_str(), path.c_str()) != 0)
-    return fail_errno(exit_code::kUsage, "cannot write " + path, errno);
+  if (replaces && ::rename(name.c_str(), path.c_str()) != 0) {
+    const int error = errno;
+    ::unlink(name.c_str());
+    return fail_errno(exit_code::kUsage, "cannot write " + path, error);
+  }
   return {};
 }
 
@@ -105,13 +109,20 @@ struct InitCommand {
     const fs::path in = (is_file ? given.parent_path() : given).lexically_normal();
     const std::string path =
         output.empty() ? (in / "job.yaml").lexically_relative(*folder).string() : output;
-    auto draft = draft_for(in, is_file ? given.filename().string() : "", path);
+    const std::string from_there =
+        (fs::path(*folder) / path).lexically_normal().lexically_relative(in).string();
+    auto draft = draft_for(in, is_file ? given.filename().string() : "", from_there);
     if (!draft) return print_error(draft.error());
     if (print) return print_text(draft->text);
     if (const Status written = write_file(path, draft->text, force); !written)
       return print_error(written.error());
-    return print_text("wrote " + path + " from " + draft->found.front() +
-                      "\n  next: dlaunch plan " + jobfile::shell_quote(path));
+    // A job runs in the folder that dlaunch is started in.
+    const std::string to = in.lexically_relative(*folder).string();
+    std::string next = to.empty() || to == "." ? "" : "cd " + jobfile::shell_quote(to) + " && ";
+    next += "dlaunch plan";
+    if (from_there != "job.yaml") next += ' ' + jobfile::shell_quote(from_there);
+    return print_text(plain_line("wrote " + path + " from " + draft->found.front()) +
+                      "\n  next: " + plain_line(next));
   }
 
  private:

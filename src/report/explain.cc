@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "jobfile/expectation.h"
 #include "jobfile/field_table.h"
@@ -88,19 +89,31 @@ std::string help_of_peer_loss(const PeerLoss& row) {
   return text + "  try: dlaunch logs\n";
 }
 
+/// In small letters, of letters and digits only.
+std::set<std::string> words_of(std::string_view text) {
+  std::set<std::string> words;
+  std::string word;
+  for (const char c : lower(text) + ' ') {
+    if (is_letter_or_digit(c)) {
+      word += c;
+    } else if (!word.empty()) {
+      words.insert(std::exchange(word, ""));
+    }
+  }
+  return words;
+}
+
 /// Whether all words of the text stand in what is known of the failure.
-bool is_about(const KnownFailure& row, const std::vector<std::string_view>& words) {
-  const std::string known =
-      lower(std::string(row.pattern) + ' ' + std::string(row.why) + ' ' + std::string(row.name));
-  return std::all_of(words.begin(), words.end(), [&](std::string_view word) {
-    return known.find(lower(word)) != std::string::npos;
-  });
+bool is_about(const KnownFailure& row, const std::set<std::string>& words) {
+  const auto known =
+      words_of(std::string(row.pattern) + ' ' + std::string(row.why) + ' ' + std::string(row.name));
+  return !words.empty() && std::includes(known.begin(), known.end(), words.begin(), words.end());
 }
 
 std::string failures_about(std::string_view text) {
   constexpr std::size_t kShortest = 3;
   if (text.size() < kShortest) return "";
-  const auto words = split_words(text);
+  const auto words = words_of(text);
   std::string all;
   std::size_t count = 0;
   for (const KnownFailure& row : known_failures()) {
@@ -152,9 +165,11 @@ std::string option_help(std::string_view option) {
   for (const jobfile::LauncherOption& row : jobfile::launcher_options()) {
     if (row.name != name) continue;
     jobfile::OwnOptions own;
-    own.add(row, std::string(option), std::vector<std::string>(row.values, "VALUE"));
+    std::vector<std::string> values(row.values, "VALUE");
+    if (values.size() > 1) values.front() = "NAME";
+    own.add(row, std::string(option), values);
     own.settle();
-    std::string here = own.words().empty() ? "" : joined(own.words(), " ");
+    std::string here = own.is_module ? "-- python3 -m MODULE" : joined(own.words(), " ");
     for (const jobfile::LeftOut& one : own.left_out) here += (here.empty() ? "" : "; ") + one.why;
     if (here.empty()) here = "not needed: dlaunch does so by itself";
     append_wrapped(

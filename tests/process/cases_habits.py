@@ -21,7 +21,7 @@ VALUES = {"host": "localhost", "hosts": "localhost", "H": "localhost", "w": "loc
 PAIRS = {"genv": "A 1", "env": "A 1", "mca": "btl tcp", "gmca": "btl tcp"}
 # They need what this machine lacks, a GPU, or a list of hosts beside them.
 # Modules have a case of their own.
-NOT_HERE = ("m", "module", "num-gpus", "num-accelerators", "gpus", "include", "i", "exclude", "e")
+NOT_HERE = ("image", "container-image", "master-image-uri", "m", "module", "num-gpus", "num-accelerators", "gpus", "include", "i", "exclude", "e")
 
 
 def rows():
@@ -111,6 +111,40 @@ def options_of_the_queue_belong_to_submit_and_export(box):
 
 
 @case
+def a_missing_value_takes_no_option(box):
+    for words, option in ((["--rdzv_id", "--dry-run", "-n", "1"], "--rdzv_id"), (["--rdzv_backend", "--smoke", "-n", "3"], "--rdzv_backend"),
+                          (["--bind-to", "-n", "2"], "--bind-to"), (["-N"], "-N"), (["-H"], "-H"), (["-m"], "-m"),
+                          (["--bind-to", "core", "-n", "--map-by", "slot"], "-n")):
+        run = box.run("run", *words, "--", "sh", "-c", "echo ran", code=USAGE)
+        expect_in(f"{option} needs a value", run.text, f"run {words}")
+        expect("try: dlaunch run" not in run.text, f"advice without the value: {run.text}")
+        expect(b"ran" not in run.out, "the job ran")
+    expect_in(b"ran", box.run("run", "-K", "-n", "1", "--", "echo", "ran").out, "srun's -K")
+    expect_in("try: dlaunch run -n 1 -- true\n", box.run("run", "-K0", "-n", "1", "--", "true", code=USAGE).text, "srun's -K0")
+
+
+@case
+def own_options_tell_nothing_of_others(box):
+    box.write("hf", "localhost\n")
+    run = box.run("run", "--hosts", "localhost", "-n", "2", "-x", "NCCL_DEBUG=INFO", "--", "sh", "-c", "echo $NCCL_DEBUG")
+    expect_equal(run.out.count(b"INFO\n"), 2, "a variable beside dlaunch's own options")
+    for words in (["--hosts", "localhost", "-N", "1"], ["--env", "A=1", "-N", "1"], ["--hostfile", "hf", "-N", "1"], ["--set", "name=x", "-N", "1"]):
+        message = box.run("run", *words, "--", "true", code=USAGE).text
+        lines = lines_to_type(message)
+        expect_equal(len(lines), 2, f"lines for run {words}: {message}")
+        for line in lines:
+            box.run(*shlex.split(line)[1:])
+    expect_in("as with mpirun", box.run("plan", "-N", "1", "train.py", "--time", "3", code=USAGE).text, "an option of the program")
+    box.write("train.py", "print('trained')\n")
+    message = box.run("run", "-n", "2", "-m", "train", code=USAGE).text
+    line = lines_to_type(message)[0]
+    expect_equal(line, "dlaunch run -n 2 -- python3 -m train", "a module")
+    expect_equal(box.run(*shlex.split(line)[1:]).out.count(b"trained"), 2, "ranks")
+    message = box.run("run", "--image", "x", "-n", "2", "--", "true", code=USAGE).text
+    expect_in("try: dlaunch run -n 2 --set container.image=x -- true\n", message, "an image")
+
+
+@case
 def without_the_dashes_the_line_to_type_has_them(box):
     box.write("train.py", "import os\nprint('rank', os.environ['RANK'])\n")
     for words, line in ((["--standalone", "--nproc_per_node", "2", "train.py", "--lr", "1"],
@@ -144,4 +178,8 @@ def another_launcher_as_the_command(box):
         message = box.run(*words, code=USAGE).text
         expect_in(f"use dlaunch instead: {line}\n", message, f"dlaunch {words}")
         expect_equal(box.run(*shlex.split(line)[1:]).out.count(b"rank"), 2, "ranks")
-    expect_in("use dlaunch instead: dlaunch run", box.run("torchrun", code=USAGE).text, "without a program")
+    for words in (["torchrun"], ["torchrun", "--help"]):
+        message = box.run(*words, code=USAGE).text
+        expect_in("use dlaunch instead: dlaunch run -n 4 -- python3 train.py\n", message, "without a program")
+    message = box.run("srun", "-n", "2", "--partition=gpu", "./a", code=USAGE).text
+    expect_in("use dlaunch instead: dlaunch submit --partition gpu -n 2 -- ./a\n", message, "for the queue")

@@ -3,6 +3,7 @@
 import os
 import shlex
 import stat
+import subprocess
 
 from case import case
 from expectations import expect, expect_equal, expect_in
@@ -28,7 +29,7 @@ FOLDERS = {
     "requirements": ({"requirements.txt": "torch\n"}, "train.py", ["pip install -r requirements.txt"]),
     "pyproject": ({"pyproject.toml": "[project]\nname = \"x\"\n"}, "train.py", ["pip install ."]),
     "dockerfile": ({"Dockerfile": "FROM python:3.12\nENTRYPOINT [\"torchrun\", \"--nproc_per_node=2\", \"train.py\"]\n"},
-                   "Dockerfile:2 (torchrun)", ["processes_per_node: 2", "# container: {image: dockerfile}"]),
+                   "Dockerfile:2 (torchrun)", ["processes_per_node: 2", "# container:\n#   image: dockerfile\n"]),
     "script": ({}, "train.py", ["Guessed by the script's name", "processes_per_node: auto"]),
 }
 
@@ -60,6 +61,72 @@ def the_job_runs(box):
         expect_equal(run.out.count(f"of {ranks} 1\n".encode()), ranks, f"{name}: ranks with the variable A")
         for file in FOLDERS[name][0]:
             os.unlink(box.path(file))
+
+
+@case
+def the_draft_gives_the_program_what_the_script_gives_it(box):
+    show = "import json, sys\nprint(json.dumps(sys.argv[1:]))\n"
+    for number, (before, words) in enumerate((
+            ("", "--p 'cost $HOME $(touch P1)' --q \"\\$(touch P2)\""), ("NAME=a.b", "--title \"${NAME%.*} ; touch P3\""),
+            ("MSG=\"hello  world\"\nA=(--x \"a ) b\" 'c *')\nA+=(--y)", "\"$MSG\" $MSG \"${A[@]}\" {1,2} data*"),
+            ("P='$HOME; touch P4'\nE=", "$P \"$P\" \"$(dirname \"$0\")\" $E \"\" \"$E\" ~ it\\'s"))):
+        folder = f"d{number}"
+        box.write(f"{folder}/show.py", show)
+        box.write(f"{folder}/data1", "")
+        box.write(f"{folder}/data 2", "")
+        box.write(f"{folder}/run.sh", f"{before}\ntorchrun --nproc_per_node 1 show.py {words}\n")
+        # A torchrun that only starts the program once.
+        box.write(f"{folder}/bin/torchrun", "#!/bin/sh\nshift 2\nexec python3 \"$@\"\n", 0o755)
+        inside = box.path(folder)
+        env = {**os.environ, "PATH": f"{inside}/bin:{os.environ['PATH']}", "NAME": "a.b", "HOME": "/h"}
+        wanted = subprocess.run(["bash", "run.sh"], cwd=inside, env=env, capture_output=True, text=True, timeout=60, check=True).stdout
+        box.run("init", cwd=inside)
+        run = box.run("run", cwd=inside, env={"NAME": "a.b", "HOME": "/h"})
+        expect_equal(run.out.decode(), wanted, f"arguments by {box.read(folder, 'job.yaml').decode()}")
+        left = [name for name in os.listdir(inside) if name.startswith("P")]
+        expect_equal(left, [], "files that a quoted text made")
+
+
+@case
+def the_next_command_works(box):
+    box.write("d e/show.py", "import os\nprint('in', os.getcwd())\n")
+    box.write("d e/run.sh", ". ./env.sh && torchrun --nproc_per_node 2 show.py\n")
+    box.write("d e/env.sh", "")
+    run = box.run("init", "d e")
+    line = run.out.decode().split("next: ")[1].strip()
+    expect_equal(line, "cd 'd e' && dlaunch plan", "the next command")
+    expect_in(b"setup: . ./env.sh\n", box.read("d e", "job.yaml"), "only what prepares the shell")
+    out = box.run("run", cwd=box.path("d e")).out
+    expect_equal(out.count(f"in {os.path.realpath(box.path('d e'))}\n".encode()), 2, "ranks in the folder")
+    run = box.run("init", "d e", "-o", "other.yaml")
+    line = run.out.decode().split("next: ")[1].strip()
+    expect_equal(line, "cd 'd e' && dlaunch plan ../other.yaml", "the next command")
+    box.run("plan", "../other.yaml", cwd=box.path("d e"))
+
+
+@case
+def a_folder_of_that_name_stays(box):
+    box.write("train.py", TRAIN)
+    os.mkdir(box.path("job.yaml"))
+    expect_in("cannot write", box.run("init", "--force", code=USAGE).text, "what is wrong")
+    expect_equal(sorted(os.listdir(box.path(""))).count("job.yaml.dlaunch-new"), 0, "a file is left")
+
+
+@case
+def ordinary_scripts_become_valid_jobs(box):
+    for number, text in enumerate(("#SBATCH -t UNLIMITED\nsrun -n 2 ./a\n", "#SBATCH --time=0\nsrun ./a\n", "mpirun --timeout 2h ./a\n",
+                                   "mpirun -n 0 ./a\n", "mpirun -x 'A B' ./a\n", "#SBATCH -N1 -n4\n#SBATCH --job-name=\"my job\"\n#SBATCH "
+                                   "--comment=$(date)\nsrun ./a\n", "torchrun --role 'x\nsetup: touch P' t.py\n")):
+        box.write(f"s{number}.sh", text)
+        box.run("init", f"s{number}.sh", "-o", f"s{number}.yaml")
+        box.run("plan", "--offline", f"s{number}.yaml")
+        expect(b"DLAUNCH_INIT" not in box.read(f"s{number}.yaml"), f"a stand-in in the draft of {text}")
+        expect(b"\nsetup: touch" not in box.read(f"s{number}.yaml"), "a comment that became a key")
+    box.write("t.sh", "export HF_TOKEN=hf_1\ntorchrun t.py --k $HF_TOKEN\n")
+    box.run("init", "t.sh", "-o", "t.yaml")
+    expect(b"hf_1" not in box.read("t.yaml"), "a secret in the draft")
+    expect_in("the command starts no program", box.run("init", "--", "torchrun", "--help", code=USAGE).text, "no program")
+    box.run("init", "--print", "--", "torchrun", "--nproc_per_node", "-m", "train")
 
 
 @case
@@ -123,7 +190,9 @@ def help_on_a_command_a_key_an_exit_code_and_a_message(box):
     for topic, wanted in ((["restart.max"], "  option   --set restart.max=0\n"), (["restart"], "keys of restart\n"), (["nproc_per_node"], "processes_per_node\n"),
                           (["74"], "try: dlaunch collect"), (["137"], "SIGKILL"), (["--bind-to"], "ranks get cores of their own"),
                           (["CUDA error: out of memory"], "cuda-out-of-memory\n"), (["CUDA", "out", "of", "memory"], "cuda-out-of-memory\n"),
-                          (["stage"], "In a job file:\nstage\n")):
+                          (["stage"], "In a job file:\nstage\n"), (["exit code 74"], "try: dlaunch collect"), (["exit", "code", "74"], "try: dlaunch collect"),
+                          (["--gpus"], "--gpus N\n"), (["--env"], "--env NAME=VALUE\n"), (["--detach"], "--detach\n"), (["-m"], "of torchrun"),
+                          (["-n"], "-n, --processes, --np N")):
         expect_in(wanted, box.run("help", *topic).out.decode(), f"help {topic}")
 
 

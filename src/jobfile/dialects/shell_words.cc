@@ -105,18 +105,24 @@ class CommandSplitter {
  public:
   explicit CommandSplitter(std::string_view text) : text_(text) {}
 
-  std::vector<std::vector<std::string>> split() {
+  std::vector<ShellCommand> split() {
     while (at_ < text_.size()) step();
+    step_ = text_.size();
     while (!outer_.empty()) leave();  // "$(" without an end
     end_command();
     return std::move(commands_);
   }
 
  private:
+  struct Word {
+    std::string text;
+    std::size_t begin = 0;
+  };
+
   /// A command that continues after the substitution in it.
   struct Outer {
-    std::vector<std::string> words;
-    std::optional<std::string> word;
+    ShellCommand words;
+    std::optional<Word> word;
     bool drops_next = false;
     char end = ')';
   };
@@ -126,12 +132,16 @@ class CommandSplitter {
   }
 
   std::string& word() {
-    if (!word_) word_.emplace();
-    return *word_;
+    if (!word_) word_ = Word{"", step_};
+    return word_->text;
   }
 
   void end_word() {
-    if (word_ && !drops_next_) words_.push_back(std::move(*word_));
+    if (word_ && !drops_next_) {
+      const auto end = std::min(step_, text_.size());
+      words_.push_back(
+          {std::move(word_->text), std::string(text_.substr(word_->begin, end - word_->begin))});
+    }
     if (word_) drops_next_ = false;
     word_.reset();
   }
@@ -157,6 +167,7 @@ class CommandSplitter {
   }
 
   void step() {
+    step_ = at_;
     const char c = text_[at_];
     if (c == '\\') return escape();
     if (c == '\'') return single_quotes();
@@ -228,7 +239,8 @@ class CommandSplitter {
 
   /// "2> file", ">&2", "<<END": skips the word that belongs to the redirection.
   void redirect() {
-    const bool is_number = word_ && word_->find_first_not_of("0123456789") == std::string::npos;
+    const bool is_number =
+        word_ && word_->text.find_first_not_of("0123456789") == std::string::npos;
     if (is_number) word_.reset();
     end_word();
     const auto begin = at_;
@@ -276,9 +288,10 @@ class CommandSplitter {
 
   std::string_view text_;
   std::size_t at_ = 0;
-  std::vector<std::vector<std::string>> commands_;
-  std::vector<std::string> words_;
-  std::optional<std::string> word_;
+  std::size_t step_ = 0;  // where the character, quote or expansion at hand begins
+  std::vector<ShellCommand> commands_;
+  ShellCommand words_;
+  std::optional<Word> word_;
   bool drops_next_ = false;  // the next word belongs to a redirection
   std::vector<Outer> outer_;
   std::vector<HereDocument> documents_;
@@ -286,8 +299,29 @@ class CommandSplitter {
 
 }  // namespace
 
-std::vector<std::vector<std::string>> simple_commands(std::string_view text) {
+bool is_assignment(std::string_view word) {
+  const auto equals = word.find('=');
+  if (equals == std::string_view::npos || !begins_name(word.front())) return false;
+  std::string_view name = word.substr(0, equals);
+  if (name.ends_with('+')) name.remove_suffix(1);
+  return std::all_of(name.begin(), name.end(),
+                     [](char c) { return begins_name(c) || is_digit(c); });
+}
+
+std::vector<std::string> texts_of(const ShellCommand& command) {
+  std::vector<std::string> texts;
+  for (const ShellWord& word : command) texts.push_back(word.text);
+  return texts;
+}
+
+std::vector<ShellCommand> shell_commands(std::string_view text) {
   return CommandSplitter(text).split();
+}
+
+std::vector<std::vector<std::string>> simple_commands(std::string_view text) {
+  std::vector<std::vector<std::string>> commands;
+  for (const ShellCommand& command : shell_commands(text)) commands.push_back(texts_of(command));
+  return commands;
 }
 
 }  // namespace dlaunch::jobfile

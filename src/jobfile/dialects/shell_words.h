@@ -19,6 +19,21 @@ void append_in_double_quotes(std::string& word, std::string_view text);
 /// variables, substitutions), or an unclosed quote.
 [[nodiscard]] std::optional<std::vector<std::string>> simple_words(std::string_view line);
 
+/// "NAME=value", also bash's "NAME+=value".
+[[nodiscard]] bool is_assignment(std::string_view word);
+
+/// A word of a shell command: without quotes, and as it is spelled.
+struct ShellWord {
+  std::string text;
+  std::string spelled;
+};
+using ShellCommand = std::vector<ShellWord>;
+
+[[nodiscard]] std::vector<std::string> texts_of(const ShellCommand& command);
+
+/// As simple_commands().
+[[nodiscard]] std::vector<ShellCommand> shell_commands(std::string_view text);
+
 /// The words of each simple command, without quotes and redirections. Groups, subshells and
 /// substitutions become separate commands; reserved words are words here. An unclosed quote ends
 /// with the text; nothing is an error.

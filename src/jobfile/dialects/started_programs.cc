@@ -6,7 +6,6 @@
 #include <optional>
 #include <utility>
 
-#include "jobfile/dialects/shell_words.h"
 #include "text/strings.h"
 
 namespace dlaunch::jobfile {
@@ -25,14 +24,6 @@ Words from(const Words& words, std::size_t first) {
 
 bool is_of_name(char c) {
   return is_letter_or_digit(c) || c == '_';
-}
-
-/// "NAME=value" before a command.
-bool is_assignment(std::string_view word) {
-  const auto equals = word.find('=');
-  if (equals == std::string_view::npos || equals == 0) return false;
-  const std::string_view name = word.substr(0, equals);
-  return !is_digit(word.front()) && std::all_of(name.begin(), name.end(), is_of_name);
 }
 
 /// XCU 2.4: a command may follow these.
@@ -77,8 +68,8 @@ std::optional<std::size_t> behind(const Starter& starter, const Words& words, st
   return at + static_cast<std::size_t>(starter.arguments);
 }
 
-/// A simple command without the prefixes that only lead to its program.
-Words without_starters(const Words& words) {
+/// How many words of a simple command only lead to its program; all: it has none.
+std::size_t starters_in(const Words& words) {
   std::size_t at = 0;
   while (at < words.size()) {
     const std::string_view word = words[at];
@@ -87,7 +78,7 @@ Words without_starters(const Words& words) {
                      [&](const Starter& known) { return known.name == file_name(word); });
     if (starter != std::end(kStarters)) {
       const auto next = behind(*starter, words, at);
-      if (!next) return {};
+      if (!next) return words.size();
       at = *next;
     } else if (is_reserved(word) || is_assignment(word)) {
       ++at;
@@ -95,7 +86,7 @@ Words without_starters(const Words& words) {
       break;
     }
   }
-  return from(words, std::min(at, words.size()));
+  return std::min(at, words.size());
 }
 
 /// The argument of -c (also -lc, -ec) of a shell, or of `eval`. Nullopt: none.
@@ -116,24 +107,31 @@ std::optional<std::string> shell_text(const Words& words) {
   return std::nullopt;
 }
 
-void collect(std::string_view command, int depth, std::vector<Words>& started) {
-  for (const Words& simple : simple_commands(command)) {
-    Words words = without_starters(simple);
-    if (words.empty()) continue;
-    const auto inside = depth < kMostShells ? shell_text(words) : std::nullopt;
+void collect(std::string_view command, int depth, std::vector<ShellCommand>& started) {
+  for (ShellCommand& simple : shell_commands(command)) {
+    const std::size_t starters = starters_in(texts_of(simple));
+    simple.erase(simple.begin(), simple.begin() + static_cast<std::ptrdiff_t>(starters));
+    if (simple.empty()) continue;
+    const auto inside = depth < kMostShells ? shell_text(texts_of(simple)) : std::nullopt;
     if (inside) {
       collect(*inside, depth + 1, started);
     } else {
-      started.push_back(std::move(words));
+      started.push_back(std::move(simple));
     }
   }
 }
 
 }  // namespace
 
+std::vector<ShellCommand> started_shell_commands(std::string_view command) {
+  std::vector<ShellCommand> started;
+  collect(command, 0, started);
+  return started;
+}
+
 std::vector<std::vector<std::string>> started_commands(std::string_view command) {
   std::vector<Words> started;
-  collect(command, 0, started);
+  for (const ShellCommand& one : started_shell_commands(command)) started.push_back(texts_of(one));
   return started;
 }
 

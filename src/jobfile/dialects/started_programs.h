@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "jobfile/dialects/shell_words.h"
+
 namespace dlaunch::jobfile {
 
 /// The simple commands of a shell text, in order, as argument lists (XCU 2.9). Omits prefixes:
@@ -15,6 +17,9 @@ namespace dlaunch::jobfile {
 /// one (sudo, env, nohup, timeout). Includes the text of `sh -c` and `eval`. Variables are not
 /// expanded.
 [[nodiscard]] std::vector<std::vector<std::string>> started_commands(std::string_view command);
+
+/// The same, with the spelling of each word.
+[[nodiscard]] std::vector<ShellCommand> started_shell_commands(std::string_view command);
 
 /// The first of `programs` (compared without folders) that one of the commands starts; empty: none.
 [[nodiscard]] std::string_view started_program(std::string_view command,

@@ -40,15 +40,20 @@ std::size_t order_of(std::string_view name) {
   return kNames.size();
 }
 
+LaunchLine as_line(const ShellCommand& words) {
+  LaunchLine line;
+  for (const ShellWord& word : words) line.program.push_back(expanded(word.spelled, kNoValues));
+  return line;
+}
+
 LaunchScript as_script(LaunchLine line) {
   LaunchScript script;
   script.line = std::move(line);
   return script;
 }
 
-/// The words of CMD or ENTRYPOINT: ["a", "b"], or shell text.
-std::vector<Words> docker_commands(std::string_view text) {
-  if (!text.starts_with('[')) return started_commands(text);
+/// The words of ["a", "b"].
+Words exec_form(std::string_view text) {
   Words words;
   for (std::size_t at = 0; at < text.size(); ++at) {
     if (text[at] != '"') continue;
@@ -59,28 +64,56 @@ std::vector<Words> docker_commands(std::string_view text) {
     }
     words.push_back(std::move(word));
   }
-  return started_commands(shell_line(words));
+  return words;
 }
 
-std::optional<DraftSource> of_dockerfile(const FoundFile& file) {
-  std::optional<DraftSource> found;
+/// The last CMD or ENTRYPOINT of a Dockerfile.
+struct DockerWord {
+  std::string text;
+  std::size_t line = 0;  // from 1; 0: there is none
+};
+
+DockerWord docker_word(std::string_view file, std::string_view keyword) {
+  DockerWord found;
   std::size_t number = 0;
-  for (std::string_view rest = file.text; !rest.empty();) {
-    ++number;
-    const std::string_view line = trimmed(take_line(rest));
-    for (const std::string_view keyword : {"CMD ", "ENTRYPOINT "}) {
-      if (!line.starts_with(keyword)) continue;
-      for (const Words& words : docker_commands(trimmed(line.substr(keyword.size())))) {
-        auto launch = read_launch_line(words, kNoValues);
-        const bool is_program = !launch && words.size() > 1 && words[0].starts_with("python");
-        if (is_program) launch = LaunchLine{"", {}, words};
-        if (launch)
-          found = DraftSource{file.name + ':' + std::to_string(number),
-                              as_script(std::move(*launch)), false};
-      }
+  while (!file.empty()) {
+    const std::size_t begin = ++number;
+    std::string line(trimmed(take_line(file)));
+    while (line.ends_with('\\') && !file.empty()) {
+      line.pop_back();
+      line += trimmed(take_line(file));
+      ++number;
     }
+    if (upper(line.substr(0, keyword.size())) != keyword || line.size() == keyword.size()) continue;
+    const char next = line[keyword.size()];
+    if (next == ' ' || next == '\t' || next == '[')
+      found = {std::string(trimmed(std::string_view(line).substr(keyword.size()))), begin};
   }
   return found;
+}
+
+/// CMD holds the arguments of an ENTRYPOINT that is a list.
+std::optional<DraftSource> of_dockerfile(const FoundFile& file) {
+  const DockerWord entry = docker_word(file.text, "ENTRYPOINT");
+  const DockerWord command = docker_word(file.text, "CMD");
+  const DockerWord& first = entry.line > 0 ? entry : command;
+  std::string text = first.text;
+  if (text.starts_with('[')) {
+    Words words = exec_form(text);
+    const Words more =
+        entry.line > 0 && command.text.starts_with('[') ? exec_form(command.text) : Words{};
+    words.insert(words.end(), more.begin(), more.end());
+    text = shell_line(words);
+  }
+  for (const ShellCommand& words : started_shell_commands(text)) {
+    auto launch = read_launch_line(words, kNoValues);
+    const bool is_program = !launch && words.size() > 1 && words[0].text.starts_with("python");
+    if (is_program) launch = as_line(words);
+    if (launch && !launch->program.empty())
+      return DraftSource{file.name + ':' + std::to_string(first.line),
+                         as_script(std::move(*launch)), false};
+  }
+  return std::nullopt;
 }
 
 bool is_python(const FoundFile& file) {
@@ -104,7 +137,7 @@ void add_programs(const DraftInput& input, std::vector<DraftSource>& sources) {
     return std::pair(order_of(a), a) < std::pair(order_of(b), b);
   });
   for (const std::string& name : names)
-    sources.push_back({name, as_script({"", {}, {"python3", name}}), true});
+    sources.push_back({name, as_script(as_line(literal_words({"python3", name}))), true});
 }
 
 /// "import torch" and "from torch import ...".
@@ -142,8 +175,10 @@ std::vector<DraftSource> draft_sources(const DraftInput& input) {
   };
   std::vector<DraftSource> sources;
   if (!input.command.empty()) {
-    auto line = read_launch_line(input.command, kNoValues);
-    if (!line) line = LaunchLine{"", {}, input.command};
+    const ShellCommand words = literal_words(input.command);
+    auto line = read_launch_line(words, kNoValues);
+    if (!line) line = as_line(words);
+    if (line->program.empty()) return {};
     return {{"the command line", as_script(std::move(*line)), false}};
   }
   for (const FoundFile& file : input.files) {
@@ -180,7 +215,7 @@ FrameworkFound framework_of(const DraftInput& input, const LaunchLine& line) {
        {"tensorflow", "tensorflow"},
        {"jax", "jax"},
        {"torch", ""}}};
-  for (const std::string& word : line.program) {
+  for (const std::string& word : program_words(line)) {
     const FoundFile* script = file_named(input, word);
     if (script == nullptr || !word.ends_with(".py")) continue;
     for (const auto& [module, framework] : kImports) {

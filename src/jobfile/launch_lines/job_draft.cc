@@ -6,17 +6,14 @@
 #include <set>
 #include <utility>
 
-#include "jobfile/dialects/native_job.h"
-#include "jobfile/dialects/shell_words.h"
-#include "jobfile/document.h"
 #include "jobfile/launch_lines/draft_source.h"
+#include "jobfile/launch_lines/draft_yaml.h"
 #include "jobfile/scalar.h"
 #include "jobfile/shell_quote.h"
 #include "jobfile/source.h"
-#include "jobfile/yaml_writer.h"
 #include "model/rank_variables.h"
+#include "text/plain_text.h"
 #include "text/strings.h"
-#include "text/wrap.h"
 
 namespace dlaunch::jobfile {
 
@@ -24,68 +21,17 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-constexpr std::size_t kColumns = 100;
-
-std::string commented(std::string_view text) {
-  std::string out;
-  append_wrapped(out, "# ", "# ", text, kColumns);
-  return out;
-}
-
-/// A key of the job file with its value.
-template <class Set>
-std::string yaml_of(const Set& set) {
-  Document document;
-  NativeJob job(document);
-  set(job);
-  return write_yaml(document, job.root());
-}
-
-std::string text_key(const NativeJob::Path& path, const std::string& value) {
-  return yaml_of([&](NativeJob& job) { job.text(path, value, {}); });
-}
-
-/// Text with quotes reads best as it is.
-std::string command_key(const std::string& value) {
-  const bool is_simple = value.find_first_of("\"\\") == std::string::npos;
-  const bool is_block = !is_simple && value.find_first_of("\n\r\t") == std::string::npos &&
-                        check_text(value).empty() && !value.starts_with(' ');
-  return is_block ? "command: |-\n  " + value + '\n' : text_key({"command"}, value);
-}
-
-std::string counted_key(std::string_view key, const std::string& value) {
-  const auto number = parse_integer(value);
-  return number ? yaml_of([&](NativeJob& job) { job.number({key}, *number, {}); })
-                : text_key({key}, value);
-}
-
-std::string list_key(std::string_view key, const Words& values) {
-  std::vector<LocatedText> texts;
-  for (const std::string& value : values) texts.push_back({value, {}});
-  return yaml_of([&](NativeJob& job) { job.texts({key}, texts, {}); });
-}
-
-/// By their usual names; their values do not belong in a job file.
-bool is_secret(std::string_view name) {
-  constexpr std::array<std::string_view, 6> kEnds{"KEY",      "TOKEN",  "SECRET",
-                                                  "PASSWORD", "PASSWD", "CREDENTIALS"};
-  const std::string capitals = upper(name);
-  return std::any_of(kEnds.begin(), kEnds.end(),
-                     [&](std::string_view end) { return capitals.ends_with(end); });
-}
-
 Framework framework_named(const std::string& name) {
   if (name == "mpi") return Framework::mpi;
   if (name == "horovod") return Framework::horovod;
   return name == "jax" ? Framework::jax : Framework::pytorch;
 }
 
-/// A word of a shell command. What the shell expands in another way than $NAME stays as it is:
-/// ${NAME:+--option "$NAME"}.
-std::string quoted(const std::string& word) {
-  std::string text = quote_but_variables(word);
-  const bool is_changed = text.find("\\$") != std::string::npos || text.starts_with('\'');
-  return is_changed && word.find("${") != std::string::npos ? word : text;
+/// Whether the word stands for the script's own arguments: words after "--" are added.
+bool is_arguments(std::string_view spelled) {
+  constexpr std::array<std::string_view, 6> kAll{"$@",       "\"$@\"", "${@}",
+                                                 "\"${@}\"", "$*",     "\"$*\""};
+  return contains(kAll, spelled);
 }
 
 /// Writes the draft of one source.
@@ -141,6 +87,8 @@ class DraftWriter {
     add_all(line_.options);
     for (const OwnSetting& one : source_.script.env)
       settings_.push_back({"env." + one.key, one.value});
+    const auto& left_out = source_.script.left_out;
+    left_out_.insert(left_out_.end(), left_out.begin(), left_out.end());
   }
 
   void add_all(const OwnOptions& own) {
@@ -159,21 +107,37 @@ class DraftWriter {
     return value;
   }
 
-  void add(std::string_view comment, const std::string& yaml) {
+  /// False: the lines are left out, as no job file can have them.
+  bool accepts(const std::string& yaml) {
+    const std::string mistake = mistake_in(yaml);
+    if (mistake.empty()) return true;
+    std::string shown = yaml.substr(0, yaml.find_last_not_of('\n') + 1);
+    std::replace(shown.begin(), shown.end(), '\n', ' ');
+    left_out_.push_back({shown, mistake});
+    return false;
+  }
+
+  bool add(std::string_view comment, const std::string& yaml) {
+    if (!accepts(yaml)) return false;
     text_ += '\n';
     if (!comment.empty()) text_ += commented(comment);
     text_ += yaml;
+    return true;
+  }
+
+  [[nodiscard]] std::string revealed(std::string text) const {
+    return with_substitutions(std::move(text), source_.script.substitutions);
   }
 
   void add_beginning() {
     text_ += commented("A job file of dlaunch, written by dlaunch init from " + source_.where +
                        (line_.launcher.empty() ? "" : " (" + line_.launcher + ")") + ".");
-    const std::string_view own = file_name(input_.file);
-    const std::string file = own == "job.yaml" ? "" : ' ' + shell_quote(own);
+    const std::string file =
+        input_.file == "job.yaml" ? "" : ' ' + plain_line(shell_quote(input_.file));
     text_ += "#   dlaunch plan" + file + "    shows what would run where, and starts nothing\n";
     text_ += "#   dlaunch run" + file + "     starts it\n";
     if (source_.script.is_batch)
-      text_ += "#   dlaunch submit" + submit_words() + file + "    gives it to Slurm\n";
+      text_ += "#   dlaunch submit" + plain_line(submit_words()) + file + "    gives it to Slurm\n";
     text_ += "#   dlaunch help KEY    explains a key, such as command or restart.max\n";
     std::vector<std::string> others;
     for (const DraftSource& one : all_)
@@ -185,6 +149,8 @@ class DraftWriter {
       text_ += commented("Also found: " + joined(others) + "; for one of these: dlaunch init " +
                          shell_quote(first));
     }
+    if (!source_.script.others.empty())
+      text_ += commented("Also found, below that line: " + joined(source_.script.others) + '.');
   }
 
   [[nodiscard]] std::string submit_words() const {
@@ -201,21 +167,31 @@ class DraftWriter {
   }
 
   void add_command() {
-    std::string words;
+    std::vector<std::string> words;
     std::set<std::string> unknown;
-    for (const std::string& word : line_.program) {
-      if (word == "$@" || word == "$*" || word == "${@}") continue;  // words after "--" are added
-      words += (words.empty() ? "" : " ") + with_substitutions(quoted(word), source_.script);
-      if (has_variable(word)) unknown.insert(with_substitutions(word, source_.script));
+    bool is_bash = false;
+    const VariableValue secrets = [this](std::string_view name) {
+      const auto& env = source_.script.env;
+      const bool is_known = is_secret(name) && std::any_of(env.begin(), env.end(), [&](auto& one) {
+                              return one.key == name;
+                            });
+      return is_known ? std::optional<std::string>("-") : std::nullopt;
+    };
+    for (const ExpandedWord& word : line_.program) {
+      if (word.spelled.empty() || is_arguments(word.spelled)) continue;
+      words.push_back(revealed(word.spelled));
+      is_bash = is_bash || needs_bash(words.back());
+      if (!expanded(word.spelled, secrets).is_known) unknown.insert(revealed(word.text));
     }
-    std::string comment = source_.is_guess
-                              ? "Guessed by the script's name: every rank runs this."
-                              : "Every rank runs this; words after -- are appended to it.";
-    add(comment, command_key(words));
+    const std::string command = joined(words, " ");
+    text_ += '\n' + commented(source_.is_guess
+                                  ? "Guessed by the script's name: every rank runs this."
+                                  : "Every rank runs this; words after -- are appended to it.");
+    text_ += command_key(command);
     if (!unknown.empty())
       text_ += commented("Only the script knows these values; set their variables in env: " +
                          joined(unknown));
-    add_setup();
+    add_setup(is_bash);
     const std::string folder = take("workdir");
     const std::string workdir = folder.empty() ? source_.script.workdir : folder;
     if (!workdir.empty()) add("", text_key({"workdir"}, workdir));
@@ -224,8 +200,9 @@ class DraftWriter {
           text_key({"framework"}, framework_.name));
   }
 
-  void add_setup() {
-    std::string lines = joined(source_.script.setup, "\n");
+  /// `is_bash`: the command needs it.
+  void add_setup(bool is_bash) {
+    std::string lines = revealed(joined(source_.script.setup, "\n"));
     std::string comment = "Lines of " + source_.where.substr(0, source_.where.rfind(':')) +
                           " that prepare the shell.";
     for (const char* folder : {".venv", "venv", "env"}) {
@@ -236,9 +213,10 @@ class DraftWriter {
     }
     if (!lines.empty()) {
       add(comment, text_key({"setup"}, lines));
-      text_ += "shell: bash\n";
-      return;
+      is_bash = true;
     }
+    if (is_bash) text_ += "shell: bash\n";
+    if (!lines.empty()) return;
     for (const char* name : {"requirements.txt", "pyproject.toml", "environment.yml"}) {
       if (file_named(input_, name) == nullptr) continue;
       const bool is_conda = std::string_view(name) == "environment.yml";
@@ -263,20 +241,20 @@ class DraftWriter {
   void add_counts() {
     const std::string gpus = take("gpus");
     if (!gpus.empty()) per_node_ = gpus;
-    const bool is_counted = !total_.empty() || !per_node_.empty();
+    bool is_counted = !total_.empty() || !per_node_.empty();
     if (!total_.empty()) {
-      add("How many ranks in all.", counted_key("processes", total_));
-    } else {
-      add(is_counted ? "Ranks on each node."
-                     : "Ranks on each node; auto: one for each GPU, else 1.",
-          counted_key("processes_per_node", is_counted ? per_node_ : "auto"));
+      is_counted = add("How many ranks in all.", counted_key("processes", total_));
+    } else if (is_counted) {
+      is_counted = add("Ranks on each node.", counted_key("processes_per_node", per_node_));
     }
+    if (!is_counted)
+      add("Ranks on each node; auto: one for each GPU, else 1.", "processes_per_node: auto\n");
     const std::string hosts = take("hosts");
     const std::string hostfile = take("hostfile");
     if (!hosts.empty()) add("Where to run; slots after the colon.", text_key({"hosts"}, hosts));
     if (!hostfile.empty()) add("Where to run.", text_key({"hostfile"}, hostfile));
     const bool has_hosts = !hosts.empty() || !hostfile.empty();
-    if (has_hosts && !nodes_.empty()) text_ += nodes_yaml();
+    if (has_hosts && !nodes_.empty()) add("", nodes_yaml());
     if (has_hosts) return;
     text_ += '\n';
     if (is_for_several()) {
@@ -293,13 +271,10 @@ class DraftWriter {
   [[nodiscard]] std::string nodes_yaml() const {
     const auto colon = nodes_.find(':');
     if (colon == std::string::npos) return counted_key("nodes", nodes_);
-    return "nodes: {min: " + nodes_.substr(0, colon) + ", max: " + nodes_.substr(colon + 1) + "}\n";
-  }
-
-  static std::string commented_yaml(std::string_view yaml) {
-    std::string out;
-    while (!yaml.empty()) out += "# " + std::string(take_line(yaml)) + '\n';
-    return out;
+    return yaml_of([&](NativeJob& job) {
+      job.text({"nodes", "min"}, nodes_.substr(0, colon), {});
+      job.text({"nodes", "max"}, nodes_.substr(colon + 1), {});
+    });
   }
 
   void add_environment() {
@@ -312,8 +287,11 @@ class DraftWriter {
       if (is_rank_variable(framework_named(framework_.name), name)) {
         dropped.push_back(name);
       } else if (is_secret(name)) {
-        secrets.push_back(name);
-      } else {
+        if (!contains(secrets, name) && accepts(list_key("env_secret", {name})))
+          secrets.push_back(name);
+      } else if (accepts(yaml_of([&](NativeJob& job) {
+                   job.text({"env", name}, one.value, {});
+                 }))) {
         std::erase_if(env, [&](const OwnSetting& old) { return old.key == name; });
         env.push_back({name, one.value});
       }
@@ -327,6 +305,9 @@ class DraftWriter {
     if (!secrets.empty())
       add("Their values stay out of this file: set them in the shell that starts dlaunch.",
           list_key("env_secret", secrets));
+    std::erase_if(passed_, [this](const std::string& name) {
+      return !accepts(list_key("env_pass", {name}));
+    });
     if (!passed_.empty())
       add("Variables of the shell that dlaunch is started in, for all nodes.",
           list_key("env_pass", passed_));
@@ -345,7 +326,7 @@ class DraftWriter {
       } else if (one.key.starts_with("rendezvous.")) {
         left_out_.push_back(
             {one.key + ' ' + one.value, "not needed: dlaunch finds address and port by itself"});
-      } else {
+      } else if (accepts(yaml_of([&](NativeJob& job) { put(job, one); }))) {
         kept.push_back(one);
       }
     }
@@ -376,14 +357,14 @@ class DraftWriter {
     const std::string image = input_.name.empty() ? "train" : lower(input_.name);
     text_ += '\n' + commented("The folder has a Dockerfile. To run in its image (docker build -t " +
                               shell_quote(image) + " .):");
-    text_ += "# container: {image: " + image + "}\n";
+    text_ += commented_yaml(text_key({"container", "image"}, image));
   }
 
   void add_left_out() {
     const std::string launcher = line_.launcher;
     if (launcher.find("deepspeed") != std::string::npos)
       left_out_.push_back({"--local_rank", "ranks get LOCAL_RANK as a variable only"});
-    for (const std::string& word : line_.program) {
+    for (const std::string& word : program_words(line_)) {
       const FoundFile* script = file_named(input_, word);
       if (script != nullptr && script->text.find("SLURM_PROCID") != std::string::npos)
         left_out_.push_back({"SLURM_PROCID in " + word,
@@ -392,7 +373,7 @@ class DraftWriter {
     if (left_out_.empty()) return;
     text_ += "\n# Left out:\n";
     for (const LeftOut& one : left_out_)
-      append_wrapped(text_, "#   ", "#     ", one.typed + ": " + one.why, kColumns);
+      text_ += commented(one.typed + ": " + one.why, "#   ", "#     ");
   }
 
   const DraftInput& input_;
@@ -418,6 +399,10 @@ Result<JobDraft> draft_job(const DraftInput& input) {
       return fail(exit_code::kUsage, "an argument is not UTF-8, so no job file can hold it");
   }
   const std::vector<DraftSource> sources = draft_sources(input);
+  if (sources.empty() && !input.command.empty())
+    return fail(exit_code::kUsage,
+                "the command starts no program\n         try: dlaunch init -- torchrun "
+                "--nproc_per_node 2 train.py");
   if (sources.empty())
     return fail(exit_code::kUsage,
                 "found nothing that starts a job: no script with torchrun, mpirun, srun, deepspeed "

@@ -18,7 +18,7 @@ struct DraftInput {
   std::vector<FoundFile> files;      // in any order
   std::vector<std::string> command;  // given on the command line; empty: what the files say
   std::string name;                  // of a job without a name
-  std::string file;                  // of the draft, for the commands in its comments
+  std::string file;                  // of the draft, relative to the folder, for its comments
   std::string only;                  // the file that starts the job; empty: the best one
 };
 

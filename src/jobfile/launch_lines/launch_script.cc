@@ -8,6 +8,7 @@
 #include "jobfile/dialects/shell_words.h"
 #include "jobfile/dialects/started_programs.h"
 #include "jobfile/scalar.h"
+#include "jobfile/shell_quote.h"
 #include "text/strings.h"
 
 namespace dlaunch::jobfile {
@@ -16,69 +17,14 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-/// Takes a line with those that a backslash joins to it.
-std::string take_whole_line(std::string_view& text) {
-  std::string line(take_line(text));
-  while (line.ends_with('\\') && !text.empty()) {
-    line.pop_back();
-    line += take_line(text);
-  }
-  return line;
-}
-
-bool is_assignment(std::string_view word) {
-  const auto equals = word.find('=');
-  if (equals == std::string_view::npos || equals == 0 || is_digit(word.front())) return false;
-  return std::all_of(word.begin(), word.begin() + static_cast<std::ptrdiff_t>(equals),
-                     [](char c) { return is_letter_or_digit(c) || c == '_'; });
-}
-
-/// Commands that change the shell in which the program starts.
-bool prepares_shell(std::string_view word, std::string_view line) {
-  constexpr std::array<std::string_view, 9> kWords{
-      "source", ".", "module", "ml", "conda", "mamba", "spack", "micromamba", "ulimit"};
-  return contains(kWords, word) || (word == "eval" && line.find("conda") != std::string_view::npos);
-}
-
-/// A variable that stands for a substitution, whose value only the shell knows.
-std::string stand_in(std::size_t number) {
-  return "${DLAUNCH_INIT_" + std::to_string(number) + '}';
-}
-
-/// Behind the substitution at `at`, "$(" or "`"; npos: it has no end.
-std::size_t end_of_substitution(std::string_view text, std::size_t at) {
-  if (text[at] == '`') {
-    const auto end = text.find('`', at + 1);
-    return end == std::string_view::npos ? end : end + 1;
-  }
-  std::size_t depth = 0;
-  for (++at; at < text.size(); ++at) {
-    if (text[at] == '(') ++depth;
-    if (text[at] == ')' && --depth == 0) return at + 1;
-  }
-  return std::string_view::npos;
-}
-
-std::string without_substitutions(std::string_view text, std::vector<std::string>& found) {
-  std::string out;
-  for (std::size_t at = 0; at < text.size();) {
-    const bool begins = text[at] == '`' || text.substr(at, 2) == "$(";
-    const auto end = begins ? end_of_substitution(text, at) : std::string_view::npos;
-    if (end == std::string_view::npos) {
-      out += text[at++];
-      continue;
-    }
-    out += stand_in(found.size());
-    found.emplace_back(text.substr(at, end - at));
-    at = end;
-  }
-  return out;
-}
+constexpr const char* kConditional = "it is only for some cases";
 
 class ScriptReader {
  public:
   explicit ScriptReader(std::string_view text)
-      : whole_(without_substitutions(text, script_.substitutions)), text_(whole_) {}
+      : whole_(without_substitutions(text, script_.substitutions)),
+        text_(whole_),
+        value_of_([this](std::string_view name) { return value(name); }) {}
 
   LaunchScript read() {
     for (std::string_view rest = text_; !rest.empty();) {
@@ -128,41 +74,55 @@ class ScriptReader {
   static bool begins_array(std::string_view line) {
     line = trimmed(line);
     const auto open = line.find("=(");
-    return open != std::string_view::npos && is_assignment(line.substr(0, open + 1));
+    if (open == std::string_view::npos) return false;
+    const std::size_t plus = open > 0 && line[open - 1] == '+' ? 1 : 0;
+    return is_assignment(std::string(line.substr(0, open - plus)) + '=');
   }
 
   void take_array(std::string& line, std::string_view& rest) {
     const auto open = line.find("=(");
-    const std::string name(trimmed(std::string_view(line).substr(0, open)));
+    std::string name(trimmed(std::string_view(line).substr(0, open)));
+    const bool adds = name.ends_with('+');
+    if (adds) name.pop_back();
     std::string content = line.substr(open + 2);
-    while (content.find(')') == std::string::npos && !rest.empty())
+    auto end = end_of_group(content, 0);
+    while (end == std::string::npos && !rest.empty()) {
       content += '\n' + take_whole_line(rest);
-    Words words;
-    for (const Words& command : simple_commands(content.substr(0, content.find(')'))))
+      end = end_of_group(content, 0);
+    }
+    const std::string whole = std::exchange(line, "");
+    if (depth_ > 0) note_condition(name, whole);
+    if (depth_ > 0 && arrays_.contains(name)) return;
+    ShellCommand words;
+    for (const ShellCommand& command : shell_commands(content.substr(0, end)))
       words.insert(words.end(), command.begin(), command.end());
-    arrays_.insert_or_assign(name, std::move(words));
-    line.clear();
+    ShellCommand& array = arrays_[name];
+    if (!adds) array.clear();
+    array.insert(array.end(), words.begin(), words.end());
   }
 
-  /// The shell splits an unquoted variable into words: `torchrun $ARGS`, `torchrun ${ARGS[@]}`.
-  [[nodiscard]] Words split_variables(const Words& words) const {
-    Words split;
-    for (const std::string& word : words) {
-      const auto add = [&](const auto& more) {
-        split.insert(split.end(), more.begin(), more.end());
-      };
-      std::string_view name = word;
+  /// The shell splits an unquoted variable into words, `torchrun $ARGS`, and an array in any case:
+  /// `torchrun "${ARGS[@]}"`.
+  [[nodiscard]] ShellCommand split_variables(const ShellCommand& words) const {
+    ShellCommand split;
+    for (const ShellWord& word : words) {
+      std::string_view name = word.spelled;
+      const bool is_quoted = name.size() > 1 && name.starts_with('"') && name.ends_with('"');
+      if (is_quoted) name = name.substr(1, name.size() - 2);
       const bool is_variable = name.starts_with('$');
       if (is_variable) name.remove_prefix(name.starts_with("${") ? 2 : 1);
       if (name.ends_with('}')) name.remove_suffix(1);
-      const bool is_array = name.ends_with("[@]") || name.ends_with("[*]");
+      const bool is_array = name.ends_with("[@]") || (!is_quoted && name.ends_with("[*]"));
       if (is_array) name.remove_suffix(3);
       const auto array = arrays_.find(name);
       const auto text = texts_.find(name);
       if (is_variable && is_array && array != arrays_.end()) {
-        add(array->second);
-      } else if (is_variable && !is_array && text != texts_.end()) {
-        add(split_words(text->second));
+        split.insert(split.end(), array->second.begin(), array->second.end());
+      } else if (is_variable && !is_array && !is_quoted && text != texts_.end()) {
+        for (const std::string_view part : split_words(text->second.text)) {
+          const std::string whole(part);
+          split.push_back({whole, text->second.is_known ? unquoted_value(part) : whole});
+        }
       } else {
         split.push_back(word);
       }
@@ -175,99 +135,224 @@ class ScriptReader {
     constexpr std::array<std::string_view, 16> kPrograms{
         "hostname", "nvidia-smi", "echo", "mkdir", "cp",   "rsync", "tar",  "pip",
         "ls",       "df",         "env",  "rm",    "date", "sleep", "free", "printenv"};
-    return line.program.empty() || contains(kPrograms, file_name(line.program.front()));
+    return line.program.empty() || contains(kPrograms, file_name(line.program.front().text));
   }
 
   void find_line() {
-    const VariableValue value_of = [this](std::string_view name) { return value(name); };
-    const auto commands = started_commands(text_);
-    for (const Words& started : commands) {
-      auto line = read_launch_line(split_variables(started), value_of);
-      if (line && !only_looks(*line)) return set_line(std::move(*line), started);
+    const auto commands = started_shell_commands(text_);
+    for (const ShellCommand& started : commands) {
+      auto line = read_launch_line(split_variables(started), value_of_);
+      if (!line || only_looks(*line)) continue;
+      if (script_.line) {
+        script_.others.push_back(line->launcher);
+      } else {
+        set_line(std::move(*line), started);
+      }
     }
-    for (const Words& started : commands) {
-      Words words = split_variables(started);
-      if (!runs_program(words)) continue;
-      for (std::string& word : words) word = with_values(word, value_of);
-      return set_line({"", {}, std::move(words)}, started);
+    for (const ShellCommand& started : commands) {
+      const ShellCommand words = split_variables(started);
+      if (script_.line || !runs_program(words)) continue;
+      LaunchLine line;
+      for (const ShellWord& word : words) line.program.push_back(expanded(word.spelled, value_of_));
+      set_line(std::move(line), started);
     }
   }
 
   /// "python train.py", where no launcher stands before it.
-  static bool runs_program(const Words& words) {
-    return words.size() > 1 && file_name(words.front()).starts_with("python") &&
-           words[1].ends_with(".py") && file_name(words[1]) != "setup.py";
+  static bool runs_program(const ShellCommand& words) {
+    return words.size() > 1 && file_name(words.front().text).starts_with("python") &&
+           words[1].text.ends_with(".py") && file_name(words[1].text) != "setup.py";
   }
 
-  void set_line(LaunchLine line, const Words& started) {
+  void set_line(LaunchLine line, const ShellCommand& started) {
     script_.line = std::move(line);
-    find_line_number(started);
+    find_line_number(texts_of(started));
     for (LeftOut& one : script_.line->options.left_out) reveal(one.typed);
+    const std::string spelled = line_of(started);
+    const auto prefix = std::find_if(prefixes_.begin(), prefixes_.end(),
+                                     [&](const auto& one) { return one.first == spelled; });
+    if (prefix != prefixes_.end())
+      for (const ShellWord& word : prefix->second) assign(word, true);
+    for (const auto& [name, assignment] : conditions_)
+      if (mentions_variable(spelled, name))
+        script_.left_out.push_back({revealed(assignment), kConditional});
+    for (const std::string& name : secrets_)
+      if (mentions_variable(spelled, name) && !contains(script_.env, OwnSetting{name, ""}))
+        script_.env.push_back({name, ""});
   }
 
-  void reveal(std::string& text) const { text = with_substitutions(std::move(text), script_); }
+  static std::string line_of(const ShellCommand& command) {
+    return joined(command, " ", &ShellWord::spelled);
+  }
+
+  [[nodiscard]] std::string revealed(std::string text) const {
+    return with_substitutions(std::move(text), script_.substitutions);
+  }
+
+  void reveal(std::string& text) const { text = revealed(std::move(text)); }
+
+  void note_condition(const std::string& name, std::string_view assignment) {
+    conditions_.emplace_back(name, trimmed(assignment));
+  }
 
   void read_line(const std::string& whole) {
     const std::string_view line = trimmed(whole);
     constexpr std::string_view kDirective = "#SBATCH";
-    if (line.starts_with(kDirective)) return read_directive(line.substr(kDirective.size()));
+    if (line.starts_with(kDirective))
+      return read_directive(revealed(std::string(line.substr(kDirective.size()))));
     if (line.empty() || line.front() == '#') return;
-    const auto commands = simple_commands(line);
-    if (commands.empty() || commands.front().empty()) return;
-    const Words& words = commands.front();
-    if (prepares_shell(words.front(), line)) {
-      script_.setup.emplace_back(line);
-    } else if (words.front() == "cd" && words.size() == 2) {
-      const std::string folder =
-          with_values(words[1], [this](std::string_view name) { return value(name); });
-      if (!has_variable(folder)) script_.workdir = folder;
-    } else {
-      read_assignments(words);
+    // "source x || exit 1", "[ -n A ] && B=1": what follows is for some cases only.
+    const bool has_cases = line.find('|') != std::string_view::npos;
+    bool tests = false;
+    bool prepared = false;
+    std::size_t number = 0;
+    for (ShellCommand& command : shell_commands(line)) {
+      count_depth(command);
+      if (command.empty() || (has_cases && number++ > 0)) continue;
+      depth_ += tests ? 1 : 0;
+      prepared = read_next(command, prepared);
+      depth_ -= tests ? 1 : 0;
+      tests = tests || begins_test(command.front().text);
     }
   }
 
-  /// "export A=1", "A=1", and "A=1 torchrun ...".
-  void read_assignments(const Words& words) {
-    const bool is_export = words.front() == "export";
-    std::size_t at = is_export ? 1 : 0;
-    const auto end = std::find_if_not(words.begin() + static_cast<std::ptrdiff_t>(at), words.end(),
-                                      is_assignment);
-    const bool starts_ranks = end != words.end() && read_launch_line({end, words.end()}, [](auto) {
-                                                      return std::nullopt;
-                                                    }).has_value();
-    for (; at < words.size() && is_assignment(words[at]); ++at) {
-      const auto equals = words[at].find('=');
-      const std::string name = words[at].substr(0, equals);
-      const std::string known = with_values(words[at].substr(equals + 1),
-                                            [this](std::string_view one) { return value(one); });
-      const bool is_known = !has_variable(known);
-      texts_.insert_or_assign(name, known);
-      if (is_known) variables_.insert_or_assign(name, known);
-      if (!is_export && !starts_ranks) continue;
-      if (is_known) {
-        script_.env.push_back({name, known});
-      } else {
-        script_.env_unknown.push_back(name);
-      }
+  static bool begins_test(std::string_view word) {
+    constexpr std::array<std::string_view, 3> kTests{"[", "[[", "test"};
+    return contains(kTests, word);
+  }
+
+  /// Whether the command prepares the shell; `prepared`: the one before it in the line does.
+  bool read_next(const ShellCommand& command, bool prepared) {
+    const bool prepares = prepares_shell(command.front().text, revealed(line_of(command)));
+    if (prepares) {
+      add_setup(command);
+    } else if (prepared) {
+      leave_out(command);
+    } else {
+      read_command(command);
     }
-    for (; is_export && at < words.size(); ++at)  // "export A B"
-      if (const auto known = value(words[at])) script_.env.push_back({words[at], *known});
+    return prepares;
+  }
+
+  /// What stands in an `if` or a loop counts only where nothing else is known. Takes the words off
+  /// that lead to a command.
+  void count_depth(ShellCommand& command) {
+    constexpr std::array<std::string_view, 6> kBegin{"if",    "for",  "while",
+                                                     "until", "case", "select"};
+    constexpr std::array<std::string_view, 3> kEnd{"fi", "done", "esac"};
+    constexpr std::array<std::string_view, 4> kBefore{"then", "do", "else", "{"};
+    while (!command.empty() && contains(kBefore, command.front().text))
+      command.erase(command.begin());
+    if (command.empty()) return;
+    if (contains(kBegin, command.front().text)) ++depth_;
+    if (contains(kEnd, command.front().text) && depth_ > 0) --depth_;
+  }
+
+  void add_setup(const ShellCommand& command) {
+    const std::string line = line_of(command);
+    const bool is_unknown = std::any_of(unknown_.begin(), unknown_.end(), [&](const auto& name) {
+      return mentions_variable(line, name);
+    });
+    if (depth_ > 0 || is_unknown)
+      return script_.left_out.push_back(
+          {revealed(line),
+           is_unknown ? "for setup; only the script knows its variables" : kConditional});
+    script_.setup.push_back(joined(command, " ", [this](const ShellWord& word) {
+      return expanded(word.spelled, value_of_).spelled;
+    }));
+  }
+
+  /// What stands behind a command of setup and is none itself.
+  void leave_out(const ShellCommand& command) {
+    if (command.front().text == "cd" || is_assignment(command.front().text) ||
+        command.front().text == "export")
+      return read_command(command);
+    constexpr std::array<std::string_view, 7> kOthers{"fi",     "done", "esac", "exit",
+                                                      "return", "true", ":"};
+    if (contains(kOthers, command.front().text)) return;
+    for (const ShellCommand& started : started_shell_commands(line_of(command)))
+      if (read_launch_line(started, value_of_) || runs_program(started)) return;
+    script_.left_out.push_back({revealed(line_of(command)), "for setup, if ranks need it"});
+  }
+
+  void read_command(const ShellCommand& command) {
+    if (command.front().text != "cd" || command.size() != 2) return read_assignments(command);
+    const ExpandedWord folder = expanded(command[1].spelled, value_of_);
+    if (folder.is_known) script_.workdir = folder.text;
+  }
+
+  /// "export A=1", "A=1", and "A=1 torchrun ...".
+  void read_assignments(const ShellCommand& words) {
+    const bool is_export = words.front().text == "export";
+    std::size_t at = is_export ? 1 : 0;
+    const auto end =
+        std::find_if_not(words.begin() + static_cast<std::ptrdiff_t>(at), words.end(),
+                         [](const ShellWord& word) { return is_assignment(word.text); });
+    if (end != words.end() && !is_export) {
+      for (const ShellCommand& started : started_shell_commands(line_of({end, words.end()})))
+        prefixes_.emplace_back(line_of(started), ShellCommand(words.begin(), end));
+      return;
+    }
+    for (; at < words.size() && is_assignment(words[at].text); ++at) assign(words[at], is_export);
+    for (; is_export && at < words.size(); ++at) {  // "export A B"
+      const std::string& name = words[at].text;
+      if (const auto known = value(name)) script_.env.push_back({name, *known});
+      if (contains(secrets_, name)) script_.env.push_back({name, ""});
+    }
+  }
+
+  void assign(const ShellWord& word, bool is_exported) {
+    std::string name = word.text.substr(0, word.text.find('='));
+    const bool adds = name.ends_with('+');
+    if (adds) name.pop_back();
+    ExpandedWord known =
+        expanded(std::string_view(word.spelled).substr(word.spelled.find('=') + 1), value_of_);
+    if (is_secret(name)) {
+      secrets_.push_back(name);
+      if (is_exported) script_.env.push_back({name, ""});
+      return;
+    }
+    if (depth_ > 0) note_condition(name, word.spelled);
+    if (depth_ > 0 && texts_.contains(name)) return;
+    if (adds) {
+      const ExpandedWord& before = texts_[name];
+      known.text.insert(0, before.text);
+      known.is_known = known.is_known && before.is_known;
+    }
+    variables_.erase(name);
+    texts_.erase(name);
+    if (known.is_known) variables_.emplace(name, known.text);
+    if (!known.is_known) unknown_.push_back(name);
+    // A text with escapes or single quotes cannot be split into words that a shell reads again.
+    if (known.is_known || word.spelled.find_first_of("'\\") == std::string::npos)
+      texts_.emplace(name, known);
+    if (!is_exported) return;
+    if (known.is_known) {
+      script_.env.push_back({name, known.text});
+    } else {
+      script_.env_unknown.push_back(name);
+    }
   }
 
   void read_directive(std::string_view line) {
     script_.is_batch = true;
     Words words;
-    for (const std::string_view word : split_words(line)) {
-      if (word.starts_with('#')) break;
-      words.emplace_back(word);
+    for (const ShellCommand& command : shell_commands(line)) {
+      if (!words.empty() || !command.front().text.starts_with('-')) continue;  // "$(...)"
+      for (const ShellWord& word : command)
+        words.push_back(expanded(word.spelled, [](auto) { return std::nullopt; }).text);
     }
     for (std::size_t at = 0; at < words.size();) {
       std::string typed = words[at++];
       if (!typed.starts_with('-')) continue;
-      const std::string name = option_name(typed);
+      std::string name = option_name(typed);
       const auto equals = typed.find('=');
       std::string value = equals == std::string::npos ? "" : typed.substr(equals + 1);
-      if (equals == std::string::npos && at < words.size() && !words[at].starts_with('-')) {
+      const bool is_attached = !typed.starts_with("--") && typed.size() > 2;  // "-N2"
+      if (is_attached) {
+        name = typed.substr(1, 1);
+        value = typed.substr(2);
+      } else if (equals == std::string::npos && at < words.size() && could_be_value(words[at])) {
         value = words[at++];
         typed += ' ' + value;
       }
@@ -284,8 +369,11 @@ class ScriptReader {
     const LauncherOption* option = find_launcher_option(name, launcher::kSrun);
     const bool is_place = option != nullptr && option->becomes == Becomes::advice;
     if (option == nullptr) {
-      script_.batch.left_out.push_back({typed, "for sbatch: dlaunch submit --sbatch=--" + name +
-                                                   (value.empty() ? "" : '=' + value)});
+      const std::string whole = name.size() == 1 ? '-' + name + value
+                                : value.empty()  ? "--" + name
+                                                 : "--" + name + '=' + value;
+      script_.batch.left_out.push_back(
+          {typed, "for sbatch: dlaunch submit --sbatch=" + shell_quote(whole)});
     } else if (!is_place || name.starts_with("container")) {
       script_.batch.add(*option, typed, option->values == 0 ? Words{} : Words{value});
     }
@@ -327,25 +415,20 @@ class ScriptReader {
   LaunchScript script_;
   std::string whole_;
   std::string_view text_;
+  VariableValue value_of_;
+  std::size_t depth_ = 0;                                      // of if and loops
   std::map<std::string, std::string, std::less<>> variables_;  // whose values are known
-  std::map<std::string, std::string, std::less<>> texts_;      // with variables that are not
-  std::map<std::string, Words, std::less<>> arrays_;
+  std::map<std::string, ExpandedWord, std::less<>> texts_;     // also with variables that are not
+  std::map<std::string, ShellCommand, std::less<>> arrays_;
+  std::vector<std::string> secrets_;
+  std::vector<std::string> unknown_;  // variables that only the script knows
+  std::vector<std::pair<std::string, std::string>> conditions_;  // names and their assignments
+  std::vector<std::pair<std::string, ShellCommand>> prefixes_;   // commands, and those before them
   std::string gpus_;
   std::string cpus_;
 };
 
 }  // namespace
-
-std::string with_substitutions(std::string text, const LaunchScript& script) {
-  for (std::size_t i = 0; i < script.substitutions.size(); ++i) {
-    const std::string name = stand_in(i);
-    for (auto at = text.find(name); at != std::string::npos; at = text.find(name, at)) {
-      text.replace(at, name.size(), script.substitutions[i]);
-      at += script.substitutions[i].size();
-    }
-  }
-  return text;
-}
 
 LaunchScript read_launch_script(std::string_view text) {
   return ScriptReader(text).read();

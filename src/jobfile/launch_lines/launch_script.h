@@ -14,17 +14,16 @@ namespace dlaunch::jobfile {
 struct LaunchScript {
   std::optional<LaunchLine> line;          // the first one
   std::size_t line_number = 0;             // where it stands, from 1
+  std::vector<std::string> others;         // the launchers of more lines
   bool is_batch = false;                   // it has #SBATCH lines
   OwnOptions batch;                        // of these; settled
   std::vector<OwnSetting> env;             // exported, or before the launcher; the values are known
   std::vector<std::string> env_unknown;    // exports whose value only the script knows
-  std::vector<std::string> setup;          // lines that prepare the shell: source, module, conda
+  std::vector<std::string> setup;          // commands that prepare the shell: source, module, conda
+  std::vector<LeftOut> left_out;           // commands that the job file lacks
   std::string workdir;                     // of `cd`; empty: none, or not known
   std::vector<std::string> substitutions;  // "$(pwd)"; the program's words have stand-ins for them
 };
-
-/// The text with the script's substitutions in the place of their stand-ins.
-[[nodiscard]] std::string with_substitutions(std::string text, const LaunchScript& script);
 
 /// Lenient: what it does not understand is as if it were not there.
 [[nodiscard]] LaunchScript read_launch_script(std::string_view text);

@@ -30,7 +30,6 @@ constexpr std::string_view kGpus =
     "not needed: ranks see all GPUs of their node; for a process on each of N GPUs: --gpus N";
 constexpr std::string_view kTimes = "dlaunch logs --timestamps shows the times of lines";
 constexpr std::string_view kWatch = "not needed: dlaunch sees at once when a process ends";
-constexpr std::string_view kImage = "write --set container.image=IMAGE";
 constexpr std::string_view kMounts = "write --set container.mounts=[FROM:TO]";
 constexpr std::string_view kPassAll =
     "ranks on this machine inherit the environment; to pass a "
@@ -170,10 +169,10 @@ constexpr auto kOptions = std::to_array<LauncherOption>({
     {"chdir", kSrun, 1, Becomes::key, "workdir"},
     {"D", kSrun, 1, Becomes::key, "workdir"},
     {"workdir", kSrun, 1, Becomes::key, "workdir"},
-    {"container-image", kSrun, 1, Becomes::advice, kImage},
+    {"container-image", kSrun, 1, Becomes::image, "container.image"},
     {"container-mounts", kSrun, 1, Becomes::advice, kMounts},
-    {"image", kGcloud, 1, Becomes::advice, kImage},
-    {"master-image-uri", kGcloud, 1, Becomes::advice, kImage},
+    {"image", kGcloud, 1, Becomes::image, "container.image"},
+    {"master-image-uri", kGcloud, 1, Becomes::image, "container.image"},
     {"scale-tier", kGcloud, 1, Becomes::advice,
      "write it in the job file: trainingInput: {scaleTier: STANDARD_1}"},
     {"job-dir", kGcloud, 1, Becomes::program,
@@ -281,6 +280,11 @@ std::string_view name_of_launcher(Launchers launchers) {
   return "";
 }
 
+bool could_be_value(std::string_view word) {
+  if (!word.starts_with('-') || word == "-") return true;
+  return is_digit(word[1]) || (word.size() > 2 && word[1] == '.' && is_digit(word[2]));
+}
+
 bool places_processes(std::string_view parameter) {
   constexpr std::array<std::string_view, 9> kPrefixes{"plm", "orte", "rmaps", "hwloc", "ras",
                                                       "oob", "odls", "iof",   "prte"};
@@ -298,6 +302,8 @@ std::string option_name(std::string_view word) {
 }
 
 std::string limit_of_slurm(std::string_view time) {
+  const std::string capitals = upper(time);
+  if (capitals == "UNLIMITED" || capitals == "INFINITE") return "none";
   std::string_view rest = time;
   std::int64_t days = 0;
   const auto dash = rest.find('-');
@@ -321,7 +327,7 @@ std::string limit_of_slurm(std::string_view time) {
   const bool from_hours = dash != std::string_view::npos || count == 3;
   const std::int64_t seconds = from_hours ? ((days * 24 + parts[0]) * 60 + parts[1]) * 60 + parts[2]
                                           : parts[0] * 60 + parts[1];
-  return duration_text(std::chrono::seconds(seconds));
+  return seconds == 0 ? "none" : duration_text(std::chrono::seconds(seconds));
 }
 
 }  // namespace dlaunch::jobfile

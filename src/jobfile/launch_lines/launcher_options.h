@@ -49,6 +49,7 @@ enum class Becomes {
   // Not exact: left out, and `text` says why or what to write.
   advice,
   shows,    // prints what the launcher does; `text` as above
+  image,    // a container image: the key container.image, in other words
   program,  // an argument of the program; `text` as above
   queue,    // for Slurm's queue: the option of `dlaunch submit`
 };
@@ -77,11 +78,14 @@ struct LauncherOption {
 /// The name in "--master_port=29500" or "-np": "master-port", "np"; empty: not an option.
 [[nodiscard]] std::string option_name(std::string_view word);
 
+/// Whether the word may be the value of the option before it: an option is none, "-1" is.
+[[nodiscard]] bool could_be_value(std::string_view word);
+
 /// Whether a parameter of Open MPI (--mca) places or connects processes: dlaunch does both.
 [[nodiscard]] bool places_processes(std::string_view parameter);
 
-/// "2h", "90s" or "5m" for the time limit of sbatch(1): "2:00:00", "5", "1-12"; the text itself if
-/// it is none.
+/// "2h", "90s" or "5m" for the time limit of sbatch(1): "2:00:00", "5", "1-12"; "none" for "0" and
+/// "UNLIMITED"; the text itself if it is no time limit.
 [[nodiscard]] std::string limit_of_slurm(std::string_view time);
 
 }  // namespace dlaunch::jobfile

@@ -99,9 +99,13 @@ void OwnOptions::add(const LauncherOption& option, const std::string& typed,
   const std::string text(option.text);
   switch (option.becomes) {
     case Becomes::nothing:
+      // "-K0", "--kill-on-bad-exit=0"
+      if (option.values == 0 && value == "0") leave_out(typed, "dlaunch always does so");
+      return;
     case Becomes::oversubscribe:  // -n may exceed the number of cores
       return;
     case Becomes::key:
+    case Becomes::image:
       return set(text, value);
     case Becomes::variable:
       return set("env." + text, values.empty() ? "true" : value);
@@ -144,7 +148,7 @@ void OwnOptions::add(const LauncherOption& option, const std::string& typed,
       return;
     case Becomes::seconds:
       // dlaunch's own form, "5m", means what it says.
-      return set("timeouts.run", count_of(value) ? value + 's' : value);
+      return set("timeouts.run", count_of(value) ? value + 's' : value == "0" ? "none" : value);
     case Becomes::slurm_time:
       return set("timeouts.run", limit_of_slurm(value));
     case Becomes::export_list:

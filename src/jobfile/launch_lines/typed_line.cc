@@ -1,6 +1,8 @@
 #include "jobfile/launch_lines/typed_line.h"
 
 #include <algorithm>
+#include <array>
+#include <utility>
 
 #include "text/strings.h"
 
@@ -21,9 +23,19 @@ const LauncherOption* own_count(const std::string& word) {
   return name == "processes" ? find_launcher_option("np", launcher::kAll) : nullptr;
 }
 
-/// What the value tells of an option that means different things: a path is a hostfile, and a
-/// variable has a value or is written in capitals.
+/// What the value tells of an option that means different things: a path is a hostfile, a variable
+/// has a value or is written in capitals, and srun's -m has a few words.
 Launchers meant_by_value(const std::string& name, const std::string& value) {
+  if (name == "m") {
+    constexpr std::array<std::string_view, 5> kOrders{"*", "block", "cyclic", "arbitrary", "plane"};
+    const bool is_order =
+        contains(kOrders, std::string_view(value).substr(0, value.find_first_of(":,=")));
+    return is_order ? launcher::kSrun : launcher::kTorchrun | launcher::kAccelerate;
+  }
+  if (name == "mpi") {
+    const bool is_interface = value.starts_with("pmi") || value == "none" || value == "openmpi";
+    return is_interface ? launcher::kSrun : launcher::kHorovod;
+  }
   if (name == "H" && value.find('/') != std::string::npos) return launcher::kDeepspeed;
   if (name == "H") return launcher::kMpi;
   const bool has_small_letter =
@@ -32,13 +44,27 @@ Launchers meant_by_value(const std::string& name, const std::string& value) {
   return name == "x" && is_variable ? launcher::kOpenMpi : launcher::kAll;
 }
 
-/// "-N2" as "-N" and "2".
+/// The least and the most words that an option of that name takes, for one of the launchers.
+std::pair<int, int> values_of(std::string_view name, Launchers launchers) {
+  std::pair<int, int> range{2, 0};
+  for (const LauncherOption& one : launcher_options()) {
+    if (one.name != name || (one.launchers & launchers) == 0) continue;
+    range = {std::min(range.first, one.values), std::max(range.second, one.values)};
+  }
+  return range;
+}
+
+/// "-N2" as "-N" and "2", and "-K0", which may stand alone, as "-K=0".
 Words split_numbers(const Words& words, const OwnCommand& command) {
   Words split;
   for (const std::string& word : words) {
     const bool has_number = word.size() > 2 && word[0] == '-' && is_letter(word[1]) &&
                             word.find_first_not_of("0123456789", 2) == std::string::npos;
-    if (has_number && command.values(word) < 0) {
+    const std::string name = has_number ? word.substr(1, 1) : "";
+    const bool is_flag = launchers_with(name) != 0 && values_of(name, launcher::kAll).second == 0;
+    if (has_number && command.values(word) < 0 && is_flag) {
+      split.push_back(word.substr(0, 2) + '=' + word.substr(2));
+    } else if (has_number && (command.values(word) < 0 || name == "n")) {
       split.insert(split.end(), {word.substr(0, 2), word.substr(2)});
     } else {
       split.push_back(word);
@@ -54,21 +80,36 @@ class TypedLineReader {
 
   TypedLine read() {
     std::size_t at = 0;
-    while (at < words_.size() && line_.unclear.empty() && !own_.is_module) {
+    while (at < words_.size() && !is_wrong() && !own_.is_module) {
       if (!read_word(at)) break;
     }
-    if (!line_.unclear.empty()) return line_;
-    finish(at);
+    if (own_.is_module && at == words_.size()) line_.without_value = words_[at - 1];
+    if (!is_wrong()) finish(at);
     return line_;
   }
 
  private:
-  /// The launchers that have all the options of the line, so far as there are any.
+  [[nodiscard]] bool is_wrong() const {
+    return !line_.unclear.empty() || !line_.without_value.empty();
+  }
+
+  /// The launchers that have all the options of the line, so far as there are any. dlaunch's own
+  /// options tell nothing, and neither do those of the program.
   [[nodiscard]] Launchers narrowed(Launchers launchers) const {
-    for (const std::string& word : words_) {
-      if (!word.starts_with('-')) continue;
-      const Launchers with = launchers_with(option_name(word));
-      if ((launchers & with) != 0) launchers &= with;
+    for (std::size_t at = 0; at < words_.size();) {
+      const std::string& word = words_[at++];
+      if (!word.starts_with('-') || word == "-") {
+        if (!command_.is_job(word)) break;
+        continue;
+      }
+      int values = command_.values(word);
+      if (values < 0) {
+        const std::string name = option_name(word);
+        const Launchers with = launchers_with(name);
+        if ((launchers & with) != 0) launchers &= with;
+        values = word.find('=') == std::string::npos ? values_of(name, with).second : 0;
+      }
+      for (; values > 0 && at < words_.size() && could_be_value(words_[at]); --values) ++at;
     }
     return launchers;
   }
@@ -88,11 +129,24 @@ class TypedLineReader {
     if (const LauncherOption* count = own_values >= 0 && is_whole ? own_count(word) : nullptr) {
       take(*count, at);
     } else if (own_values >= 0) {
-      for (int i = 0; i <= own_values && at < words_.size(); ++i) kept_.push_back(words_[at++]);
+      keep(own_values, at);
     } else {
       read_foreign(at);
     }
     return true;
+  }
+
+  /// An option of dlaunch with its values.
+  void keep(int values, std::size_t& at) {
+    const std::string& word = words_[at];
+    kept_.push_back(words_[at++]);
+    for (int i = 0; i < values; ++i) {
+      if (at == words_.size() || !could_be_value(words_[at])) {
+        line_.without_value = word;
+        return;
+      }
+      kept_.push_back(words_[at++]);
+    }
   }
 
   void read_foreign(std::size_t& at) {
@@ -104,21 +158,27 @@ class TypedLineReader {
       ++at;
       return;
     }
-    const LauncherOption* option = find_launcher_option(name, launchers_);
-    if (option == nullptr) {
-      const std::string value = at + 1 < words_.size() ? words_[at + 1] : "";
-      option = find_launcher_option(name, (launchers_ & with) & meant_by_value(name, value));
-    }
+    const Launchers possible = (launchers_ & with) == 0 ? with : launchers_ & with;
+    const LauncherOption* option = find_launcher_option(name, possible);
     if (option == nullptr)
-      option = only_meaning(name, (launchers_ & with) == 0 ? with : launchers_);
-    if (option == nullptr) {
-      line_.unclear = word;
-      for (const LauncherOption& one : launcher_options())
-        if (one.name == name && (one.launchers & launchers_) != 0)
-          line_.meanings.push_back(one.launchers);
+      option = find_launcher_option(name, possible & meant_by_value(name, value_behind(at)));
+    if (option == nullptr) option = only_meaning(name, possible);
+    if (option != nullptr) return take(*option, at);
+    if (value_behind(at).empty() && values_of(name, possible).first > 0) {
+      line_.without_value = word;
       return;
     }
-    take(*option, at);
+    line_.unclear = word;
+    for (const LauncherOption& one : launcher_options())
+      if (one.name == name && (one.launchers & possible) != 0)
+        line_.meanings.push_back(one.launchers);
+  }
+
+  /// In the option's word or the next one.
+  [[nodiscard]] std::string value_behind(std::size_t at) const {
+    const auto equals = words_[at].find('=');
+    if (equals != std::string::npos) return words_[at].substr(equals + 1);
+    return at + 1 < words_.size() && could_be_value(words_[at + 1]) ? words_[at + 1] : "";
   }
 
   /// Rows that say the same for several launchers count as one.
@@ -136,24 +196,26 @@ class TypedLineReader {
   void take(const LauncherOption& option, std::size_t& at) {
     const std::string& word = words_[at++];
     std::string typed = word;
+    if (option.values == 0 && word.size() > 3 && word[2] == '=') typed.erase(2, 1);  // "-K0"
     Words values;
     const auto equals = word.find('=');
     if (equals != std::string::npos) values.push_back(word.substr(equals + 1));
     const bool is_whole_pair = option.becomes == Becomes::pair && at < words_.size() &&
                                words_[at].find('=') != std::string::npos;
     const auto wanted = static_cast<std::size_t>(is_whole_pair ? 1 : option.values);
-    while (values.size() < wanted && at < words_.size()) {
+    while (values.size() < wanted && at < words_.size() && could_be_value(words_[at])) {
       typed += ' ' + words_[at];
       values.push_back(words_[at++]);
     }
     if (values.size() < wanted) {
-      own_.left_out.push_back({typed, "needs a value"});
+      line_.without_value = word.substr(0, equals);
       return;
     }
-    if (option.values == 0) values.clear();
     own_.add(option, typed, values);
     if (option.becomes == Becomes::queue && !command_.is_submit)
       own_.left_out.push_back({typed, std::string(kForQueue)});
+    if (option.becomes == Becomes::image)
+      own_.left_out.push_back({typed, "in dlaunch this is --set container.image=IMAGE"});
   }
 
   void finish(std::size_t at) {

@@ -26,7 +26,9 @@ struct TypedLine {
   bool is_module = false;            // the program is a Python module
   std::vector<LeftOut> left_out;     // empty: the line means exactly what it says
   bool is_for_submit = false;        // the words are for `dlaunch submit`
-  /// The option that means different things to these launchers; the rest is empty then.
+  /// An option without the value that it needs, or with another meaning for each of these
+  /// launchers; the rest is empty then.
+  std::string without_value;
   std::string unclear;
   std::vector<Launchers> meanings;
 };

@@ -85,8 +85,7 @@ TEST(JobDraft, SaysWhatItLeavesOut) {
   EXPECT_THAT(text, HasSubstr("rendezvous.port 1: not needed"));
   EXPECT_THAT(text, HasSubstr("RANK: dlaunch sets these"));
   EXPECT_THAT(text, HasSubstr("in env: $(date +%F)/x, $DATA"));
-  EXPECT_THAT(
-      text, HasSubstr("command: |-\n  python3 train.py --data \"$DATA\" --out \"$(date +%F)/x\""));
+  EXPECT_THAT(text, HasSubstr("python3 train.py --data $DATA --out $(date +%F)/x\"\n"));
   EXPECT_THAT(text, HasSubstr("WANDB_API_KEY"));
   EXPECT_THAT(text, Not(HasSubstr("secret-value")));
   EXPECT_THAT(text, HasSubstr("processes_per_node: auto"));
@@ -110,7 +109,7 @@ TEST(JobDraft, OfATrainingScript) {
   const std::string text = text_of(input);
   EXPECT_THAT(text, HasSubstr("# Guessed by the script's name"));
   EXPECT_THAT(text, HasSubstr("requirements.txt"));
-  EXPECT_THAT(text, HasSubstr("# container: {image: sample}"));
+  EXPECT_THAT(text, HasSubstr("# container:\n#   image: sample\n"));
   EXPECT_THAT(text, Not(HasSubstr("test_train")));
 }
 
@@ -121,6 +120,11 @@ TEST(JobDraft, OfADockerfile) {
   EXPECT_EQ(job.processes_per_node.count, 2U);
   EXPECT_EQ(job_of(folder({{"Dockerfile", "CMD python app.py --x 'a b'\n"}})).command.line,
             "python app.py --x 'a b'");
+  const JobSpec both = job_of(folder({{"Dockerfile",
+                                       "CMD old\nENTRYPOINT [\"torchrun\", \\\n  "
+                                       "\"--nproc_per_node=2\"]\nCMD [\"main.py\", \"a b\"]\n"}}));
+  EXPECT_EQ(command_of(both), "python3 main.py 'a b'");
+  EXPECT_EQ(both.processes_per_node.count, 2U);
 }
 
 TEST(JobDraft, UsesTheVirtualEnvironmentOfTheFolder) {
@@ -143,6 +147,53 @@ TEST(JobDraft, OfOneFile) {
   EXPECT_EQ(job_of(input).command.line, "python3 a.py");
   input.only = "eval.sh";
   EXPECT_EQ(job_of(input).command.line, "python3 b.py");
+}
+
+TEST(JobDraft, LeavesOutWhatNoJobFileCanHave) {
+  for (const char* script :
+       {"#SBATCH -t UNLIMITED\nsrun -n 2 ./a", "#SBATCH --time=0\nsrun -n 2 ./a",
+        "mpirun --timeout 2h ./a", "mpirun --timeout soon ./a", "mpirun -n 0 ./a",
+        "mpirun -x 'A B' ./a", "mpirun -x 'A B=1' ./a", "mpirun -H 'a b c:' ./a", "srun -N x ./a",
+        "torchrun --nnodes '1:x\n  y' a.py", "srun -J 'a/../b' -N 0 ./a",
+        "torchrun --max_restarts many --nproc_per_node x a.py"}) {
+    const DraftInput input = folder({{"run.sbatch", script}});
+    const JobSpec job = job_of(input);
+    EXPECT_FALSE(command_of(job).empty()) << script;
+  }
+  EXPECT_THAT(text_of(folder({{"a.sh", "mpirun -n 0 -x 'A B' ./a"}})),
+              testing::AllOf(HasSubstr("# Left out:\n#   processes: 0: "),
+                             HasSubstr("processes_per_node: auto")));
+}
+
+TEST(JobDraft, NothingLeavesAComment) {
+  DraftInput input = folder({{"a\nsetup: touch P.sh", "torchrun --role 'x\nsetup: touch P' t.py"}});
+  input.file = "b\nsetup: touch P.yaml";
+  input.name = "c\nsetup: touch P";
+  input.files.push_back({"Dockerfile", "FROM x\n"});
+  const JobSpec job = job_of(input);
+  EXPECT_EQ(job.setup, "");
+  EXPECT_EQ(command_of(job), "python3 t.py");
+}
+
+TEST(JobDraft, HasNoSecrets) {
+  const std::string text =
+      text_of(folder({{"a.sh", "export HF_TOKEN=hf_1\ntorchrun t.py --k $HF_TOKEN\n"}}));
+  EXPECT_THAT(text, Not(HasSubstr("hf_1")));
+  EXPECT_THAT(text, HasSubstr("env_secret: [HF_TOKEN]"));
+  EXPECT_THAT(text, HasSubstr("command: python3 t.py --k $HF_TOKEN\n"));
+}
+
+TEST(JobDraft, TheCommandLineIsLiteral) {
+  DraftInput input = folder({});
+  input.command = {"torchrun", "t.py", "$HOME", "a b", "*", "$(x)", "${A:-b}"};
+  EXPECT_EQ(command_of(job_of(input)), "python3 t.py '$HOME' 'a b' '*' '$(x)' '${A:-b}'");
+  input.command = {"torchrun", "--help"};
+  EXPECT_THAT(text_of(input), HasSubstr("error: the command starts no program"));
+}
+
+TEST(JobDraft, NamesALaterLine) {
+  EXPECT_THAT(text_of(folder({{"a.sh", "torchrun a.py\nmpirun ./b\n"}})),
+              HasSubstr("Also found, below that line: mpirun."));
 }
 
 TEST(JobDraft, OfNothingIsAnError) {

@@ -20,7 +20,15 @@ std::string own(std::string_view line) {
   std::string text = joined(script.line->options.words(), " ");
   for (const LeftOut& one : script.line->options.left_out)
     text += (text.empty() ? "[" : " [") + one.typed + ']';
-  return text + (text.empty() ? "-- " : " -- ") + joined(script.line->program, " ");
+  return text + (text.empty() ? "-- " : " -- ") + joined(program_words(*script.line), " ");
+}
+
+/// The program as a shell reads it.
+std::string spelled(std::string_view text) {
+  const LaunchScript script = read_launch_script(text);
+  if (!script.line) return "none";
+  return with_substitutions(joined(script.line->program, " ", &ExpandedWord::spelled),
+                            script.substitutions);
 }
 
 TEST(LaunchLine, OfTorchrun) {
@@ -121,6 +129,87 @@ TEST(LaunchScript, SplitsVariablesIntoWords) {
             "-n 2 -- python3 train.py");
 }
 
+TEST(LaunchScript, AMissingValueTakesNoOption) {
+  EXPECT_EQ(own("torchrun --nproc_per_node -m train"), "[--nproc_per_node] -- python3 -m train");
+  EXPECT_EQ(own("srun -K0 -n 2 ./a"), "-n 2 [-K0] -- ./a");
+  EXPECT_EQ(own("torchrun --help"), "none") << "it starts no program";
+  EXPECT_EQ(own("torchrun --rdzv_id -1 t.py"), "-- python3 t.py");
+}
+
+TEST(LaunchScript, KeepsQuotedVariablesWhole) {
+  EXPECT_EQ(spelled("MSG=\"hello world\"\ntorchrun t.py --msg \"$MSG\" $MSG"),
+            "python3 t.py --msg \"hello world\" hello world");
+  EXPECT_EQ(spelled("A=(--msg \"a ) b\" 'c d' # )\n --x)\nA+=(--y)\ntorchrun t.py \"${A[@]}\""),
+            "python3 t.py --msg \"a ) b\" 'c d' --x --y");
+  EXPECT_EQ(spelled("P='$HOME'\nA='--q *.txt'\nA+=' --r'\ntorchrun t.py \"$P\" $P $A"),
+            "python3 t.py \"\\$HOME\" '$HOME' --q *.txt --r");
+}
+
+TEST(LaunchScript, KeepsTheSpellingOfItsProgram) {
+  for (const char* words :
+       {"--p 'cost $HOME $(touch P1)'", "--title \"${NAME%.*} ; touch P3\"", "\\$HOME \"\\$X\"",
+        "data/*.txt ~/x {a,b}", "\"$(dirname \"$0\")/x\" `date` 'it'\\''s `x`'", "$EXTRA \"\" ''",
+        "${LR:-0.1} ${R:+--resume \"$R\"} $'a\\tb'"})
+    EXPECT_EQ(spelled(std::string("torchrun t.py ") + words), std::string("python3 t.py ") + words);
+}
+
+TEST(LaunchScript, TakesOnlyWhatPreparesTheShell) {
+  const LaunchScript script = read_launch_script(
+      ". ./env.sh && torchrun train.py\nmodule purge; module load cuda\n"
+      "source x || exit 1\nD=$(pwd)\nsource \"$D/x\"\nsource $HOME/z\nconda activate a && "
+      "./prepare.sh\n"
+      "eval \"$(conda shell.bash hook)\"\nif [ -f y ]; then\n  source y\nfi\n");
+  EXPECT_THAT(script.setup, ElementsAre(". ./env.sh", "module purge", "module load cuda",
+                                        "source x", "source $HOME/z", "conda activate a",
+                                        "eval \"$(conda shell.bash hook)\""));
+  ASSERT_EQ(script.left_out.size(), 3U);
+  EXPECT_EQ(script.left_out[0].typed, "source \"$D/x\"");
+  EXPECT_EQ(script.left_out[1].typed, "./prepare.sh");
+  EXPECT_EQ(script.left_out[2].typed, "source y");
+}
+
+TEST(LaunchScript, SaysWhatOnlySomeCasesSet) {
+  const LaunchScript script = read_launch_script(
+      "ARGS=\"--a\"\nif [ -n \"$R\" ]; then\n  ARGS=\"$ARGS --resume\"\nfi\n[ -n x ] && B=2\n"
+      "torchrun t.py $ARGS $B\nmpirun ./b\n");
+  EXPECT_THAT(program_words(*script.line), ElementsAre("python3", "t.py", "--a", "2"));
+  ASSERT_EQ(script.left_out.size(), 2U);
+  EXPECT_EQ(script.left_out[0].typed, "ARGS=\"$ARGS --resume\"");
+  EXPECT_THAT(script.others, ElementsAre("mpirun"));
+}
+
+TEST(LaunchScript, ReadsNoSecrets) {
+  const LaunchScript script = read_launch_script(
+      "export HF_TOKEN=hf_1\nGH_PAT=ghp_1\nARGS=\"--t $HF_TOKEN\"\n"
+      "torchrun t.py --k $HF_TOKEN --g \"$GH_PAT\" $ARGS\n");
+  EXPECT_THAT(program_words(*script.line), ElementsAre("python3", "t.py", "--k", "$HF_TOKEN", "--g",
+                                                       "$GH_PAT", "--t", "$HF_TOKEN"));
+  EXPECT_THAT(script.env, ElementsAre(OwnSetting{"HF_TOKEN", ""}, OwnSetting{"GH_PAT", ""}));
+  for (const char* name : {"DB_PASS", "GH_PAT", "MYSQL_PWD", "GPG_PASSPHRASE", "BASIC_AUTH", "pat"})
+    EXPECT_TRUE(is_secret(name)) << name;
+  for (const char* name : {"PWD", "OLDPWD", "COMPAT", "BYPASS", "PATH"})
+    EXPECT_FALSE(is_secret(name)) << name;
+}
+
+TEST(LaunchScript, ReadsLinesOfSbatchAsAShellDoes) {
+  const LaunchScript script = read_launch_script(
+      "#SBATCH -N1 -n4\n#SBATCH --job-name=\"my job\"\n#SBATCH -d afterok:1\n"
+      "#SBATCH --partition=\"gpu a\" # x\n#SBATCH --comment=$(date)\n#SBATCH -t UNLIMITED\n"
+      "srun ./a\n");
+  EXPECT_EQ(script.batch.nodes, "1");
+  EXPECT_EQ(script.batch.total, "4");
+  EXPECT_THAT(script.batch.settings,
+              ElementsAre(OwnSetting{"name", "my job"}, OwnSetting{"timeouts.run", "none"}));
+  EXPECT_THAT(script.batch.submit, ElementsAre("--partition", "gpu a"));
+  ASSERT_EQ(script.batch.left_out.size(), 2U);
+  EXPECT_EQ(script.batch.left_out[0].why, "for sbatch: dlaunch submit --sbatch=-dafterok:1");
+  EXPECT_EQ(script.batch.left_out[1].typed, "--comment=$(date)");
+}
+
+TEST(LaunchScript, PassesOverQuotesInComments) {
+  EXPECT_EQ(spelled("# don't `use\nX=1 # it's\ntorchrun t.py `date` $X"), "python3 t.py `date` 1");
+}
+
 TEST(LaunchScript, OfAProgramWithoutALauncher) {
   EXPECT_EQ(own("python setup.py install\nLR=1\npython train.py --lr $LR"),
             "-- python train.py --lr 1");
@@ -146,7 +235,15 @@ TEST(LaunchScript, ReadsSeveralOptionsInALineOfSbatch) {
 TEST(LaunchScript, TakesVariablesBeforeTheLauncher) {
   const LaunchScript script = read_launch_script("X=1\nA=1 B='x y' torchrun train.py \"$@\"\n");
   EXPECT_THAT(script.env, ElementsAre(OwnSetting{"A", "1"}, OwnSetting{"B", "x y"}));
-  EXPECT_THAT(script.line->program, ElementsAre("python3", "train.py", "$@"));
+  EXPECT_THAT(program_words(*script.line), ElementsAre("python3", "train.py", "$@"));
+}
+
+TEST(LaunchScript, TakesVariablesOfItsOwnLineOnly) {
+  EXPECT_THAT(
+      read_launch_script("A=0 python p.py\nA=1 nohup torchrun a.py &\nA=2 torchrun b.py").env,
+      ElementsAre(OwnSetting{"A", "1"}));
+  EXPECT_THAT(read_launch_script("A=1 make\nB=$(x) C=3 python train.py --x").env,
+              ElementsAre(OwnSetting{"C", "3"}));
 }
 
 TEST(LaunchScript, OfAnythingElseIsEmpty) {

@@ -63,6 +63,8 @@ TEST(LauncherOptions, ReadTheTimeLimitsOfSlurm) {
   EXPECT_EQ(limit_of_slurm("1-12"), "1d12h");
   EXPECT_EQ(limit_of_slurm("1-00:08:09"), "1d8m9s");
   EXPECT_EQ(limit_of_slurm("2h"), "2h") << "dlaunch's own form";
+  for (const char* none : {"UNLIMITED", "infinite", "0", "0:00", "0-0"})
+    EXPECT_EQ(limit_of_slurm(none), "none");
   for (const char* wrong : {"", "soon", "1:2:3:4", "-5", "1-"})
     EXPECT_EQ(limit_of_slurm(wrong), wrong);
 }

@@ -98,7 +98,6 @@ TEST(TypedLine, LeavesOutWhatHasNoMeaningHere) {
     EXPECT_NE(read.left_out.front().why, "");
     EXPECT_THAT(read.words, testing::Contains("-n"));
   }
-  EXPECT_EQ(typed("--bind-to").left_out.front().why, "needs a value");
   EXPECT_TRUE(typed("--mem 8G").is_for_submit);
   EXPECT_THAT(typed("-n 2 --mem=8G").words, testing::Contains("--sbatch=--mem=8G"));
 }
@@ -114,6 +113,46 @@ TEST(TypedLine, AsksWhereAnOptionHasTwoMeanings) {
   EXPECT_EQ(own("-N 2 --ntasks-per-node 4"), "--nnodes 2 --nproc-per-node 4") << "srun's";
   EXPECT_EQ(own("--npernode 2 -x A"), "--nproc-per-node 2 --set env_pass=[A]") << "mpirun's";
   EXPECT_EQ(typed("-x node1").unclear, "-x") << "srun excludes it";
+}
+
+TEST(TypedLine, TakesNoOptionForAValue) {
+  for (const char* line :
+       {"--rdzv_id --dry-run -n 1", "--rdzv_backend --smoke -n 3", "--bind-to -n 2", "--bind-to",
+        "-N", "-H", "-x -n 2", "-m", "--nproc_per_node -m train", "--mca btl -n 2",
+        "--bind-to core -n --map-by slot"}) {
+    const TypedLine read = typed(line);
+    EXPECT_TRUE(read.without_value.starts_with('-')) << line;
+    EXPECT_THAT(read.words, testing::IsEmpty()) << line;
+  }
+  EXPECT_EQ(typed("-n 2 --rdzv_id --dry-run").without_value, "--rdzv_id");
+  EXPECT_EQ(own("--genv A -1 --rdzv-id -5"), "--env A=-1") << "negative numbers";
+  EXPECT_EQ(own("-K"), "");
+  EXPECT_EQ(own("-K1 -n 2"), "-n 2");
+  EXPECT_EQ(typed("-K0 -n 2").left_out.front().typed, "-K0") << "dlaunch ends the job";
+  EXPECT_EQ(typed("--mpi pmix -n 2").left_out.size(), 1U) << "srun's";
+  EXPECT_EQ(own("-n2 --npernode 1"), "--nnodes 2 --nproc-per-node 1");
+}
+
+TEST(TypedLine, DlaunchsOwnOptionsTellNothingOfOthers) {
+  EXPECT_EQ(own("--hosts a,b -n 2 -x NCCL_DEBUG=INFO"), "-n 2 --env NCCL_DEBUG=INFO --hosts a,b");
+  EXPECT_EQ(own("--nproc_per_node 1 -x B=2"), "--nproc-per-node 1 --env B=2");
+  EXPECT_EQ(own("--gpus all -x B=2"), "--env B=2 --gpus all");
+  for (const char* line : {"--hosts localhost -N 2", "--env A=1 -N 2", "--hostfile hf -N 2",
+                           "--gpus 1 -N 2", "-N 1 train.py --time 3", "--set a=--npernode -N 1"}) {
+    const TypedLine read = typed(line);
+    EXPECT_TRUE(read.unclear.starts_with('-')) << line;
+    EXPECT_GE(read.meanings.size(), 2U) << line;
+    for (const Launchers one : read.meanings) EXPECT_FALSE(typed(line, one).words.empty()) << line;
+  }
+  const TypedLine module = typed("-n 2 -m train");
+  EXPECT_EQ(joined_words(module.program), "python3 -m train");
+  EXPECT_EQ(typed("-m cyclic -n 2").left_out.size(), 1U) << "srun's";
+}
+
+TEST(TypedLine, HasTheImageInTheLine) {
+  const TypedLine read = typed("--image x -n 2");
+  EXPECT_EQ(joined_words(read.words), "-n 2 --set container.image=x");
+  EXPECT_EQ(read.left_out.size(), 1U);
 }
 
 TEST(TypedLine, PutsAModuleBehindTheDashes) {

@@ -62,6 +62,7 @@ TEST(MessageHelp, FindsTheKnownFailure) {
   EXPECT_THAT(message_help("memory"), HasSubstr("more failure"));
   EXPECT_THAT(message_help("Connection reset by peer"), HasSubstr("dlaunch logs"));
   EXPECT_EQ(message_help("some text that no row has"), "");
+  EXPECT_EQ(message_help("emor"), "") << "words count as wholes";
   EXPECT_EQ(message_help("x"), "");
   EXPECT_EQ(message_help(""), "");
 }
@@ -77,6 +78,8 @@ TEST(OptionHelp, TellsWhatAnOptionBecomes) {
   EXPECT_THAT(option_help("-N"), HasSubstr("of srun: --nnodes VALUE"));
   EXPECT_THAT(option_help("-N"), HasSubstr("of mpirun: --nproc-per-node VALUE"));
   EXPECT_THAT(option_help("--allow-run-as-root"), HasSubstr("not needed"));
+  EXPECT_THAT(option_help("-m"), HasSubstr("of torchrun: -- python3 -m MODULE\n"));
+  EXPECT_THAT(option_help("--genv"), HasSubstr("--env NAME=VALUE\n"));
   EXPECT_EQ(option_help("--bogus"), "");
 }
 

@@ -1,0 +1,296 @@
+#include "jobfile/launch_lines/shell_text.h"
+
+#include <algorithm>
+#include <array>
+
+#include "jobfile/shell_quote.h"
+#include "text/strings.h"
+
+namespace dlaunch::jobfile {
+
+namespace {
+
+constexpr auto kNowhere = std::string_view::npos;
+
+bool is_of_name(char c) {
+  return is_letter_or_digit(c) || c == '_';
+}
+
+/// Behind the quoted text, the escape or the character at `at`. Substitutions in double quotes may
+/// hold quotes of their own.
+std::size_t behind(std::string_view text, std::size_t at);
+
+/// Behind the group whose content begins at `at`, as in "$(...)" or "${...}".
+std::size_t behind_group(std::string_view text, std::size_t at, char open, char close) {
+  for (std::size_t depth = 1; at < text.size();) {
+    const char c = text[at];
+    at = behind(text, at);
+    if (c == open) ++depth;
+    if (c == close && --depth == 0) return at;
+  }
+  return kNowhere;
+}
+
+/// Behind the expansion at `at`, "$(...)", "${...}" or "`...`"; npos: it has no end, or is none.
+std::size_t behind_expansion(std::string_view text, std::size_t at) {
+  if (text[at] == '`') {
+    const auto end = text.find('`', at + 1);
+    return end == kNowhere ? end : end + 1;
+  }
+  if (text.substr(at, 2) == "$(") return behind_group(text, at + 2, '(', ')');
+  return text.substr(at, 2) == "${" ? behind_group(text, at + 2, '{', '}') : kNowhere;
+}
+
+std::size_t behind(std::string_view text, std::size_t at) {
+  const char c = text[at++];
+  if (c == '\\') return std::min(at + 1, text.size());
+  if (c == '\'') return std::min(text.find('\'', at), text.size() - 1) + 1;
+  if (c != '"') return at;
+  while (at < text.size() && text[at] != '"') {
+    const auto end = text[at] == '$' || text[at] == '`' ? behind_expansion(text, at) : kNowhere;
+    if (end != kNowhere) {
+      at = end;
+    } else {
+      at += text[at] == '\\' ? 2 : 1;
+    }
+  }
+  return std::min(at + 1, text.size());
+}
+
+/// Where a comment begins: "#" at the beginning of a word.
+bool begins_comment(std::string_view text, std::size_t at) {
+  return text[at] == '#' &&
+         (at == 0 || std::string_view(" \t\n;&|()").find(text[at - 1]) != kNowhere);
+}
+
+std::string stand_in(std::size_t number) {
+  return "${DLAUNCH_INIT_" + std::to_string(number) + '}';
+}
+
+class Expander {
+ public:
+  Expander(std::string_view word, const VariableValue& value_of)
+      : word_(word), value_of_(value_of) {}
+
+  ExpandedWord expand() {
+    while (at_ < word_.size()) step();
+    return std::move(out_);
+  }
+
+ private:
+  void step() {
+    const char c = word_[at_];
+    if (c == '\\') return escape();
+    if (c == '$' || c == '`') return expansion();
+    if (c == '\'' && !in_quotes_) {
+      const auto end = behind(word_, at_);
+      const std::string_view whole = word_.substr(at_, end - at_);
+      const bool is_closed = whole.size() > 1 && whole.ends_with('\'');
+      out_.text += whole.substr(1, whole.size() - (is_closed ? 2 : 1));
+      out_.spelled += whole;
+      at_ = end;
+      return;
+    }
+    if (c == '"') {
+      in_quotes_ = !in_quotes_;
+    } else {
+      out_.text += c;
+    }
+    out_.spelled += c;
+    ++at_;
+  }
+
+  void escape() {
+    const std::string_view pair = word_.substr(at_, 2);
+    at_ += pair.size();
+    if (pair == "\\\n" || pair.size() < 2) return;
+    const bool escapes = !in_quotes_ || std::string_view("$`\"\\").find(pair[1]) != kNowhere;
+    out_.text += escapes ? pair.substr(1) : pair;
+    out_.spelled += pair;
+  }
+
+  void expansion() {
+    const std::size_t begin = at_;
+    const bool is_braced = word_.substr(at_, 2) == "${";
+    std::size_t end = behind_expansion(word_, at_);
+    const std::size_t name_at = begin + (is_braced ? 2 : 1);
+    std::size_t name_end = name_at;
+    while (word_[begin] == '$' && name_end < word_.size() && is_of_name(word_[name_end]))
+      ++name_end;
+    const std::string_view name = word_.substr(name_at, name_end - name_at);
+    if (end == kNowhere) end = std::max(name_end, begin + 1);
+    const bool is_special = end == begin + 1 && end < word_.size() &&
+                            std::string_view("@*#?$!-").find(word_[end]) != kNowhere;
+    if (is_special) ++end;
+    const bool begins_quotes =
+        end < word_.size() && !in_quotes_ && (word_[end] == '\'' || word_[end] == '"');
+    at_ = end;
+    const std::string_view whole = word_.substr(begin, end - begin);
+    if (whole == "$" && !begins_quotes) return add_literal(whole);
+    const std::string_view rest = is_braced && whole.ends_with('}') && name_end < end
+                                      ? word_.substr(name_end, end - 1 - name_end)
+                                      : std::string_view();
+    add_variable(whole, name, rest);
+  }
+
+  void add_literal(std::string_view text) {
+    out_.text += text;
+    out_.spelled += text;
+  }
+
+  /// `rest`: what follows the name in braces.
+  void add_variable(std::string_view whole, std::string_view name, std::string_view rest) {
+    const bool has_default = rest.starts_with(":-") || rest.starts_with(":=");
+    auto value = name.empty() ? std::nullopt : value_of_(name);
+    if (!rest.empty() && !has_default) value.reset();
+    if (value && !(has_default && value->empty())) return add_value(*value);
+    if (!has_default || name.empty()) {
+      out_.is_known = false;
+      return add_literal(whole);
+    }
+    const ExpandedWord other = expanded(rest.substr(2), value_of_);
+    out_.is_known = out_.is_known && other.is_known;
+    out_.text += other.text;
+    // The shell of the ranks may have a value for it.
+    out_.spelled += "${" + std::string(name) + std::string(rest.substr(0, 2)) + other.spelled + '}';
+  }
+
+  void add_value(const std::string& value) {
+    out_.text += value;
+    if (in_quotes_) {
+      append_in_double_quotes(out_.spelled, value);
+    } else {
+      out_.spelled += unquoted_value(value);
+    }
+  }
+
+  std::string_view word_;
+  const VariableValue& value_of_;
+  std::size_t at_ = 0;
+  bool in_quotes_ = false;
+  ExpandedWord out_;
+};
+
+}  // namespace
+
+std::string take_whole_line(std::string_view& text) {
+  std::string line(take_line(text));
+  while (line.ends_with('\\') && !text.empty()) {
+    line.pop_back();
+    line += take_line(text);
+  }
+  return line;
+}
+
+bool prepares_shell(std::string_view word, std::string_view line) {
+  constexpr std::array<std::string_view, 9> kWords{
+      "source", ".", "module", "ml", "conda", "mamba", "spack", "micromamba", "ulimit"};
+  return contains(kWords, word) || (word == "eval" && line.find("conda") != std::string_view::npos);
+}
+
+ExpandedWord expanded(std::string_view spelled, const VariableValue& value_of) {
+  return Expander(spelled, value_of).expand();
+}
+
+std::string unquoted_value(std::string_view value) {
+  if (value.empty()) return "";
+  const auto spelled = [](std::string_view word) {
+    const bool is_pattern = word.find_first_not_of(
+                                "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "_-./:,@%+=*?[]") == kNowhere;
+    return is_pattern ? std::string(word) : shell_quote(word);
+  };
+  const bool begins = trimmed(value.substr(0, 1)).empty();
+  const bool ends = trimmed(value.substr(value.size() - 1)).empty();
+  return (begins ? " " : "") + joined(split_words(value), " ", spelled) + (ends ? " " : "");
+}
+
+ShellCommand literal_words(const std::vector<std::string>& words) {
+  ShellCommand command;
+  for (const std::string& word : words) command.push_back({word, shell_quote(word)});
+  return command;
+}
+
+bool needs_bash(std::string_view spelled) {
+  for (std::size_t at = 0; at < spelled.size(); at = behind(spelled, at)) {
+    const std::string_view two = spelled.substr(at, 2);
+    if (two == "$'" || two == "$\"" || two == "<(" || two == ">(") return true;
+    if (two[0] == '{' && (at == 0 || spelled[at - 1] != '$')) return true;
+  }
+  for (auto at = spelled.find("${"); at != kNowhere; at = spelled.find("${", at + 1)) {
+    const auto end = std::min(behind_expansion(spelled, at), spelled.size());
+    auto rest = spelled.substr(at + 2, end - at - 2);
+    while (!rest.empty() && is_of_name(rest.front())) rest.remove_prefix(1);
+    const bool is_offset =
+        rest.size() > 1 && rest[0] == ':' && (is_digit(rest[1]) || rest[1] == ' ');
+    if (is_offset || (!rest.empty() && std::string_view("/[^,@!").find(rest[0]) != kNowhere))
+      return true;
+  }
+  return false;
+}
+
+std::size_t end_of_group(std::string_view text, std::size_t at) {
+  std::size_t depth = 1;
+  while (at < text.size()) {
+    if (begins_comment(text, at)) {
+      at = std::min(text.find('\n', at), text.size());
+      continue;
+    }
+    if (text[at] == '(') ++depth;
+    if (text[at] == ')' && --depth == 0) return at;
+    at = behind(text, at);
+  }
+  return kNowhere;
+}
+
+std::string without_substitutions(std::string_view script, std::vector<std::string>& found) {
+  std::string out;
+  bool in_quotes = false;
+  for (std::size_t at = 0; at < script.size();) {
+    const char c = script[at];
+    auto end = at + 1;
+    if (!in_quotes && begins_comment(script, at)) {
+      end = std::min(script.find('\n', at), script.size());
+    } else if (c == '\\' || (c == '\'' && !in_quotes)) {
+      end = behind(script, at);
+    } else if (c == '"') {
+      in_quotes = !in_quotes;
+    } else if (c == '`' || script.substr(at, 2) == "$(") {
+      const auto behind_it = behind_expansion(script, at);
+      if (behind_it != kNowhere) {
+        out += stand_in(found.size());
+        found.emplace_back(script.substr(at, behind_it - at));
+        at = behind_it;
+        continue;
+      }
+    }
+    out += script.substr(at, end - at);
+    at = end;
+  }
+  return out;
+}
+
+std::string with_substitutions(std::string text, const std::vector<std::string>& substitutions) {
+  for (std::size_t i = 0; i < substitutions.size(); ++i) {
+    const std::string name = stand_in(i);
+    for (auto at = text.find(name); at != std::string::npos; at = text.find(name, at)) {
+      text.replace(at, name.size(), substitutions[i]);
+      at += substitutions[i].size();
+    }
+  }
+  return text;
+}
+
+bool is_secret(std::string_view name) {
+  constexpr std::array<std::string_view, 6> kEnds{"KEY",      "TOKEN",  "SECRET",
+                                                  "PASSWORD", "PASSWD", "CREDENTIALS"};
+  // Words that others end in: COMPAT, BYPASS, OLDPWD.
+  constexpr std::array<std::string_view, 5> kWords{"PASS", "PAT", "PWD", "PASSPHRASE", "AUTH"};
+  const std::string capitals = upper(name);
+  const std::string_view last = std::string_view(capitals).substr(capitals.rfind('_') + 1);
+  if (contains(kWords, last) && capitals != "PWD") return true;
+  return std::any_of(kEnds.begin(), kEnds.end(),
+                     [&](std::string_view end) { return capitals.ends_with(end); });
+}
+
+}  // namespace dlaunch::jobfile
