@@ -96,6 +96,7 @@ def a_data_loader_is_a_branch_of_its_rank(box):
     expect_in("child " + PYTHON, box.stacks(py_spy=py_spy).out.decode(), "the branch")
     # A worker that was killed and that its parent has not asked for.
     os.kill(rank["pid"], signal.SIGSTOP)
+    wait_until(lambda: stat_of(rank["pid"])[0] == "T", "its parent stands still")  # else it may still ask, woken by the end
     os.kill(loader["pid"], signal.SIGKILL)
     wait_until(lambda: (stat_of(loader["pid"]) or "Z")[0] == "Z", "its end")
     text = box.stacks(py_spy=py_spy).out.decode()
