@@ -251,7 +251,7 @@ def the_command_says_what_is_wrong(box):
     run.end(130)
 
 
-@case
+@case(budget=180)
 def the_example_from_packed_images_to_collected_checkpoints(box):
     """examples/local-disks: interrupted by a killed rank, a lost node and Ctrl-C, and each time gone on with."""
     why = environments.why_not(environments.DEBIAN, ["python3-torch", "python3-sklearn"])
