@@ -23,6 +23,7 @@ namespace dlaunch {
 
 namespace {
 
+constexpr std::size_t kMostKilled = 1000;
 constexpr std::size_t kMostSaid = std::size_t{64} << 10;
 constexpr int kReadsPerTurn = 16;
 /// From a change of the file until it is complete.
@@ -139,7 +140,8 @@ void PreemptionWatch::start_call() {
   request.new_session = true;
   const auto spawned = spawn(request);
   if (!spawned) return tell_problem(describe(spawned.error()));
-  killed_.clear();
+  // Those of the call before may not have ended yet.
+  if (killed_.size() > kMostKilled) killed_.clear();
   call_ = std::make_unique<Call>();
   call_->pid = spawned->pid;
   call_->out = std::make_unique<WatchedFd>(loop_, std::move(out->read));

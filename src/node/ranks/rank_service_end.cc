@@ -177,8 +177,10 @@ void RankService::kill_round() {
   if (ending_) {
     std::copy_if(killed.begin(), killed.end(), std::inserter(leftovers_, leftovers_.end()),
                  [&](pid_t pid) {
-                   // A fork that waits to become a rank is in the group of its template.
-                   return !beside_.contains(pid) && !spared.contains(::getpgid(pid));
+                   // What a command beside the ranks forked as it was killed is in its session; a
+                   // fork that waits to become a rank is in the group of its template.
+                   return !beside_.contains(pid) && !beside_.contains(::getsid(pid)) &&
+                          !spared.contains(::getpgid(pid));
                  });
   }
   const bool new_ones = std::any_of(killed.begin(), killed.end(),
