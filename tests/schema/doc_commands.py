@@ -65,6 +65,8 @@ class Program:
             if words[0] not in self.commands:
                 return None if not re.fullmatch(r"[a-z][a-z-]*", words[0]) else f"there is no command {words[0]}"
             command = (words.pop(0),)
+        if command == ("help",):  # an option is a topic there
+            return None
         known = self.options(command) if command else self.options(("run",)) | self.options(())
         for word in words:
             if word in ENDS:
