@@ -185,7 +185,7 @@ RunSection outcome_values(const RunTexts& texts, const json& summary) {
   return section.take();
 }
 
-/// Of each metric what the lowest rank that has it printed.
+/// Each metric, as printed by the lowest rank that has it.
 RunSection metric_values(const RunTexts& texts, const json& summary) {
   Section section("metrics", texts.id);
   const json& metrics = member(summary, "metrics");

@@ -37,10 +37,10 @@ struct Pruning {
 [[nodiscard]] std::string why_kept(const RunView& run, WallTime last, WallTime boot);
 
 /// Removes run folders, each with a lock held (flock(2), where the file system has it), so that two
-/// processes never share one. Never removes what is no folder of a run, is a link, or belongs to
-/// another user. Whoever reads or extends the folder of a finished run for long holds that lock
-/// meanwhile. If it is interrupted, the rest of a folder is still that of the same run, which the
-/// next call removes.
+/// processes never work on the same one. Keeps links, folders of other users, and anything that is
+/// not the folder of a run. A process that works on the folder of a finished run for long holds a
+/// shared lock on it. If a removal is interrupted, what is left still counts as that run, and the
+/// next call removes it.
 [[nodiscard]] Pruning prune_runs(const RunFolders& folders, const PruneRule& rule);
 
 }  // namespace dlaunch

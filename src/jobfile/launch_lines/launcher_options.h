@@ -85,7 +85,7 @@ struct LauncherOption {
 [[nodiscard]] bool places_processes(std::string_view parameter);
 
 /// "2h", "90s" or "5m" for the time limit of sbatch(1): "2:00:00", "5", "1-12"; "none" for "0" and
-/// "UNLIMITED"; the text itself if it is no time limit.
+/// "UNLIMITED"; any other text is returned unchanged.
 [[nodiscard]] std::string limit_of_slurm(std::string_view time);
 
 }  // namespace dlaunch::jobfile

@@ -284,8 +284,8 @@ void StagedPlace::clean_entries() {
                      " changed since stay" + (changed == 1 ? "s" : "");
 }
 
-/// The folder leaves its place as a whole, and is no longer recorded, before anything in it is
-/// removed: half of it must not count as unpacked.
+/// Renames the folder and removes its record before it removes anything in it: a half-removed
+/// folder must not count as unpacked.
 void StagedPlace::clean_unpacked() {
   const std::string folder = name();
   if (!is_unpacked_here()) {

@@ -51,7 +51,7 @@ struct FoundRecord {
 /// may be writable on other machines.
 void for_each_record(const Environment& env, const std::function<void(const FoundRecord&)>& each);
 
-/// ${XDG_CACHE_HOME:-~/.cache}/dlaunch; empty: there is no home folder.
+/// ${XDG_CACHE_HOME:-~/.cache}/dlaunch; empty if neither variable has an absolute path.
 [[nodiscard]] std::string cache_folder_of(const Environment& env);
 
 }  // namespace dlaunch
