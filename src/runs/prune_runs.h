@@ -33,7 +33,8 @@ struct Pruning {
 };
 
 /// Why a run must stay: it has not ended, or that is not known from here. Empty: it may go. `last`:
-/// when something was last written about it; `boot`: when this machine was booted. Pure.
+/// when something was last written about it; `boot`: a run that was written to since then may
+/// still go on: the boot of this machine, or a day ago if that is earlier. Pure.
 [[nodiscard]] std::string why_kept(const RunView& run, WallTime last, WallTime boot);
 
 /// Removes run folders, each with a lock held (flock(2), where the file system has it), so that two
