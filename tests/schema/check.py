@@ -20,6 +20,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(TOP, "tests", "support"))
 import results  # noqa: E402
 import core_yaml  # noqa: E402
+import book  # noqa: E402
 import doc_commands  # noqa: E402
 import job_file_doc  # noqa: E402
 from mutations import Mutator, emit  # noqa: E402
@@ -60,6 +61,10 @@ FORMS = [
 
 
 class Failed(Exception):
+    pass
+
+
+class Skipped(Exception):
     pass
 
 
@@ -230,8 +235,16 @@ def commands_in_the_documentation_exist(judges, _):
     expect(not found, "\n".join(found))
 
 
+def the_book_has_no_broken_link(*_):
+    if book.why_not():
+        raise Skipped(book.why_not())
+    found, count = book.problems(TOP)
+    expect(not found, "\n".join(found))
+    expect(count > 3000, f"{count} links were found")
+
+
 CASES = [the_schema_is_one, every_example_is_accepted_by_both, both_judge_the_test_data_alike, blocks_of_the_documentation,
-         both_judge_mutated_files_alike, the_documentation_is_generated, commands_in_the_documentation_exist]
+         both_judge_mutated_files_alike, the_documentation_is_generated, commands_in_the_documentation_exist, the_book_has_no_broken_link]
 
 
 def main():
@@ -244,12 +257,13 @@ def main():
     judges = Judges(options.tool or os.path.join(os.path.dirname(options.dlaunch), "spec_tool"), options.dlaunch)
     outcomes = []
     for case in CASES:
-        name, start, problem = "schema." + case.__name__, time.monotonic(), ""
+        name, start, outcome, problem = "schema." + case.__name__, time.monotonic(), results.PASSED, ""
         try:
             case(judges, options)
         except Failed as failure:
-            problem = str(failure)
-        outcome = results.FAILED if problem else results.PASSED
+            outcome, problem = results.FAILED, str(failure)
+        except Skipped as skipped:
+            outcome, problem = results.SKIPPED, str(skipped)
         outcomes.append(results.case(name, outcome, problem, time.monotonic() - start))
         print(f"{outcome}  {name}" + (f"\n{problem}" if problem else ""))
     results.write(options.results, outcomes)
