@@ -6,18 +6,15 @@
 
 #include <unistd.h>
 
-#include "launch/collect/collect_settings.h"
 #include "launch/console/debug_log.h"
 #include "launch/front/front_link.h"
 #include "launch/session/node_events.h"
 #include "launch/session/start_message.h"
 #include "node/sync/sync_remarks.h"
 #include "os/clock.h"
-#include "os/own_machine.h"
 #include "os/process_title.h"
 #include "os/signals.h"
 #include "plan/success.h"
-#include "report/prometheus_text.h"
 #include "report/summary.h"
 #include "supervise/wording.h"
 #include "text/duration_text.h"
@@ -27,11 +24,6 @@ namespace dlaunch {
 
 namespace {
 
-constexpr Duration kGoodbye = std::chrono::seconds(2);
-// Time to learn why Slurm sent the signal: it was asked when the signal came, and may kill us soon.
-constexpr Duration kSlurmAnswers = std::chrono::seconds(2);
-// Limit for the remaining work when the launcher itself has failed.
-constexpr Duration kHurried = std::chrono::seconds(5);
 // Shorter outages and copies are not worth a line.
 constexpr Duration kNoticeable = std::chrono::seconds(3);
 constexpr Duration kNoticeableCopy = std::chrono::seconds(2);
@@ -66,12 +58,6 @@ std::vector<std::string> metric_names(const JobSpec& spec) {
   std::vector<std::string> names;
   for (const auto& [name, pattern] : spec.metrics) names.push_back(name);
   return names;
-}
-
-/// As `dlaunch runs` names it.
-std::string end_of(const Outcome& outcome) {
-  if (outcome.exit_code == 0) return "done";
-  return outcome.cause == Cause::cancelled ? "stopped" : "failed";
 }
 
 std::string since(MonotonicTime began) {
@@ -122,13 +108,14 @@ RunEngine::RunEngine(const RunOptions& options, LocalStart local, UniqueFd front
       checkpoints_(options, nodes_, store_, screen_),
       checkpoint_stop_(loop_, options, nodes_, screen_, [this] { signals_.stop(); }),
       terminals_(loop_, nodes_),
-      preparation_(loop_, options.spec, {.adapt = options.prepare}, nodes_,
-                   {.done = [this](Prepared outcome) { prepared(std::move(outcome)); },
-                    .copying = [this](bool under_way) { push(event::Copying{under_way}); },
-                    .synced = [this](const SyncReport& report) { tell_sync(report); },
-                    .staged = [this](const StageReport& report) { tell_staging(report); },
-                    .show = [this](std::string text) { screen_.show_status(std::move(text)); },
-                    .note = [this](const std::string& text) { screen_.note(text); }}),
+      preparation_(
+          loop_, options.spec, {.adapt = options.prepare}, nodes_,
+          {.done = [this](Prepared outcome) { prepared(std::move(outcome)); },
+           .copying = [this](bool under_way) { push(event::Copying{under_way}); },
+           .synced = [this](const SyncReport& report) { tell_copy(report, copied_text(report)); },
+           .staged = [this](const StageReport& report) { tell_copy(report, staged_text(report)); },
+           .show = [this](std::string text) { screen_.show_status(std::move(text)); },
+           .note = [this](const std::string& text) { screen_.note(text); }}),
       return_check_(
           loop_, options.spec, nodes_,
           {.passed =
@@ -380,18 +367,12 @@ void RunEngine::begin_attempt(LaunchPlan plan) {
   plan_->notes.insert(plan_->notes.end(), options_.preflight.begin(), options_.preflight.end());
 }
 
-void RunEngine::tell_sync(const SyncReport& report) {
-  for (const SyncedNode& node : report.nodes) store_.record(node);
+template <class Report>
+void RunEngine::tell_copy(const Report& report, const std::string& text) {
+  for (const auto& node : report.nodes) store_.record(node);
   for (const std::string& remark : remarks_on(report)) screen_.note(remark);
   if (options_.quiet || (report.took < kNoticeableCopy && options_.verbosity == 0)) return;
-  screen_.say("dlaunch: " + copied_text(report));
-}
-
-void RunEngine::tell_staging(const StageReport& report) {
-  for (const StagedNode& node : report.nodes) store_.record(node);
-  for (const std::string& remark : remarks_on(report)) screen_.note(remark);
-  if (options_.quiet || (report.took < kNoticeableCopy && options_.verbosity == 0)) return;
-  screen_.say("dlaunch: " + staged_text(report));
+  screen_.say("dlaunch: " + text);
 }
 
 void RunEngine::begin(const action::StartRanks& start) {
@@ -470,124 +451,6 @@ void RunEngine::begin(const action::Restart& restart) {
   output_.tell(restart);
   front_.tell(restart);
   watch_.tell(restart);
-}
-
-StatusReply RunEngine::status() const {
-  StatusReply reply = watch_.status(now());
-  reply.run = store_.folder().id();
-  reply.name = options_.spec.name;
-  if (plan_) reply.spares = nodes_.spares(*plan_);
-  reply.run_ms = static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::milliseconds>(now() - began_).count());
-  return reply;
-}
-
-std::string RunEngine::prometheus(std::optional<int> exit_code, std::string end) const {
-  PrometheusInput input{status(), {}, own_hostname(), std::move(end), exit_code};
-  if (plan_) {
-    for (const RankPlan& rank : plan_->ranks) input.roles.push_back(rank.role);
-  }
-  return prometheus_text(input);
-}
-
-Result<StopReply> RunEngine::stop(const StopQuestion& question) {
-  if (question.checkpoint) return checkpoint_stop_.begin();
-  question.now ? signals_.kill() : signals_.stop();
-  const Timeouts& timeouts = options_.spec.timeouts;
-  const Duration collect = options_.spec.collect.empty() ? Duration(0) : timeouts.collect;
-  return StopReply{static_cast<std::uint64_t>((timeouts.stop + collect).count())};
-}
-
-// ---- the end
-
-SummaryParts RunEngine::summary_parts() {
-  return {options_,
-          store_,
-          screen_,
-          output_,
-          nodes_.targets(),
-          plan(),
-          stalls_.seen(),
-          checkpoints_.accounts(),
-          signals_.reason(),
-          spares_,
-          collect_.report() ? &*collect_.report() : nullptr};
-}
-
-/// The parts also get events that the supervisor no longer gets.
-void RunEngine::end_preparation() {
-  if (plan_) spares_ = nodes_.spares(*plan_);
-  for (const Event& event : std::exchange(queue_, {})) tell(event);
-  finishing_ = true;
-  questions_.close();
-  stalls_.end();
-  slow_.end();
-  checkpoints_.end(false);
-  checkpoint_stop_.end();
-  terminals_.close();
-  front_.connected();
-  preparation_.cancel();
-}
-
-void RunEngine::part_from_agents() {
-  output_.allow(kGoodbye);
-  output_.run_until([this] { return nodes_.all_ended() && signals_.has_stopped(); }, kGoodbye);
-  // The front does that too; meanwhile we can end.
-  if (front_.is_gone() || options_.detach || !nodes_.end_by_themselves()) nodes_.reap_processes();
-}
-
-/// A run that has failed keeps its cause.
-void RunEngine::collect(RunReport& report) {
-  if (options_.spec.collect.empty() || !plan_) return;
-  collect_.run(*plan_);
-  if (collect_.report()->is_whole()) return;
-  std::string problems = problems_in(*collect_.report(), store_.shown_path());
-  if (report.outcome.cause != Cause::success) return screen_.say("dlaunch: " + problems);
-  report.outcome.cause = Cause::not_collected;
-  report.outcome.exit_code = exit_code::kNotCollected;
-  report.outcome.detail = std::move(problems);
-}
-
-int RunEngine::finish(RunReport report) {
-  end_preparation();
-  std::vector<Rank> lost;
-  for (std::uint32_t rank = 0; rank < report.ranks.size(); ++rank) {
-    if (report.ranks[rank].how == RankEnd::How::lost) lost.emplace_back(rank);
-  }
-  output_.finish(lost);
-  collect(report);
-  nodes_.release_all();
-  signals_.stop_listening();
-  output_.run_until([this] { return !signals_.is_asking(); }, kSlurmAnswers);
-  loop_.poll();  // the Byes are sent while we write
-  std::string summary = write_summary(report, summary_parts());
-  part_from_agents();
-  output_.drain();
-  screen_.tell_if_stdout_broke();  // the first failed write may be the last one
-  if (report.outcome.cause != Cause::success || !options_.quiet) screen_.write(std::move(summary));
-  if (const std::string errors = front_.agent_errors(); !errors.empty()) screen_.say(errors);
-  output_.drain();
-  prometheus_.end([&] { return prometheus(report.outcome.exit_code, end_of(report.outcome)); });
-  (void)store_.flush();
-  return report.outcome.exit_code;
-}
-
-void RunEngine::finish(const Error& error) {
-  end_preparation();
-  if (plan_) {
-    for (const NodePlan& node : plan_->nodes)
-      nodes_.send(node.id, wire::KillRanks{plan_->attempt, {}});
-  }
-  output_.finish({}, kHurried);
-  nodes_.release_all();
-  signals_.stop_listening();
-  part_from_agents();
-  screen_.say("dlaunch: " + error.message);
-  if (store_.is_open()) {
-    write_summary(error, monotonic_now() - began_, summary_parts());
-    prometheus_.end([&] { return prometheus(error.exit_code, "failed"); });
-  }
-  output_.drain();
 }
 
 }  // namespace dlaunch

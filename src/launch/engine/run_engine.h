@@ -124,8 +124,9 @@ class RunEngine : public Engine {
   void prepared(Prepared outcome);
   void begin_attempt(LaunchPlan plan);
   void set_stopping();
-  void tell_sync(const SyncReport& report);
-  void tell_staging(const StageReport& report);
+  /// Of code that was synced, or data that was staged.
+  template <class Report>
+  void tell_copy(const Report& report, const std::string& text);
   void explain(const Event& event) const;
   void end_preparation();
   void collect(RunReport& report);
