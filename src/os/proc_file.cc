@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <climits>
 
 namespace dlaunch {
@@ -39,10 +38,7 @@ std::vector<int> numbered_entries(const std::string& folder) {
   DIR* directory = ::opendir(folder.c_str());
   if (directory == nullptr) return numbers;
   while (const dirent* entry = ::readdir(directory)) {
-    const std::string_view name(entry->d_name);
-    int number = 0;
-    const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
-    if (error == std::errc() && end == name.data() + name.size()) numbers.push_back(number);
+    if (const auto number = number_of<int>(entry->d_name)) numbers.push_back(*number);
   }
   ::closedir(directory);
   return numbers;

@@ -1,11 +1,11 @@
 #include "node/mpi/join_protocol.h"
 
 #include <algorithm>
-#include <charconv>
 #include <initializer_list>
 #include <tuple>
 
 #include "plan/inherited_env.h"
+#include "text/number.h"
 #include "wire/value.h"
 
 namespace dlaunch {
@@ -35,11 +35,8 @@ std::optional<std::uint32_t> first_of(const Environment& environment,
   for (const char* name : names) {
     const auto text = find_variable(environment, name);
     if (!text || text->empty()) continue;
-    std::uint32_t value = 0;
-    const char* const end = text->data() + text->size();
-    const auto [stop, error] = std::from_chars(text->data(), end, value);
-    return error == std::errc() && stop == end && value <= most ? std::optional(value)
-                                                                : std::nullopt;
+    const auto value = number_of<std::uint32_t>(*text);
+    return value && *value <= most ? value : std::nullopt;
   }
   return std::nullopt;
 }

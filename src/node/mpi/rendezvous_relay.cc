@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "node/pmi/world_size.h"
+#include "text/number.h"
 
 namespace dlaunch {
 
@@ -50,10 +51,9 @@ std::optional<PmixServerUri> pmix_server_uri(std::string_view text) {
   if (colon == std::string_view::npos || !address.starts_with("127.")) return std::nullopt;
   PmixServerUri uri{std::string(text.substr(0, begin)), std::string(address.substr(0, colon)), 0};
   in_addr ignored{};
-  const std::string_view port = address.substr(colon + 1);
-  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), uri.port);
-  const bool is_whole = error == std::errc() && end == port.data() + port.size() && uri.port != 0;
-  if (!is_whole || ::inet_pton(AF_INET, uri.address.c_str(), &ignored) != 1) return std::nullopt;
+  uri.port = number_of<decltype(uri.port)>(address.substr(colon + 1)).value_or(0);
+  if (uri.port == 0 || ::inet_pton(AF_INET, uri.address.c_str(), &ignored) != 1)
+    return std::nullopt;
   return uri;
 }
 

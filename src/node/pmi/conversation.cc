@@ -1,10 +1,10 @@
 #include "node/pmi/conversation.h"
 
-#include <charconv>
 #include <utility>
 
 #include "node/pmi/pmi_line.h"
 #include "node/pmi/world_size.h"
+#include "text/number.h"
 
 namespace dlaunch::pmi {
 
@@ -16,13 +16,6 @@ using Said = Conversation::Said;
 constexpr std::size_t kMostQuoted = 60;
 // Total of a spawn's lines, which contain the arguments of its programs.
 constexpr std::size_t kMostSpawn = std::size_t{1} << 20;
-
-std::optional<int> number_of(std::string_view text) {
-  int number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
 
 Said say(Kind kind, std::string text) {
   return {kind, std::move(text), 0, {}};
@@ -107,7 +100,7 @@ std::optional<Said> Conversation::hear_of_spawn(std::string_view line) {
 Said Conversation::command(std::string_view line, KeySpace& space) {
   const std::string_view name = line.starts_with("cmd=") ? value_of(line, "cmd") : "";
   if (name == "abort") {  // any thread may call it
-    aborted_ = number_of(value_of(line, "exitcode")).value_or(1);
+    aborted_ = number_of<int>(value_of(line, "exitcode")).value_or(1);
     over_ = true;
     return {Kind::aborted, "", *aborted_, {}};
   }
@@ -140,7 +133,7 @@ Said Conversation::command(std::string_view line, KeySpace& space) {
 
 /// Clients of PMI-2 also begin with an init in the form of PMI-1.
 Said Conversation::init(std::string_view line) {
-  const auto version = number_of(value_of(line, "pmi_version"));
+  const auto version = number_of<int>(value_of(line, "pmi_version"));
   if (version != 1) {
     Said said = nonsense("it asks for version " +
                          quoted(value_of(line, "pmi_version").substr(0, 8)) + " of PMI");

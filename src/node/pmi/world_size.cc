@@ -1,8 +1,7 @@
 #include "node/pmi/world_size.h"
 
-#include <charconv>
-
 #include "node/pmi/pmi_line.h"
+#include "text/number.h"
 
 namespace dlaunch::pmi {
 
@@ -21,11 +20,7 @@ std::optional<std::uint32_t> declared_size(std::string_view block) {
     const std::string_view entry = block.substr(0, end);
     block.remove_prefix(std::min(end + 1, block.size()));
     if (!entry.starts_with(kName)) continue;
-    const std::string_view text = entry.substr(kName.size());
-    std::uint32_t size = 0;
-    const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), size);
-    if (error != std::errc() || rest != text.data() + text.size()) return std::nullopt;
-    return size;
+    return number_of<std::uint32_t>(entry.substr(kName.size()));
   }
   return 1;
 }
