@@ -16,6 +16,7 @@ LEFT_OUT = {
 ENDS = {
     "dlaunch run job.yaml --set timeouts.run=5s   # sets any key: here exit code 124 after 5 s": 124,
     """dlaunch run -n 4 -- python3 -c 'import os, time; 1 / (int(os.environ["RANK"]) - 2); time.sleep(60)'""": 1,
+    "dlaunch stop 9ab                  # stop it; the ranks have 30 s for a checkpoint": 64,  # logs -f has followed it to its end
 }
 AZURE_JOB = """$schema: https://azuremlschemas.azureedge.net/latest/commandJob.schema.json
 command: python3 train.py --data ${{inputs.data}}
@@ -83,7 +84,7 @@ def get_started_works_as_it_is_written(box):
 def the_readme_works_as_it_is_written(box):
     reader = Reader(box, "README.md")
     reader.save("train.py", "import time\ntime.sleep(1)\n")
-    reader.save("job.yaml", fenced(reader.page, "yaml")[0])
+    reader.save("job.yaml", fenced(reader.page, "yaml")[0].replace("processes_per_node: gpu", "processes_per_node: 1"))  # no GPU here
     reader.save("venv/bin/activate", "")
     reader.save("cloud-job.yml", AZURE_JOB)
     reader.save("data/one", "")

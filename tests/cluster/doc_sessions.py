@@ -12,7 +12,8 @@ RUN_ID = re.compile(r"\b\d{8}-\d{6}-[0-9a-z]{3}\b")
 VARIABLE = [
     (RUN_ID, "RUN"),
     (re.compile(r"\b\d+(\.\d+)?( ms| s| min|ms|s)\b|\b\d+m\d\ds\b"), "TIME"),
-    (re.compile(r"\bpid \d+\b"), "pid N"),
+    (re.compile(r"\bLinux [0-9]\S*"), "Linux VERSION"),
+    (re.compile(r"/\S+/ssh\b"), "/usr/bin/ssh"),
 ]
 
 
