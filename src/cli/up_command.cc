@@ -124,10 +124,18 @@ struct UpCommand {
     options.idle_limit = *limit;
     options.quiet = quiet;
     options.may_ask = can_ask_on_terminal();
+    auto turn = take_turn_to_keep([] {
+      std::fprintf(stderr, "dlaunch: another dlaunch up is connecting nodes; waiting for it\n");
+    });
+    if (!turn) return print_error(turn.error());
     if (const Status read = read_hosts(options.spec); !read) return print_error(read.error());
     if (options.spec.hosts.hosts.empty()) return exit_code::kOk;
-    const int code = run_front([&](UniqueFd link) { return keeper_main(options, std::move(link)); },
-                               {.detach = true, .is_keeper = true});
+    const int code = run_front(
+        [&](UniqueFd link) {
+          turn->reset();  // its front holds it until the nodes are kept
+          return keeper_main(options, std::move(link));
+        },
+        {.detach = true, .is_keeper = true});
     std::fflush(nullptr);
     ::_exit(code);
   }

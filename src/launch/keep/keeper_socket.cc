@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -29,6 +30,8 @@ constexpr std::time_t kYoung = 60;
 constexpr std::string_view kGreeting = "dlaunch keeper ";
 constexpr std::chrono::seconds kGreetingLimit{1};
 constexpr std::size_t kDescriptors = 2;
+constexpr std::chrono::minutes kTurnLimit{10};  // of another one, who may be asked for passwords
+constexpr useconds_t kTurnPoll = 20'000;
 
 std::string folder_path() {
   return "/tmp/dlaunch-" + std::to_string(::geteuid());
@@ -89,6 +92,21 @@ Result<void> KeeperSocket::appear() {
 
 KeeperSocket::~KeeperSocket() {
   if (folder_) ::unlinkat(folder_.get(), name_.c_str(), 0);
+}
+
+Result<UniqueFd> take_turn_to_keep(const std::function<void()>& waiting) {
+  auto folder = open_private_folder(folder_path(), true);
+  if (!folder) return folder;
+  const MonotonicTime end = monotonic_now() + kTurnLimit;
+  for (bool waits = false; ::flock(folder->get(), LOCK_EX | LOCK_NB) != 0; waits = true) {
+    if (errno != EWOULDBLOCK && errno != EINTR)
+      return fail_errno(exit_code::kInternal, folder_path(), errno);
+    if (monotonic_now() >= end)
+      return fail(exit_code::kTimeLimit, "another dlaunch up has not ended for 10 minutes");
+    if (!waits) waiting();
+    ::usleep(kTurnPoll);
+  }
+  return folder;
 }
 
 std::vector<UniqueFd> connect_to_keepers() {

@@ -38,6 +38,11 @@ class KeeperSocket {
   UniqueFd listener_;
 };
 
+/// Waits until no other process holds what this returns, which locks until it is closed: two
+/// `dlaunch up` at once would both keep a node. Calls `waiting` once if it has to wait. Errors:
+/// kTimeLimit: another one has not ended within 10 minutes; the folder as in KeeperSocket::open.
+[[nodiscard]] Result<UniqueFd> take_turn_to_keep(const std::function<void()>& waiting);
+
 /// Connections to all keepers of this user. Removes the sockets of dead ones. Does not wait: a
 /// keeper that is stopped is connected, too, and does not answer.
 [[nodiscard]] std::vector<UniqueFd> connect_to_keepers();
