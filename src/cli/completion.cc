@@ -146,32 +146,35 @@ class Completer {
   /// `words`: those after the command's name.
   [[nodiscard]] CompletedWords complete(const std::vector<std::string>& words) const {
     const std::string& word = words.back();
-    std::size_t arguments = 0;
+    std::vector<std::string> arguments;
     const OptionRow* waiting = nullptr;  // for its value
     for (std::size_t i = 0; i + 1 < words.size(); ++i) {
       const bool is_value = std::exchange(waiting, nullptr) != nullptr;
       if (is_value) continue;
       if (!words[i].starts_with('-')) {
-        ++arguments;
+        arguments.push_back(words[i]);
       } else if (const OptionRow* option = find_option(options_, words[i])) {
         if (!option->type.empty()) waiting = option;
       }
     }
-    if (waiting != nullptr) return values_of(*waiting, word);
+    const std::string run = arguments.empty() ? "" : arguments.front();
+    if (waiting != nullptr) return values_of(*waiting, word, run);
     const std::size_t equals = word.starts_with("--") ? word.find('=') : std::string::npos;
-    if (equals != std::string::npos) return attached_values(word, equals);
+    if (equals != std::string::npos) return attached_values(word, equals, run);
     if (word.starts_with('-')) return option_names();
+    std::size_t before = arguments.size();
     for (const OptionRow& option : options_) {
-      if (option.is_argument() && arguments-- == 0) return values_of(option, word);
+      if (option.is_argument() && before-- == 0) return values_of(option, word, run);
     }
     return {};
   }
 
  private:
-  [[nodiscard]] CompletedWords attached_values(const std::string& word, std::size_t equals) const {
+  [[nodiscard]] CompletedWords attached_values(const std::string& word, std::size_t equals,
+                                               const std::string& run) const {
     const OptionRow* const option = find_option(options_, word.substr(0, equals));
     if (option == nullptr) return {};
-    CompletedWords all = values_of(*option, std::string_view(word).substr(equals + 1));
+    CompletedWords all = values_of(*option, std::string_view(word).substr(equals + 1), run);
     for (CompletedWord& one : all) one.text = word.substr(0, equals + 1) + one.text;
     return all;
   }
@@ -185,12 +188,22 @@ class Completer {
     return all;
   }
 
-  [[nodiscard]] CompletedWords values_of(const OptionRow& option, std::string_view word) const {
+  /// Ranks of `run`, the first argument; `attach` takes one in its place, too.
+  [[nodiscard]] CompletedWords values_of(const OptionRow& option, std::string_view word,
+                                         const std::string& run) const {
+    const bool only_live = !contains(kOfEndedRuns, command_.name);
     const std::string& name = option.names.back();
     if (name == "--set") return key_candidates(word);
     if (name == "--hosts" || name == "--include" || name == "--exclude")
       return host_candidates(word, sources_);
-    if (name.starts_with("RUN")) return sources_.runs(!contains(kOfEndedRuns, command_.name));
+    if (name == "RANK" || name == "--ranks") return sources_.ranks(run, only_live);
+    if (name.starts_with("RUN")) {
+      CompletedWords all = sources_.runs(only_live);
+      for (CompletedWord& rank :
+           command_.name == "attach" ? sources_.ranks("", true) : CompletedWords())
+        all.push_back(std::move(rank));
+      return all;
+    }
     if (name == "COMMAND") return command_candidates(groups_);
     if (name == "TOPIC") return topic_candidates(groups_);
     if (name == "SHELL") return words_of({"bash", "zsh", "fish"});

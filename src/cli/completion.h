@@ -20,6 +20,8 @@ struct CompletedWord {
 struct CompletionSources {
   std::function<std::vector<CompletedWord>()> hosts;
   std::function<std::vector<CompletedWord>(bool only_live)> runs;
+  /// Of a run as the user names it; empty: the newest, or the only one that has not ended.
+  std::function<std::vector<CompletedWord>(const std::string& run, bool only_live)> ranks;
 };
 
 /// `words`: those after "dlaunch", up to the one at the cursor, which may be empty. Empty: the

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <memory>
@@ -19,8 +20,8 @@ constexpr const char* kFooter =
     "  source <(dlaunch completion zsh)        in ~/.zshrc, after compinit\n"
     "  dlaunch completion fish | source        in ~/.config/fish/config.fish\n"
     "\n"
-    "Completes commands, options, hosts of ~/.ssh/config, ids of runs, and keys of\n"
-    "the job file after --set. The packages of dlaunch have these scripts.";
+    "Completes commands, options, hosts of ~/.ssh/config, ids of runs, ranks, and keys\n"
+    "of the job file after --set. The packages of dlaunch have these scripts.";
 
 std::vector<CompletedWord> ssh_hosts() {
   constexpr std::size_t kMostBytes = std::size_t{1} << 20U;
@@ -39,6 +40,18 @@ std::vector<CompletedWord> runs_here(bool only_live) {
        list_runs(*folders, kMost, only_live ? RunsWanted::not_ended : RunsWanted::all).runs)
     found.push_back(
         {run.id, run.name.empty() ? name_of(run.state) : run.name + ", " + name_of(run.state)});
+  return found;
+}
+
+std::vector<CompletedWord> ranks_of(const std::string& run, bool only_live) {
+  constexpr std::uint32_t kMost = 64;
+  const auto folders = run_folders("");
+  if (!folders) return {};
+  const auto view =
+      run.empty() && only_live ? only_live_run(*folders, "") : find_run(*folders, run);
+  std::vector<CompletedWord> found;
+  for (std::uint32_t i = 0; view && i < std::min(view->ranks.value_or(0), kMost); ++i)
+    found.push_back({std::to_string(i), "rank of " + view->id});
   return found;
 }
 
@@ -63,7 +76,7 @@ Subcommand completion_command() {
 int complete_command(const std::vector<CommandGroup>& groups,
                      const std::vector<std::string>& words) {
   std::string text;
-  for (const CompletedWord& one : complete(groups, words, {ssh_hosts, runs_here}))
+  for (const CompletedWord& one : complete(groups, words, {ssh_hosts, runs_here, ranks_of}))
     text += one.text + '\t' + one.help + '\n';
   return print_text(text);
 }

@@ -101,6 +101,21 @@ def hosts_and_runs_are_completed(box):
 
 
 @case
+def ranks_are_completed(box):
+    box.run("run", "-n", "2", "--", "true")
+    ended = os.path.basename(box.run_folder())
+    expect_equal(completed(box, "logs", ended, "--rank", ""), {"0": f"rank of {ended}", "1": f"rank of {ended}"}, "of an ended run")
+    expect_equal(completed(box, "attach", ""), {}, "none is running")
+    run = box.start("run", "-n", "3", "--", box.rank, "tell", "ready", "gate")
+    box.expect_all("ready", 3)
+    live, = set(box.runs()) - {ended}
+    expect_equal(list(completed(box, "attach", "")), [live, "0", "1", "2"], "runs and ranks")
+    expect_equal(list(completed(box, "attach", live, "")), ["0", "1", "2"], "ranks of a run")
+    box.open_gate()
+    run.end(0)
+
+
+@case
 def bash_completes(box):
     box.write("home/.ssh/config", "Host gpu01 gpu02\n")
     expect_equal(in_bash(box, "ru"), ["run", "runs"], "ru")
