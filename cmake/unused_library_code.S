@@ -1,5 +1,5 @@
 /* Code of static libraries that dlaunch never executes, but that one function of theirs mentions. The linker finds the names here first, and so
-   leaves out what they would bring: 0.3 MB of 6.5. (--defsym does not do: gold collects what is unused before it looks at that.) */
+   leaves out what they would bring: 0.4 MB of 6.5. (--defsym does not do: gold collects what is unused before it looks at that.) */
 
 /* The classic locale has facets for wide characters, money, time, collation and message catalogues, which only streams that are asked for them
    use; these virtual tables stand for theirs. has_facet() looks at the type. */
@@ -36,8 +36,19 @@ unused_facets _ZTVSt9money_putIcSt19ostreambuf_iteratorIcSt11char_traitsIcEEE, _
   .quad abort
 .endr
 
-/* For facets of the other ABI of strings that replace one of the classic locale; iconv's //TRANSLIT. */
+/* gconv would load character sets that libc does not have with dlopen(): there are none. */
 .text
+.globl __gconv_find_shlib, __gconv_release_shlib
+__gconv_find_shlib:
+__gconv_release_shlib:
+#ifdef __aarch64__
+  mov x0, 0
+#else
+  xor %eax, %eax
+#endif
+  ret
+
+/* For facets of the other ABI of strings that replace one of the classic locale; iconv's //TRANSLIT. */
 .globl _ZNKSt6locale5facet11_M_sso_shimEPKNS_2idE, _ZNKSt6locale5facet11_M_cow_shimEPKNS_2idE, __gconv_transliterate
 _ZNKSt6locale5facet11_M_sso_shimEPKNS_2idE:
 _ZNKSt6locale5facet11_M_cow_shimEPKNS_2idE:

@@ -22,6 +22,7 @@
 #include "os/kernel_log.h"
 #include "os/proc_file.h"
 #include "os/program_output.h"
+#include "text/number.h"
 #include "wire/value.h"
 
 namespace dlaunch {
@@ -146,11 +147,12 @@ void add_collectives(const wire::Inspect& question, NodeCondition& condition) {
 }
 
 /// "0.52 0.61 ...", proc(5); 0: unreadable.
-std::uint32_t load_hundredths(const std::string& text) {
-  unsigned whole = 0;
-  unsigned hundredths = 0;
-  return std::sscanf(text.c_str(), "%6u.%2u", &whole, &hundredths) == 2 ? whole * 100 + hundredths
-                                                                         : 0;
+std::uint32_t load_hundredths(std::string_view text) {
+  const std::size_t point = text.find('.');
+  if (point == std::string_view::npos) return 0;
+  const auto whole = number_of<std::uint32_t>(text.substr(0, point));
+  const auto hundredths = number_of<std::uint32_t>(text.substr(point + 1, 2));
+  return whole && hundredths ? *whole * 100 + *hundredths : 0;
 }
 
 }  // namespace

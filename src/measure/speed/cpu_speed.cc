@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -18,6 +19,8 @@
 #include <unistd.h>
 
 #include "measure/speed/matrix_product.h"
+#include "text/number.h"
+#include "text/strings.h"
 
 namespace dlaunch::speed {
 
@@ -160,20 +163,20 @@ double gflop(std::chrono::milliseconds window, const std::vector<int>& cpus, Cpu
 
 constexpr std::size_t kArrays = 3;
 
-/// The number after `label`, or the first word when there is none. The largest one: unknown, or
-/// "max". With C's functions: C++ streams would make the programs that dlaunch carries half as
-/// large again.
+/// The number in the line that begins with `label`. The largest one: unknown, or "max". With C's
+/// functions: C++ streams would make the programs that dlaunch carries half as large again.
 std::uint64_t number_in_file(const std::string& path, const std::string& label) {
   constexpr std::uint64_t kUnknown = std::numeric_limits<std::uint64_t>::max();
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "re"),
                                                              &std::fclose);
-  unsigned long long number = 0;
-  char word[64];
-  while (file && !label.empty()) {
-    if (std::fscanf(file.get(), "%63s", word) != 1) return kUnknown;
-    if (word == label) break;
+  char line[256];
+  while (file && std::fgets(line, sizeof line, file.get()) != nullptr) {
+    const std::vector<std::string_view> words = split_words(line);
+    const std::size_t at = label.empty() ? 0 : 1;
+    if (words.size() <= at || (at == 1 && words[0] != label)) continue;
+    return number_of<std::uint64_t>(words[at]).value_or(kUnknown);
   }
-  return file && std::fscanf(file.get(), "%18llu", &number) == 1 ? number : kUnknown;
+  return kUnknown;
 }
 
 /// Free memory of the machine and, in a container, below its limit.
