@@ -8,6 +8,7 @@ import socket
 import subprocess
 import threading
 
+import cases_prompts
 from case import case
 from cases_faults import QUICK
 from expectations import expect, expect_equal, expect_in
@@ -18,10 +19,14 @@ FOLDER = f"/tmp/dlaunch-{os.geteuid()}"
 
 
 def make_cluster(box, count):
-    """With a folder of its own for the keepers' sockets: cases that run at the same time share /tmp."""
+    use_own_sockets()
+    return box.make_cluster(count)
+
+
+def use_own_sockets():
+    """A folder of its own for the keepers' sockets: cases that run at the same time share /tmp."""
     os.makedirs(FOLDER, 0o700, exist_ok=True)
     subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=700", "none", FOLDER], check=True)
-    return box.make_cluster(count)
 
 
 def logins(box):
@@ -253,6 +258,34 @@ def a_second_up_takes_only_what_is_new(box):
     box.start("down", "--hosts", "node1").end(0, left=1000)
     wait_until(lambda: sorted(listed(box)) == ["node2"], "node1 is given up", PATIENCE, 0.02)
     down(box)
+
+
+def up_with_questions(box):
+    use_own_sockets()
+    cluster = cases_prompts.locked_cluster(box, 2)
+    run = box.start_on_terminal("up", "--set", f"hosts=[{', '.join(cluster.names)}]", "--set", f"connect.ssh={cluster.ssh}")
+    cases_prompts.asked(run, 1)
+    return run
+
+
+@case
+def up_asks_for_a_passphrase_once_and_runs_do_not(box):
+    run = up_with_questions(box)
+    run.type(cases_prompts.PASSPHRASE + b"\n")
+    run.end(0, patience=40, left=1000)
+    expect_equal(run.screen.count(b"Enter passphrase"), 1, "questions")
+    expect(cases_prompts.PASSPHRASE not in run.screen, "the passphrase is on the screen")
+    expect_in("uses 2 kept nodes", box.launch(box.rank).end(0, left=1000).text, "a run without a terminal")
+    down(box)
+
+
+@case
+def ctrl_c_at_a_question_of_up_keeps_nothing(box):
+    run = up_with_questions(box)
+    run.type(b"\x03")
+    run.end(130, patience=20)
+    expect_equal(keepers(box), [], "keepers")
+    box.expect_nodes_empty("and no agent")
 
 
 @case
