@@ -78,13 +78,21 @@ class ScriptReader {
 
   /// The shell splits an unquoted variable into words, `torchrun $ARGS`, and an array in any case:
   /// `torchrun "${ARGS[@]}"`.
+  /// Not in "${NAMES%% *}".
+  static bool can_be_split(std::string_view text) {
+    const auto parts = split_words(text);
+    return std::all_of(parts.begin(), parts.end(), [](std::string_view part) {
+      return std::count(part.begin(), part.end(), '{') == std::count(part.begin(), part.end(), '}');
+    });
+  }
+
   [[nodiscard]] ShellCommand split_variables(const ShellCommand& words) const {
     ShellCommand split;
     for (const ShellWord& word : words) {
       const bool is_shell_text = split.size() > 1 && split.back().text.ends_with("c") &&
                                  split.back().text.starts_with('-') &&
                                  file_name(split[split.size() - 2].text).ends_with("sh");
-      if (is_shell_text && word.spelled.starts_with('\'')) {
+      if (is_shell_text && word.spelled.find_first_of("'\"") == 0) {
         const std::string text = with_values(word.text, [this](std::string_view variable) {
           const auto known = texts_.find(variable);
           return known == texts_.end() ? std::nullopt : std::optional(known->second.text);
@@ -104,7 +112,8 @@ class ScriptReader {
       const auto text = texts_.find(name);
       if (is_variable && is_array && array != arrays_.end()) {
         split.insert(split.end(), array->second.begin(), array->second.end());
-      } else if (is_variable && !is_array && !is_quoted && text != texts_.end()) {
+      } else if (is_variable && !is_array && !is_quoted && text != texts_.end() &&
+                 can_be_split(text->second.text)) {
         for (const std::string_view part : split_words(text->second.text)) {
           const std::string whole(part);
           split.push_back({whole, text->second.is_known ? unquoted_value(part) : whole});

@@ -283,11 +283,11 @@ Launchers launchers_with(std::string_view name) {
   Launchers launchers = 0;
   for (const LauncherOption& option : kOptions)
     if (option.name == name) launchers |= option.launchers;
-  return launchers;
+  return launchers & kAll;
 }
 
 std::string_view name_of_launcher(Launchers launchers) {
-  constexpr std::array<std::pair<Launchers, std::string_view>, 8> kNames{
+  constexpr std::array<std::pair<Launchers, std::string_view>, 9> kNames{
       {{kTorchrun, "torchrun"},
        {kOpenMpi, "mpirun"},
        {kHydra, "mpiexec"},
@@ -295,7 +295,8 @@ std::string_view name_of_launcher(Launchers launchers) {
        {kSrun, "srun"},
        {kDeepspeed, "deepspeed"},
        {kAccelerate, "accelerate"},
-       {kGcloud, "gcloud"}}};
+       {kGcloud, "gcloud"},
+       {kTorchx, "torchx"}}};
   for (const auto& [one, name] : kNames)
     if ((launchers & one) != 0) return name;
   return "";

@@ -72,7 +72,7 @@ struct LauncherOption {
 [[nodiscard]] const LauncherOption* find_launcher_option(std::string_view name,
                                                          Launchers launchers);
 
-/// All launchers with an option of that name; 0: none.
+/// All launchers with an option of that name that users may type; 0: none.
 [[nodiscard]] Launchers launchers_with(std::string_view name);
 
 /// The most usual of them: "mpirun".
