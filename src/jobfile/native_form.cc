@@ -90,7 +90,7 @@ std::string kind_of(const Document& document, NodeId root) {
 struct Chosen {
   NodeId root = 0;
   const Dialect* dialect = nullptr;
-  std::vector<std::string> notes;
+  std::vector<NodeId> others{};  // documents that are not jobs
 };
 
 bool is_mapping(const Document& document, NodeId root) {
@@ -140,29 +140,28 @@ std::optional<Chosen> choose(std::vector<YamlDocument> documents, const Document
                 [&](const YamlDocument& one) { return document[one.root].kind == NodeKind::null; });
   if (documents.size() < 2) {
     const NodeId root = documents.empty() ? first.root : documents.front().root;
-    return Chosen{root, dialect_of(document, root), {}};
+    return Chosen{root, dialect_of(document, root)};
   }
   std::optional<Chosen> chosen;
-  std::vector<std::string> notes;
+  std::vector<NodeId> others;
   for (const YamlDocument& one : documents) {
     const Dialect* dialect = dialect_of(document, one.root);
     const SourceRange at = document[one.root].range;
     if (dialect == nullptr) {
-      notes.push_back(in_quotes(kind_of(document, one.root)) + " is not a job and is ignored (" +
-                      diagnostics.refer_to(at) + ")");
+      others.push_back(one.root);
     } else if (chosen) {
       diagnostics.error(at,
                         "a second job in the file; dlaunch runs one: give each job its own file");
       return std::nullopt;
     } else {
-      chosen = Chosen{one.root, dialect, {}};
+      chosen = Chosen{one.root, dialect};
     }
   }
   if (!chosen) {
     refuse_documents(documents, document, diagnostics);
     return std::nullopt;
   }
-  chosen->notes = std::move(notes);
+  chosen->others = std::move(others);
   return chosen;
 }
 
@@ -225,14 +224,28 @@ void start_in_images(Translation& t) {
 
 NativeForm translated(const Chosen& chosen, const JobInput& input, Sources& sources,
                       Document& document, Diagnostics& diagnostics) {
-  Translation translation{document, sources, diagnostics, input, chosen.root, NativeJob(document)};
+  Translation translation{
+      document, sources, diagnostics, input, chosen.root, NativeJob(document), chosen.others};
   chosen.dialect->translate(translation);
   if (chosen.dialect->starts_in_image) start_in_images(translation);
   diagnostics.name_keys(chosen.dialect->key_names);
-  NativeForm form{translation.job.root(), std::string(chosen.dialect->name),
-                  translation.took_arguments, chosen.notes, translation.azure_size};
+  NativeForm form{translation.job.root(),
+                  std::string(chosen.dialect->name),
+                  translation.took_arguments,
+                  {},
+                  translation.azure_size};
+  for (const NodeId other : chosen.others)
+    if (!contains(translation.used, other))
+      form.notes.push_back(in_quotes(kind_of(document, other)) + " is not a job and is ignored (" +
+                           diagnostics.refer_to(document[other].range) + ")");
   form.notes.insert(form.notes.end(), translation.notes.begin(), translation.notes.end());
   add_not_used(translation.not_used, diagnostics, form.notes);
+  return form;
+}
+
+NativeForm finished(NativeForm form, const JobInput& input, Document& document) {
+  if (input.foreign.no_container) leave_out_containers(document, form.root);
+  for (std::string& note : form.notes) note = presentable(note);
   return form;
 }
 
@@ -260,6 +273,16 @@ std::optional<NativeForm> native_form(const JobInput& input, Sources& sources, D
     refuse_options(input, nullptr, sources, diagnostics);
     return form;
   }
+  if (is_slurm_script(*input.text)) {
+    if (const auto problems = check_text(*input.text); !problems.empty()) {
+      diagnostics.error(problems.front().range, problems.front().message);
+      return std::nullopt;
+    }
+    refuse_options(input, &kSbatch, sources, diagnostics);
+    const NodeId root = document.add_mapping(SourceRange::whole(0));
+    form = translated({root, &kSbatch}, input, sources, document, diagnostics);
+    return finished(std::move(form), input, document);
+  }
   if (const std::string_view script = kind_of_script(*input.text); !script.empty()) {
     diagnostics.error(SourceRange::whole(0), std::string(script));
     return std::nullopt;
@@ -286,15 +309,14 @@ std::optional<NativeForm> native_form(const JobInput& input, Sources& sources, D
     form.root = chosen->root;
     refuse_options(input, nullptr, sources, diagnostics);
   }
-  if (input.foreign.no_container) leave_out_containers(document, form.root);
-  for (std::string& note : form.notes) note = presentable(note);
-  return form;
+  return finished(std::move(form), input, document);
 }
 
 // In the order of their characteristic keys: apiVersion, $schema, trainingInput, workerPoolSpecs,
 // distributed_type, communicator; the last one has several.
 std::span<const Dialect> dialects() {
-  static const std::array<Dialect, 6> kDialects{kKubeflow,   kAiPlatform, kVertexAi,
+  static const std::array<Dialect, 9> kDialects{kKubeflow,   kTrainJob,   kKubernetes,
+                                                kSkyPilot,   kAiPlatform, kVertexAi,
                                                 kAccelerate, kAzureV1,    kAzureV2};
   return kDialects;
 }

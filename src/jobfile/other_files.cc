@@ -17,9 +17,9 @@ struct Script {
 
 constexpr Script kScripts[] = {
     {"#SBATCH",
-     "this is a batch script of Slurm: submit it with sbatch. To start its program with dlaunch, "
-     "call \"dlaunch run -- PROGRAM\" there instead of srun, mpirun or torchrun: it takes the "
-     "nodes of the allocation; or, without the script: dlaunch submit --nnodes N -- PROGRAM"},
+     "this is a batch script of Slurm. To start the line in it that starts the ranks: dlaunch run "
+     "SCRIPT, without bash and --; or submit it with sbatch, with \"dlaunch run -- PROGRAM\" in "
+     "it in place of srun, mpirun or torchrun"},
     {"#PBS",
      "this is a batch script of PBS: submit it with qsub. To start its program with dlaunch, put "
      "\"dlaunch run --hosts auto -- PROGRAM\" in place of mpirun or torchrun in it"},
@@ -41,29 +41,19 @@ struct File {
 };
 
 constexpr File kFiles[] = {
-    {"apiVersion^=trainer.kubeflow.org/ kind=TrainJob", "", "",
-     "this is a TrainJob of Kubeflow Trainer v2: its command may be in a TrainingRuntime of the "
-     "cluster, so dlaunch does not read it. With its numNodes and numProcPerNode: dlaunch run "
-     "--nnodes N --nproc-per-node M -- COMMAND"},
-    {"apiVersion^=jobset.x-k8s.io/", "", "",
-     "this is a JobSet of Kubernetes, which dlaunch does not read. With a process on each of its N "
-     "pods (replicas x parallelism): dlaunch run --nnodes N --set launch=per-node -- COMMAND"},
     {"apiVersion^=ray.io/", "", "",
      "this is for a Ray cluster, which starts its workers itself; dlaunch does not start Ray. A "
      "program without Ray: dlaunch run -n N -- COMMAND"},
     {"apiVersion^=batch.volcano.sh/", "", "",
      "this is a job of Volcano, which dlaunch does not read. With a process for each of its N "
      "replicas: dlaunch run -n N -- COMMAND"},
-    {"apiVersion^=batch/ kind=Job spec.completionMode=Indexed", "", "",
-     "this is an indexed Job of Kubernetes, which dlaunch does not read. With a process for each "
-     "of "
-     "its N completions, whose index is $RANK: dlaunch run -n N -- COMMAND"},
     {"apiVersion^=batch/ kind=Job", "", "",
-     "this is a Job of Kubernetes, which dlaunch does not read; its container's command: dlaunch "
-     "run -n N -- COMMAND"},
-    {"run", "resources num_nodes file_mounts envs", "command $schema",
-     "this is a SkyPilot task, which dlaunch does not read. The commands of run, once on each of N "
-     "nodes: dlaunch run --nnodes N --set launch=per-node -- bash -c 'COMMANDS'"},
+     "the pods of this Job of Kubernetes do not know which of them they are, as without "
+     "completionMode: Indexed; its container's command, in N processes with ranks: dlaunch run -n "
+     "N -- COMMAND"},
+    {"apiVersion^=trainer.kubeflow.org/", "kind=TrainingRuntime kind=ClusterTrainingRuntime", "",
+     "this is a runtime of Kubeflow Trainer v2: append it to the file of its TrainJob, behind a "
+     "line of \"---\", and give that file to dlaunch"},
     {"", "type=task type=dev-environment type=service type=fleet", "command",
      "this is a dstack configuration, which dlaunch does not read. The commands of a task, once on "
      "each of N nodes: dlaunch run --nnodes N --set launch=per-node -- bash -c 'COMMANDS'"},
@@ -149,6 +139,10 @@ std::string_view kind_of_script(std::string_view text) {
       if (line.starts_with(script.directive)) return script.sentence;
   }
   return {};
+}
+
+bool is_slurm_script(std::string_view text) {
+  return kind_of_script(text) == kScripts[0].sentence;
 }
 
 std::string_view kind_of_file(const Document& document, NodeId root) {

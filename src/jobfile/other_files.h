@@ -8,11 +8,14 @@
 
 namespace dlaunch::jobfile {
 
-/// A sentence (no full stop) about a batch script, such as one for sbatch; empty: not a batch
-/// script.
+/// A sentence (no full stop) about a batch script of Slurm or another system, which is not to be
+/// run as a program; empty: not a batch script.
 [[nodiscard]] std::string_view kind_of_script(std::string_view text);
 
-/// The same for a document that no dialect recognises; empty: unknown.
+/// Whether it is a batch script of Slurm, which dlaunch reads.
+[[nodiscard]] bool is_slurm_script(std::string_view text);
+
+/// As kind_of_script() for a document that no dialect recognises; empty: unknown.
 [[nodiscard]] std::string_view kind_of_file(const Document& document, NodeId root);
 
 }  // namespace dlaunch::jobfile

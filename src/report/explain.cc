@@ -163,7 +163,8 @@ std::string option_help(std::string_view option) {
   const std::string name = jobfile::option_name(option);
   std::string text;
   for (const jobfile::LauncherOption& row : jobfile::launcher_options()) {
-    if (row.name != name) continue;
+    const bool may_be_typed = (row.launchers & jobfile::launcher::kAll) != 0;
+    if (row.name != name || !may_be_typed) continue;
     jobfile::OwnOptions own;
     std::vector<std::string> values(row.values, "VALUE");
     if (values.size() > 1) values.front() = "NAME";

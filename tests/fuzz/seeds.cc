@@ -95,6 +95,19 @@ Words foreign_words() {
           "\finput a=",
           "\fargument a",
           "\foutput a=b",
+          "#SBATCH -",
+          "srun ",
+          "export ",
+          "=$(",
+          "replicatedJobs: ",
+          "completions: ",
+          "fieldRef: ",
+          "runtimeRef: ",
+          "trainer: ",
+          "num_nodes: ",
+          "envs: ",
+          "setup: ",
+          "run: ",
           "null"};
 }
 

@@ -245,8 +245,8 @@ def a_program_where_a_job_file_is_expected(box):
 @case
 def a_batch_script_where_a_job_file_is_expected(box):
     box.write("job.sbatch", "#!/bin/bash\n#SBATCH --nodes=2\nsrun python3 train.py\n")
-    run = box.run("run", "-n", "4", "job.sbatch", code=JOB_FILE)
-    expect_in("job.sbatch: error: this is a batch script of Slurm: submit it with sbatch", run.text, "what")
+    run = box.run("run", "-n", "4", "--", "job.sbatch", code=JOB_FILE)
+    expect_in("job.sbatch: this is a batch script of Slurm. To start the line in it that starts the ranks: dlaunch run SCRIPT", run.text, "what")
     expect("dlaunch run -n 4" not in run.text, "advises to run it under every rank:\n" + run.text)
 
 
@@ -254,12 +254,14 @@ def a_batch_script_where_a_job_file_is_expected(box):
 def a_batch_script_is_not_run_by_every_rank(box):
     box.write("job.sh", "#!/bin/bash\n#SBATCH --nodes=2\necho ran\n")
     os.chmod(box.path("job.sh"), 0o755)
-    for words, code in ((["job.sh"], JOB_FILE), (["run", "-n", "2", "--", "./job.sh"], JOB_FILE),
+    for words, code in ((["run", "-n", "2", "--", "./job.sh"], JOB_FILE),
                         (["run", "--", "bash", "-x", "job.sh", "a"], JOB_FILE), (["bash", "job.sh"], JOB_FILE),
                         (["run", "-n", "2", "./job.sh", "a"], USAGE), (["-n", "2", "bash", "job.sh"], USAGE)):
         run = box.run(*words, code=code)
-        expect_in("job.sh: this is a batch script of Slurm: submit it with sbatch", run.text, f"dlaunch {' '.join(words)}")
+        expect_in("job.sh: this is a batch script of Slurm.", run.text, f"dlaunch {' '.join(words)}")
         expect("ran" not in run.text.split() and "-- ./job.sh" not in run.text, "it was run or advised:\n" + run.text)
+    run = box.run("job.sh", code=JOB_FILE)
+    expect_in("job.sh: error: no line of this batch script starts a program with srun, mpirun, torchrun", run.text, "a script without a launch line")
     expect(not box.exists("runs"), "something was started")
 
 

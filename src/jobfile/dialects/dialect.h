@@ -26,6 +26,9 @@ struct Translation {
   const JobInput& input;
   NodeId root;  // of the foreign document
   NativeJob job;
+  /// The file's other documents; those that the job uses, which no note names as ignored.
+  std::vector<NodeId> others{};
+  std::vector<NodeId> used{};
 
   /// For the user, one sentence each; see note_at().
   std::vector<std::string> notes{};
@@ -97,6 +100,12 @@ extern const Dialect kAzureV2;
 extern const Dialect kAiPlatform;
 extern const Dialect kVertexAi;
 extern const Dialect kKubeflow;
+extern const Dialect kKubernetes;
+extern const Dialect kTrainJob;
+extern const Dialect kSkyPilot;
 extern const Dialect kAccelerate;
+/// Not among dialects(), as its files are no documents: is_slurm_script() recognises them. Its root
+/// has no content.
+extern const Dialect kSbatch;
 
 }  // namespace dlaunch::jobfile

@@ -73,11 +73,20 @@ Pods read_pods(Translation& t, ForeignKeys& specs, std::string_view name,
   pods.replicas.count = group.integer("replicas").value_or(LocatedNumber{1, group.range()});
   group.skip({"restartPolicy"});
   ForeignKeys pod = group.mapping("template").mapping("spec");
+  read_pod(t, pod, name, container_name, port, pods);
+  group.refuse_misspelt();
+  for (const LocatedText& key : group.others()) t.not_used.push_back(key);
+  return pods;
+}
+
+void read_pod(Translation& t, ForeignKeys& pod, std::string_view owner,
+              std::string_view container_name, std::string_view port, Pods& pods,
+              const FieldMeanings& meanings) {
   const std::vector<NodeId> containers = pod.list("containers");
   const auto chosen = choose_container(t.document, containers, container_name);
   if (!chosen || t.document[*chosen].kind != NodeKind::mapping) {
-    t.diagnostics.error(group.range(), std::string(name) + " has no container");
-    return pods;
+    t.diagnostics.error(pods.replicas.range, std::string(owner) + " has no container");
+    return;
   }
   if (containers.size() > 1) {
     t.note_at(pods.replicas.range,
@@ -88,18 +97,15 @@ Pods read_pods(Translation& t, ForeignKeys& specs, std::string_view name,
   ForeignKeys container(t.document, t.diagnostics, Spelling::exact, *chosen, "containers[]");
   pods.replicas.image = container.text("image").value_or(LocatedText());
   pods.replicas.workdir = container.text("workingDir").value_or(LocatedText());
-  pods.replicas.env = read_env_list(t, container, "env", Spelling::exact);
+  pods.replicas.env = read_env_list(t, container, "env", Spelling::exact, meanings);
   pods.replicas.command = container.texts("command");
   pods.replicas.args = container.texts("args");
   read_ports(container, t.document, port, pods);
   container.skip({"name", "imagePullPolicy", "resources", "securityContext",
                   "terminationMessagePath", "terminationMessagePolicy"});
-  for (ForeignKeys* keys : {&group, &container}) {
-    keys->refuse_misspelt();
-    for (const LocatedText& key : keys->others()) t.not_used.push_back(key);
-  }
+  container.refuse_misspelt();
+  for (const LocatedText& key : container.others()) t.not_used.push_back(key);
   for (const LocatedText& key : pod.given_of({"initContainers"})) t.not_used.push_back(key);
-  return pods;
 }
 
 namespace {

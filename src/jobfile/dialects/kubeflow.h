@@ -22,6 +22,29 @@ struct Pods {
 [[nodiscard]] Pods read_pods(Translation& translation, ForeignKeys& specs, std::string_view name,
                              std::string_view container, std::string_view port);
 
+/// Reads the container of a pod's spec: the one called `container`, otherwise the first. `owner`:
+/// who has the pod, for an error. `port`, `meanings`: as above, and of read_env_list().
+void read_pod(Translation& translation, ForeignKeys& pod, std::string_view owner,
+              std::string_view container, std::string_view port, Pods& pods,
+              const FieldMeanings& meanings = {});
+
+/// Pods that are nodes of the job, with what one of them runs.
+struct PodGroup {
+  Replicas replicas;
+  std::vector<LocatedText> words;
+  std::vector<std::string> setup{};  // "NAME=\"$(...)\"": exported where this group's nodes run
+};
+
+/// Sets `command` and `env` of a job whose nodes are the pods of the groups, in their order: one
+/// command, or a shell command that tests the node's index. The words after "--" go to all of them.
+/// `needs_shell`: the job has a setup.
+void set_group_commands(Translation& translation, std::vector<PodGroup>& groups, bool needs_shell);
+
+/// A job without roles has one image: sets it, or refuses the groups' images. `what`: "a
+/// PyTorchJob"; `first`, `other`: what the groups are called: "master", "workers".
+void set_group_image(Translation& translation, const std::vector<PodGroup>& groups,
+                     const std::string& what, const std::string& first, const std::string& other);
+
 /// Applies what the operator adds to the container: replaces the file's own variables of these
 /// names (with a note) and the references in its command. Call it once for each group that is
 /// given.
@@ -50,6 +73,11 @@ inline constexpr const char* kOrAsItIs =
 /// Whether a command's first word is mpirun, mpiexec, mpiexec.hydra or horovodrun, with or without
 /// a folder.
 [[nodiscard]] bool starts_ranks(std::string_view word);
+
+/// The words of the mpirun line inside `sh -c "..."`; nullopt: it is not a simple one, which was
+/// reported.
+[[nodiscard]] std::optional<std::vector<LocatedText>> without_shell(
+    Translation& translation, const std::vector<LocatedText>& words);
 
 /// Nullopt: the line does not start a program by mpirun, mpiexec or horovodrun, or has an unknown
 /// option, which was reported at `range`.

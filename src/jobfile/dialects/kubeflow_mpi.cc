@@ -29,7 +29,8 @@ std::string no_single_line(std::string_view command) {
   return "the launcher's shell command " + how + kOrAsItIs;
 }
 
-/// The mpirun line inside `sh -c "..."`; nullopt: not a simple one, which was reported.
+}  // namespace
+
 std::optional<std::vector<LocatedText>> without_shell(Translation& t,
                                                       const std::vector<LocatedText>& words) {
   std::string_view program = words.empty() ? std::string_view() : words[0].text;
@@ -50,6 +51,8 @@ std::optional<std::vector<LocatedText>> without_shell(Translation& t,
   for (const std::string& word : *inside) out.push_back({word, words[2].range});
   return out;
 }
+
+namespace {
 
 class MpiJob {
  public:

@@ -44,18 +44,17 @@ class PytorchJob {
     for (Pods* pods : {&master, &worker}) {
       if (!pods->is_given || pods->replicas.count.value == 0) continue;
       add_variables(t_, *pods, with_rank_variables(pods->replicas.env));
-      groups_.push_back(pods->replicas);
-      commands_.push_back(words_of(t_, pods->replicas));
+      groups_.push_back({pods->replicas, words_of(t_, pods->replicas)});
     }
-    const SourceRange at = groups_.back().count.range;
+    const SourceRange at = groups_.back().replicas.count.range;
     t_.job.text({"framework"}, "pytorch", spec_.range());
     t_.job.number({"nodes"}, count_, at);
     const Pods& first = has_master_ ? master : worker;
     t_.job.number({"rendezvous", "port"}, first.port ? first.port->value : kDefaultPort,
                   first.port ? first.port->range : at);
     set_launch();
-    set_commands();
-    set_image();
+    set_group_commands(t_, groups_, needs_shell_);
+    set_group_image(t_, groups_, "a PyTorchJob", "master", "workers");
   }
 
  private:
@@ -159,8 +158,8 @@ class PytorchJob {
   /// start torchrun, and a command that refers to them.
   void set_launch() {
     bool asks = false;
-    for (const std::vector<LocatedText>& words : commands_) {
-      const std::string line = line_of(words);
+    for (const PodGroup& group : groups_) {
+      const std::string line = line_of(group.words);
       has_several_ = has_several_ || started_launcher(line).has_value();
       asks = asks || runs_script(line) || line.find("PET_") != std::string::npos;
     }
@@ -183,61 +182,9 @@ class PytorchJob {
                 at_);
   }
 
-  [[nodiscard]] std::string exports(const Replicas& group) const {
-    std::string line;
-    for (const EnvVariable& variable : group.env)
-      if (!is_shared(variable))
-        line += "export " + shell_line({variable.name + "=" + variable.value}) + "\n";
-    return line;
-  }
-
-  [[nodiscard]] bool is_shared(const EnvVariable& variable) const {
-    return std::all_of(groups_.begin(), groups_.end(), [&](const Replicas& group) {
-      return std::any_of(group.env.begin(), group.env.end(), [&](const EnvVariable& other) {
-        return other.name == variable.name && other.value == variable.value;
-      });
-    });
-  }
-
-  /// One command if master and workers agree; otherwise a shell conditional on the node's index.
-  void set_commands() {
-    for (const EnvVariable& variable : groups_.front().env)
-      if (is_shared(variable)) t_.job.text({"env", variable.name}, variable.value, variable.range);
-    const SourceRange at = groups_.front().range;
-    const bool same = groups_.size() == 1 || (line_of(commands_[0]) == line_of(commands_[1]) &&
-                                              exports(groups_[0]) == exports(groups_[1]));
-    if (same && !needs_shell_) return set_command(t_.job, {"command"}, commands_[0], at);
-    if (same) return t_.job.text({"command"}, line_of(commands_[0]), at);
-    // The words are appended to both commands.
-    for (std::vector<LocatedText>& words : commands_) {
-      if (t_.took_arguments) break;
-      for (const std::string& argument : t_.input.arguments) words.push_back({argument, at});
-    }
-    t_.took_arguments = true;
-    std::string script = "if [ \"$NODE_RANK\" = 0 ]; then\n";
-    script += exports(groups_[0]) + "exec " + line_of(commands_[0]) + "\nelse\n";
-    script += exports(groups_[1]) + "exec " + line_of(commands_[1]) + "\nfi\n";
-    t_.job.text({"command"}, script, at);
-  }
-
-  /// A job without roles has one image.
-  void set_image() {
-    const LocatedText& first = groups_.front().image;
-    if (!first.text.empty()) set_container(t_, {"container"}, groups_.front());
-    const Replicas& last = groups_.back();
-    if (last.image.text == first.text || is_image_chosen(t_)) return;
-    t_.diagnostics.error(
-        last.image.text.empty() ? last.range : last.image.range,
-        "the workers' image is " + in_quotes(last.image.text) + " and the master's " +
-            in_quotes(first.text) + " (" + t_.diagnostics.refer_to(first.range) +
-            "); dlaunch runs a PyTorchJob in one image: choose it with --set "
-            "container.image=IMAGE, or use what is on the nodes with --no-container");
-  }
-
   Translation& t_;
   ForeignKeys& spec_;
-  std::vector<Replicas> groups_;
-  std::vector<std::vector<LocatedText>> commands_;  // one per group in groups_
+  std::vector<PodGroup> groups_;
   std::vector<AddedVariable> added_;               // by the operator
   std::int64_t count_ = 0;                         // number of pods
   std::int64_t each_ = 1;                          // processes of a pod, as WORLD_SIZE counts them

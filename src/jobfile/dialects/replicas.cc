@@ -69,7 +69,7 @@ std::optional<Meaning> find_in(const std::vector<EnvVariable>& env, const std::s
   const auto found =
       std::find_if(env.rbegin(), env.rend(), [&](const EnvVariable& v) { return v.name == name; });
   if (found == env.rend()) return std::nullopt;
-  return Meaning{found->value};
+  return Meaning{found->value, found->is_shell};
 }
 
 bool is_passed(const Translation& t, const std::string& name) {
@@ -94,7 +94,7 @@ LocatedText with_references(Translation& t, const LocatedText& word,
   });
 }
 
-std::string value_with_references(Translation& t, const LocatedText& value,
+LocatedText value_with_references(Translation& t, const LocatedText& value,
                                   const std::vector<EnvVariable>& before) {
   const auto find = [&](const std::string& name) {
     auto meaning = find_in(before, name);
@@ -107,7 +107,7 @@ std::string value_with_references(Translation& t, const LocatedText& value,
     }
     return meaning;
   };
-  return replaced(value, find).text;
+  return replaced(value, find);
 }
 
 namespace {
@@ -221,8 +221,19 @@ void set_roles(Translation& t, const std::vector<Replicas>& groups) {
   }
 }
 
+namespace {
+
+std::optional<FieldMeaning> meaning_of(const Document& document, NodeId value_from,
+                                       const FieldMeanings& meanings) {
+  const auto field = value_of(document, value_from, "fieldRef");
+  const auto path = field ? scalar_of(document, *field, "fieldPath") : std::nullopt;
+  return path && meanings ? meanings(*path) : std::nullopt;
+}
+
+}  // namespace
+
 std::vector<EnvVariable> read_env_list(Translation& t, ForeignKeys& keys, std::string_view name,
-                                       Spelling spelling) {
+                                       Spelling spelling, const FieldMeanings& meanings) {
   std::vector<EnvVariable> variables;
   if (const auto all = keys.find(name); all && t.document[all->value].kind == NodeKind::mapping) {
     t.diagnostics.error(all->key,
@@ -241,6 +252,11 @@ std::vector<EnvVariable> read_env_list(Translation& t, ForeignKeys& keys, std::s
       continue;
     }
     if (const auto from = variable.find("valueFrom")) {
+      if (auto meaning = meaning_of(t.document, from->value, meanings)) {
+        variables.push_back({variable_name->text, std::move(meaning->value), variable_name->range,
+                             meaning->is_shell});
+        continue;
+      }
       t.pass_on(*variable_name);
       t.note_at(from->key, variable_name->text +
                                " is passed on from where dlaunch is started, as its value is not "
@@ -249,8 +265,11 @@ std::vector<EnvVariable> read_env_list(Translation& t, ForeignKeys& keys, std::s
     }
     const auto value = variable.text("value");
     const LocatedText as_written{value ? value->text : "", variable_name->range};
-    variables.push_back({variable_name->text, value_with_references(t, as_written, variables),
-                         variable_name->range});
+    const LocatedText known = value_with_references(t, as_written, variables);
+    const bool is_shell = !known.shell.empty();
+    variables.push_back({variable_name->text,
+                         is_shell ? known.shell.substr(1, known.shell.size() - 2) : known.text,
+                         variable_name->range, is_shell});
   }
   return variables;
 }

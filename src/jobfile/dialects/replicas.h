@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,7 +17,15 @@ struct EnvVariable {
   std::string name;
   std::string value;
   SourceRange range;
+  bool is_shell = false;  // `value` is for a shell, inside of double quotes: ${NODE_RANK}
 };
+
+/// What a field of the pod (valueFrom.fieldRef.fieldPath) is in dlaunch.
+struct FieldMeaning {
+  std::string value;
+  bool is_shell = false;  // as EnvVariable::is_shell
+};
+using FieldMeanings = std::function<std::optional<FieldMeaning>(std::string_view path)>;
 
 /// A variable that the system adds to a container after those of the file, so that it takes
 /// precedence.
@@ -33,7 +42,8 @@ struct AddedVariable {
                                           const std::vector<AddedVariable>& added);
 
 /// The value of a variable; it may refer only to `before`, the preceding variables.
-[[nodiscard]] std::string value_with_references(Translation& translation, const LocatedText& value,
+/// LocatedText::shell is set if one of these is_shell.
+[[nodiscard]] LocatedText value_with_references(Translation& translation, const LocatedText& value,
                                                 const std::vector<EnvVariable>& before);
 
 struct Replicas {
@@ -67,9 +77,11 @@ void set_roles(Translation& translation, const std::vector<Replicas>& groups);
 
 /// Reads "[{name: A, value: b}]" of Kubernetes and Vertex AI and replaces references to earlier
 /// variables. A variable whose value is elsewhere (valueFrom) is passed on from dlaunch's own
-/// environment.
+/// environment, unless it is a field that has a meaning; only then EnvVariable::is_shell may be
+/// set.
 [[nodiscard]] std::vector<EnvVariable> read_env_list(Translation& translation, ForeignKeys& keys,
-                                                     std::string_view name, Spelling spelling);
+                                                     std::string_view name, Spelling spelling,
+                                                     const FieldMeanings& meanings = {});
 
 /// Whether the command line selects the image for all ranks, or no image.
 [[nodiscard]] bool is_image_chosen(const Translation& translation);

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "jobfile/launch_lines/batch_options.h"
 #include "jobfile/launch_lines/draft_source.h"
 #include "jobfile/launch_lines/draft_yaml.h"
 #include "jobfile/scalar.h"
@@ -61,24 +62,11 @@ class DraftWriter {
   }
 
  private:
-  /// srun takes its counts from sbatch's lines; without any it starts a process on each node.
   void read_counts() {
-    const OwnOptions& own = line_.options;
-    const OwnOptions& batch = source_.script.batch;
-    total_ = own.total;
-    per_node_ = own.per_node;
-    nodes_ = own.nodes.empty() ? batch.nodes : own.nodes;
-    const bool is_srun = line_.launcher == "srun";
-    if (is_srun && total_.empty() && per_node_.empty()) {
-      total_ = batch.total;
-      per_node_ = batch.per_node.empty() && total_.empty() ? "1" : batch.per_node;
-    }
-    const auto all = parse_integer(total_);
-    const auto nodes = parse_integer(nodes_);
-    if (all && nodes && *nodes > 1 && *all % *nodes == 0) {
-      per_node_ = std::to_string(*all / *nodes);
-      total_.clear();
-    }
+    RankCounts counts = counts_of(source_.script);
+    total_ = std::move(counts.total);
+    per_node_ = std::move(counts.per_node);
+    nodes_ = std::move(counts.nodes);
     if (per_node_ == "gpu") per_node_ = "auto";  // which works without a GPU, too
   }
 
@@ -87,8 +75,8 @@ class DraftWriter {
     add_all(line_.options);
     for (const OwnSetting& one : source_.script.env)
       settings_.push_back({"env." + one.key, one.value});
-    const auto& left_out = source_.script.left_out;
-    left_out_.insert(left_out_.end(), left_out.begin(), left_out.end());
+    for (const auto* more : {&source_.script.left_out, &source_.script.setup_unknown})
+      left_out_.insert(left_out_.end(), more->begin(), more->end());
   }
 
   void add_all(const OwnOptions& own) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "jobfile/dialects/started_programs.h"
+#include "jobfile/shell_quote.h"
 #include "text/strings.h"
 
 namespace dlaunch::jobfile {
@@ -27,12 +28,18 @@ std::optional<Launcher> launcher_of(const Words& words) {
   if (words.empty()) return std::nullopt;
   if (auto worker = worker_launcher(words)) {
     const bool is_accelerate = worker->name.starts_with("accelerate");
-    const Launchers options = is_accelerate                 ? kAccelerate
+    const Launchers options = is_accelerate                 ? launcher::kAccelerate
                               : worker->name == "deepspeed" ? kDeepspeed
                                                             : kTorchrun;
     return Launcher{worker->name, options, true, words.size() - worker->arguments.size()};
   }
   const std::string name(file_name(words.front()));
+  if (name == "torchx") {
+    const auto component = std::find(words.begin(), words.end(), "dist.ddp");
+    if (component == words.end()) return std::nullopt;
+    const auto own = static_cast<std::size_t>(component - words.begin()) + 1;
+    return Launcher{"torchx", kTorchx, true, own};
+  }
   if (name == "srun") return Launcher{name, kSrun, false, 1};
   if (name == "horovodrun") return Launcher{name, kMpi, false, 1};
   if (name == "mpiexec.hydra") return Launcher{name, kHydra, false, 1};
@@ -48,8 +55,11 @@ class LaunchLineReader {
 
   LaunchLine read() {
     while (at_ < words_.size() && !could_be_value(word()) && word() != "--") read_option();
+    if (launcher_.options == launcher::kTorchx && own_.per_node.empty()) own_.per_node = "2";
     if (at_ < words_.size() && word() == "--") ++at_;
     LaunchLine line{launcher_.name, std::move(own_), {}};
+    if (const std::string& script = line.options.script; !script.empty())
+      line.program.push_back({script, shell_quote(script), true});
     for (; at_ < words_.size() && word() != ":"; ++at_) line.program.push_back(words_[at_]);
     if (at_ < words_.size())
       line.options.left_out.push_back(

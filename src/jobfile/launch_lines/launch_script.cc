@@ -7,6 +7,7 @@
 
 #include "jobfile/dialects/shell_words.h"
 #include "jobfile/dialects/started_programs.h"
+#include "jobfile/launch_lines/batch_options.h"
 #include "jobfile/scalar.h"
 #include "jobfile/shell_quote.h"
 #include "text/strings.h"
@@ -27,16 +28,20 @@ class ScriptReader {
         value_of_([this](std::string_view name) { return value(name); }) {}
 
   LaunchScript read() {
+    for (const BatchOption& option : batch_options(text_)) add_directive(option);
+    script_.batch.settle();
+    set_slurm_variables();
     for (std::string_view rest = text_; !rest.empty();) {
       std::string line = take_whole_line(rest);
       if (begins_array(line)) take_array(line, rest);
-      if (const char quote = open_quote(line)) take_to_quote(quote, line, rest);
+      take_open_quote(line, rest);
+      skip_here_document(line, rest);
       read_line(line);
     }
-    script_.batch.settle();
-    set_slurm_variables();
     find_line();
     for (std::string& line : script_.setup) reveal(line);
+    for (ShellStep& step : script_.steps) reveal(step.text);
+    for (std::string& command : script_.ignored) reveal(command);
     return std::move(script_);
   }
 
@@ -46,42 +51,9 @@ class ScriptReader {
     return found == variables_.end() ? std::nullopt : std::optional(found->second);
   }
 
-  /// The quote that an assignment opens and does not close: `ARGS="` with lines below it.
-  static char open_quote(std::string_view line) {
-    line = trimmed(line);
-    const auto at = line.find_first_of("\"'");
-    if (at == std::string_view::npos || at == 0 || line[at - 1] != '=') return '\0';
-    const bool is_open = std::count(line.begin(), line.end(), line[at]) % 2 == 1;
-    std::string_view name = line.substr(0, at);
-    if (name.starts_with("export ")) name.remove_prefix(7);
-    return is_open && is_assignment(name) ? line[at] : '\0';
-  }
-
-  static void take_to_quote(char quote, std::string& line, std::string_view& rest) {
-    const std::string_view before = rest;
-    std::string whole = line;
-    while (!rest.empty()) {
-      const std::string more = take_whole_line(rest);
-      whole += '\n' + more;
-      if (more.find(quote) == std::string::npos) continue;
-      line = std::move(whole);
-      return;
-    }
-    rest = before;  // it is not closed
-  }
-
-  /// "ARGS=(", whose words stand in this line and the next ones.
-  static bool begins_array(std::string_view line) {
-    line = trimmed(line);
-    const auto open = line.find("=(");
-    if (open == std::string_view::npos) return false;
-    const std::size_t plus = open > 0 && line[open - 1] == '+' ? 1 : 0;
-    return is_assignment(std::string(line.substr(0, open - plus)) + '=');
-  }
-
   void take_array(std::string& line, std::string_view& rest) {
     const auto open = line.find("=(");
-    std::string name(trimmed(std::string_view(line).substr(0, open)));
+    std::string name(without_declaration(std::string_view(line).substr(0, open)));
     const bool adds = name.ends_with('+');
     if (adds) name.pop_back();
     std::string content = line.substr(open + 2);
@@ -94,6 +66,9 @@ class ScriptReader {
     if (depth_ > 0) note_condition(name, whole);
     if (depth_ > 0 && arrays_.contains(name)) return;
     ShellCommand words;
+    script_.steps.push_back(
+        {std::string(without_declaration(whole.substr(0, open + 2))) + content.substr(0, end) + ')',
+         name});
     for (const ShellCommand& command : shell_commands(content.substr(0, end)))
       words.insert(words.end(), command.begin(), command.end());
     ShellCommand& array = arrays_[name];
@@ -103,9 +78,28 @@ class ScriptReader {
 
   /// The shell splits an unquoted variable into words, `torchrun $ARGS`, and an array in any case:
   /// `torchrun "${ARGS[@]}"`.
+  /// Not in "${NAMES%% *}".
+  static bool can_be_split(std::string_view text) {
+    const auto parts = split_words(text);
+    return std::all_of(parts.begin(), parts.end(), [](std::string_view part) {
+      return std::count(part.begin(), part.end(), '{') == std::count(part.begin(), part.end(), '}');
+    });
+  }
+
   [[nodiscard]] ShellCommand split_variables(const ShellCommand& words) const {
     ShellCommand split;
     for (const ShellWord& word : words) {
+      const bool is_shell_text = split.size() > 1 && split.back().text.ends_with("c") &&
+                                 split.back().text.starts_with('-') &&
+                                 file_name(split[split.size() - 2].text).ends_with("sh");
+      if (is_shell_text && word.spelled.find_first_of("'\"") == 0) {
+        const std::string text = with_values(word.text, [this](std::string_view variable) {
+          const auto known = texts_.find(variable);
+          return known == texts_.end() ? std::nullopt : std::optional(known->second.text);
+        });
+        split.push_back({text, shell_quote(text)});
+        continue;
+      }
       std::string_view name = word.spelled;
       const bool is_quoted = name.size() > 1 && name.starts_with('"') && name.ends_with('"');
       if (is_quoted) name = name.substr(1, name.size() - 2);
@@ -118,7 +112,8 @@ class ScriptReader {
       const auto text = texts_.find(name);
       if (is_variable && is_array && array != arrays_.end()) {
         split.insert(split.end(), array->second.begin(), array->second.end());
-      } else if (is_variable && !is_array && !is_quoted && text != texts_.end()) {
+      } else if (is_variable && !is_array && !is_quoted && text != texts_.end() &&
+                 can_be_split(text->second.text)) {
         for (const std::string_view part : split_words(text->second.text)) {
           const std::string whole(part);
           split.push_back({whole, text->second.is_known ? unquoted_value(part) : whole});
@@ -197,9 +192,6 @@ class ScriptReader {
 
   void read_line(const std::string& whole) {
     const std::string_view line = trimmed(whole);
-    constexpr std::string_view kDirective = "#SBATCH";
-    if (line.starts_with(kDirective))
-      return read_directive(revealed(std::string(line.substr(kDirective.size()))));
     if (line.empty() || line.front() == '#') return;
     // "source x || exit 1", "[ -n A ] && B=1": what follows is for some cases only.
     const bool has_cases = line.find('|') != std::string_view::npos;
@@ -244,8 +236,11 @@ class ScriptReader {
     while (!command.empty() && contains(kBefore, command.front().text))
       command.erase(command.begin());
     if (command.empty()) return;
-    if (contains(kBegin, command.front().text)) ++depth_;
-    if (contains(kEnd, command.front().text) && depth_ > 0) --depth_;
+    const std::string& word = command.front().text;
+    if (contains(kBegin, word)) ++depth_;
+    if (contains(kEnd, word) && depth_ > 0) --depth_;
+    if (word == "for" || word == "while" || word == "until") loop_ = line_of(command);
+    if (word == "done") loop_.clear();
   }
 
   void add_setup(const ShellCommand& command) {
@@ -253,13 +248,17 @@ class ScriptReader {
     const bool is_unknown = std::any_of(unknown_.begin(), unknown_.end(), [&](const auto& name) {
       return mentions_variable(line, name);
     });
-    if (depth_ > 0 || is_unknown)
-      return script_.left_out.push_back(
-          {revealed(line),
-           is_unknown ? "for setup; only the script knows its variables" : kConditional});
-    script_.setup.push_back(joined(command, " ", [this](const ShellWord& word) {
+    if (depth_ > 0) return script_.left_out.push_back({revealed(line), kConditional});
+    const std::string known = joined(command, " ", [this](const ShellWord& word) {
       return expanded(word.spelled, value_of_).spelled;
-    }));
+    });
+    script_.steps.push_back({known, ""});
+    if (is_unknown) {
+      script_.setup_unknown.push_back(
+          {revealed(line), "for setup; only the script knows its variables"});
+    } else {
+      script_.setup.push_back(known);
+    }
   }
 
   /// What stands behind a command of setup and is none itself.
@@ -278,17 +277,21 @@ class ScriptReader {
   void read_command(const ShellCommand& command) {
     if (command.front().text != "cd" || command.size() != 2) return read_assignments(command);
     const ExpandedWord folder = expanded(command[1].spelled, value_of_);
-    if (folder.is_known) script_.workdir = folder.text;
+    if (folder.is_known && folder.text != ".") script_.workdir = folder.text;
+    if (!folder.is_known) script_.steps.push_back({"cd " + folder.spelled, ""});
   }
 
   /// "export A=1", "A=1", and "A=1 torchrun ...".
   void read_assignments(const ShellCommand& words) {
     const bool is_export = words.front().text == "export";
-    std::size_t at = is_export ? 1 : 0;
+    const bool is_declaration = is_export || declares(words.front().text);
+    if (!is_declaration && !is_assignment(words.front().text)) see_command(words);
+    std::size_t at = is_declaration ? 1 : 0;
+    while (is_declaration && at < words.size() && words[at].text.starts_with('-')) ++at;
     const auto end =
         std::find_if_not(words.begin() + static_cast<std::ptrdiff_t>(at), words.end(),
                          [](const ShellWord& word) { return is_assignment(word.text); });
-    if (end != words.end() && !is_export) {
+    if (end != words.end() && !is_declaration) {
       for (const ShellCommand& started : started_shell_commands(line_of({end, words.end()})))
         prefixes_.emplace_back(line_of(started), ShellCommand(words.begin(), end));
       return;
@@ -299,6 +302,16 @@ class ScriptReader {
       if (const auto known = value(name)) script_.env.push_back({name, *known});
       if (contains(secrets_, name)) script_.env.push_back({name, ""});
     }
+  }
+
+  void see_command(const ShellCommand& words) {
+    for (const ShellCommand& started : started_shell_commands(line_of(words)))
+      if (read_launch_line(split_variables(started), value_of_)) {
+        if (script_.loop.empty()) script_.loop = loop_;
+        if (depth_ > 0 && loop_.empty())
+          script_.left_out.push_back({revealed(line_of(started)), kConditional});
+      }
+    script_.ignored.push_back(line_of(words));
   }
 
   void assign(const ShellWord& word, bool is_exported) {
@@ -322,11 +335,16 @@ class ScriptReader {
     variables_.erase(name);
     texts_.erase(name);
     if (known.is_known) variables_.emplace(name, known.text);
-    if (!known.is_known) unknown_.push_back(name);
+    if (!known.is_known) {
+      unknown_.push_back(name);
+      script_.steps.push_back(
+          {word.text.substr(0, word.text.find('=') + 1) + known.spelled, name, is_exported});
+    }
     // A text with escapes or single quotes cannot be split into words that a shell reads again.
     if (known.is_known || word.spelled.find_first_of("'\\") == std::string::npos)
       texts_.emplace(name, known);
     if (!is_exported) return;
+    if (depth_ > 0) script_.conditional.push_back(name);
     if (known.is_known) {
       script_.env.push_back({name, known.text});
     } else {
@@ -334,33 +352,9 @@ class ScriptReader {
     }
   }
 
-  void read_directive(std::string_view line) {
+  void add_directive(const BatchOption& given) {
+    const auto& [name, value, typed, begin, end] = given;
     script_.is_batch = true;
-    Words words;
-    for (const ShellCommand& command : shell_commands(line)) {
-      if (!words.empty() || !command.front().text.starts_with('-')) continue;  // "$(...)"
-      for (const ShellWord& word : command)
-        words.push_back(expanded(word.spelled, [](auto) { return std::nullopt; }).text);
-    }
-    for (std::size_t at = 0; at < words.size();) {
-      std::string typed = words[at++];
-      if (!typed.starts_with('-')) continue;
-      std::string name = option_name(typed);
-      const auto equals = typed.find('=');
-      std::string value = equals == std::string::npos ? "" : typed.substr(equals + 1);
-      const bool is_attached = !typed.starts_with("--") && typed.size() > 2;  // "-N2"
-      if (is_attached) {
-        name = typed.substr(1, 1);
-        value = typed.substr(2);
-      } else if (equals == std::string::npos && at < words.size() && could_be_value(words[at])) {
-        value = words[at++];
-        typed += ' ' + value;
-      }
-      add_directive(name, value, typed);
-    }
-  }
-
-  void add_directive(const std::string& name, const std::string& value, const std::string& typed) {
     constexpr std::array<std::string_view, 4> kOutput{"output", "o", "error", "e"};
     if (contains(kOutput, name)) return;  // dlaunch keeps the output of every rank
     if (name == "gpus-per-node" || name == "gres" || name == "gpus" || name == "G")
@@ -386,6 +380,9 @@ class ScriptReader {
     };
     if (!script_.is_batch) return;
     const std::string nodes = batch.nodes.empty() ? "1" : batch.nodes;
+    set("SLURM_SUBMIT_DIR", ".");
+    for (const OwnSetting& one : batch.settings)
+      if (one.key == "name") set("SLURM_JOB_NAME", one.value);
     set("SLURM_NNODES", nodes);
     set("SLURM_JOB_NUM_NODES", nodes);
     set("SLURM_NTASKS_PER_NODE", batch.per_node);
@@ -417,6 +414,7 @@ class ScriptReader {
   std::string_view text_;
   VariableValue value_of_;
   std::size_t depth_ = 0;                                      // of if and loops
+  std::string loop_;                                           // that is open: "for i in 1 2"
   std::map<std::string, std::string, std::less<>> variables_;  // whose values are known
   std::map<std::string, ExpandedWord, std::less<>> texts_;     // also with variables that are not
   std::map<std::string, ShellCommand, std::less<>> arrays_;

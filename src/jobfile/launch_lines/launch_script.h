@@ -11,6 +11,14 @@
 
 namespace dlaunch::jobfile {
 
+/// A line that the shell of the program has run before it: a command that prepares the shell, or an
+/// assignment whose value only the script knows.
+struct ShellStep {
+  std::string text;  // "export DATA=$(pwd)/data"
+  std::string name;  // of the variable; empty: a command
+  bool is_exported = false;
+};
+
 struct LaunchScript {
   std::optional<LaunchLine> line;          // the first one
   std::size_t line_number = 0;             // where it stands, from 1
@@ -18,9 +26,14 @@ struct LaunchScript {
   bool is_batch = false;                   // it has #SBATCH lines
   OwnOptions batch;                        // of these; settled
   std::vector<OwnSetting> env;             // exported, or before the launcher; the values are known
+  std::vector<std::string> conditional;    // exported in an `if` or a loop
   std::vector<std::string> env_unknown;    // exports whose value only the script knows
   std::vector<std::string> setup;          // commands that prepare the shell: source, module, conda
+  std::vector<LeftOut> setup_unknown;  // more of them, with variables that only the script knows
   std::vector<LeftOut> left_out;           // commands that the job file lacks
+  std::vector<ShellStep> steps;            // these, those of `setup` and assignments, in order
+  std::vector<std::string> ignored;        // other commands
+  std::string loop;  // "for ...", which starts the line many times; empty: none
   std::string workdir;                     // of `cd`; empty: none, or not known
   std::vector<std::string> substitutions;  // "$(pwd)"; the program's words have stand-ins for them
 };

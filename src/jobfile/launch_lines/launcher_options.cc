@@ -38,6 +38,10 @@ constexpr std::string_view kInScript =
     "not set: the program reads it from its own configuration, or from a file of accelerate as the "
     "job file";
 
+constexpr std::string_view kTorchxMachine =
+    "not needed: it describes the machines, which are those that dlaunch is told: --hosts "
+    "gpu[01-04]";
+
 // Names with two rows mean different things to different launchers.
 constexpr auto kOptions = std::to_array<LauncherOption>({
     // How many, and where.
@@ -90,6 +94,8 @@ constexpr auto kOptions = std::to_array<LauncherOption>({
     {"rank-by", kOpenMpi, 1, Becomes::advice, "not needed: ranks are numbered node by node"},
     {"distribution", kSrun, 1, Becomes::advice, "not needed: ranks are numbered node by node"},
     {"m", kSrun, 1, Becomes::advice, "not needed: ranks are numbered node by node"},
+
+    {"j", kTorchx, 1, Becomes::node_ranks},
 
     // Cores.
     {"bind-to", kOpenMpi | kHydra, 1, Becomes::bind},
@@ -163,6 +169,21 @@ constexpr auto kOptions = std::to_array<LauncherOption>({
     // The program.
     {"module", kDeepspeed | kAccelerate | kTorchrun, 0, Becomes::module},
     {"m", kTorchrun | kAccelerate, 0, Becomes::module},
+    {"script", kTorchx, 1, Becomes::script},
+    {"m", kTorchx, 1, Becomes::module},
+    {"image", kTorchx, 1, Becomes::image, "container.image"},
+    {"name", kTorchx, 1, Becomes::key, "name"},
+    {"env", kTorchx, 1, Becomes::pass_list},
+    {"max-retries", kTorchx, 1, Becomes::key, "restart.max"},
+    {"rdzv-port", kTorchx, 1, Becomes::advice, kRendezvous},
+    {"rdzv-backend", kTorchx, 1, Becomes::nothing},
+    {"h", kTorchx, 1, Becomes::advice, kTorchxMachine},
+    {"cpu", kTorchx, 1, Becomes::advice, kTorchxMachine},
+    {"gpu", kTorchx, 1, Becomes::advice, kTorchxMachine},
+    {"memMB", kTorchx, 1, Becomes::advice, kTorchxMachine},
+    {"mounts", kTorchx, 1, Becomes::advice, kMounts},
+    {"tee", kTorchx, 1, Becomes::advice, kLogs},
+    {"debug", kTorchx, 1, Becomes::nothing},
     {"no-python", kTorchrun | kDeepspeed | kAccelerate, 0, Becomes::nothing},
     {"wdir", kOpenMpi | kHydra, 1, Becomes::key, "workdir"},
     {"wd", kOpenMpi, 1, Becomes::key, "workdir"},
@@ -262,11 +283,11 @@ Launchers launchers_with(std::string_view name) {
   Launchers launchers = 0;
   for (const LauncherOption& option : kOptions)
     if (option.name == name) launchers |= option.launchers;
-  return launchers;
+  return launchers & kAll;
 }
 
 std::string_view name_of_launcher(Launchers launchers) {
-  constexpr std::array<std::pair<Launchers, std::string_view>, 8> kNames{
+  constexpr std::array<std::pair<Launchers, std::string_view>, 9> kNames{
       {{kTorchrun, "torchrun"},
        {kOpenMpi, "mpirun"},
        {kHydra, "mpiexec"},
@@ -274,7 +295,8 @@ std::string_view name_of_launcher(Launchers launchers) {
        {kSrun, "srun"},
        {kDeepspeed, "deepspeed"},
        {kAccelerate, "accelerate"},
-       {kGcloud, "gcloud"}}};
+       {kGcloud, "gcloud"},
+       {kTorchx, "torchx"}}};
   for (const auto& [one, name] : kNames)
     if ((launchers & one) != 0) return name;
   return "";

@@ -19,6 +19,7 @@ inline constexpr Launchers kSrun = 16;     // also sbatch and salloc
 inline constexpr Launchers kDeepspeed = 32;
 inline constexpr Launchers kAccelerate = 64;  // accelerate launch
 inline constexpr Launchers kGcloud = 128;     // gcloud ai-platform
+inline constexpr Launchers kTorchx = 256;     // torchx run dist.ddp: no options that users type
 inline constexpr Launchers kMpi = kOpenMpi | kHydra | kHorovod;
 inline constexpr Launchers kAll = 255;
 }  // namespace launcher
@@ -32,6 +33,8 @@ enum class Becomes {
   per_node,      // processes on each node
   one_per_node,  //
   nodes,         // "2", "1:4", Slurm's "1-4"
+  node_ranks,    // "2x4": nodes and processes on each; "4": on one
+  script,        // the program
   host_list,     // "a:2,b"; "a,a" are two slots
   pass,          // NAME or NAME=VALUE
   pass_list,     // NAME,NAME
@@ -69,7 +72,7 @@ struct LauncherOption {
 [[nodiscard]] const LauncherOption* find_launcher_option(std::string_view name,
                                                          Launchers launchers);
 
-/// All launchers with an option of that name; 0: none.
+/// All launchers with an option of that name that users may type; 0: none.
 [[nodiscard]] Launchers launchers_with(std::string_view name);
 
 /// The most usual of them: "mpirun".

@@ -122,6 +122,12 @@ void OwnOptions::add(const LauncherOption& option, const std::string& typed,
       nodes = value;
       std::replace(nodes.begin(), nodes.end(), '-', ':');
       return;
+    case Becomes::node_ranks: {
+      const auto x = value.find('x');
+      nodes = x == std::string::npos ? "1" : value.substr(0, x);
+      per_node = x == std::string::npos ? value : value.substr(x + 1);
+      return;
+    }
     case Becomes::host_list:
       return set("hosts", with_slots(value));
     case Becomes::pass:
@@ -159,6 +165,10 @@ void OwnOptions::add(const LauncherOption& option, const std::string& typed,
       return;
     case Becomes::module:
       is_module = true;
+      script = value;
+      return;
+    case Becomes::script:
+      script = value;
       return;
     case Becomes::advice:
     case Becomes::shows:

@@ -35,6 +35,7 @@ struct OwnOptions {
   std::vector<std::string> submit;  // options of `dlaunch submit`
   std::vector<LeftOut> left_out;
   bool is_module = false;   // the program is a Python module
+  std::string script;       // the program, where an option names it
   std::string one_machine;  // --standalone, as typed; empty: not given
 
   /// `typed`: the option as it stands in the line; `values`: as many as the row says.

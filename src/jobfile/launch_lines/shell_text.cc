@@ -182,6 +182,62 @@ std::string take_whole_line(std::string_view& text) {
   return line;
 }
 
+bool declares(std::string_view word) {
+  constexpr std::array<std::string_view, 4> kWords{"declare", "local", "readonly", "typeset"};
+  return contains(kWords, word);
+}
+
+std::string_view without_declaration(std::string_view line) {
+  line = trimmed(line);
+  const auto first = line.substr(0, line.find(' '));
+  if (first.size() == line.size() || (!declares(first) && first != "export")) return line;
+  do {
+    line = trimmed(line.substr(std::min(line.find(' '), line.size())));
+  } while (line.starts_with('-'));
+  return line;
+}
+
+bool begins_array(std::string_view line) {
+  line = without_declaration(line);
+  const auto open = line.find("=(");
+  if (open == kNowhere) return false;
+  const std::size_t plus = open > 0 && line[open - 1] == '+' ? 1 : 0;
+  return is_assignment(std::string(line.substr(0, open - plus)) + '=');
+}
+
+void take_open_quote(std::string& line, std::string_view& rest) {
+  const std::string_view begin = without_declaration(line);
+  const auto at = begin.find_first_of("\"'");
+  if (at == kNowhere || at == 0 || begin[at - 1] != '=' || !is_assignment(begin.substr(0, at)))
+    return;
+  const char quote = begin[at];
+  if (std::count(begin.begin(), begin.end(), quote) % 2 == 0) return;
+  std::string whole = line;
+  for (std::string_view later = rest; !later.empty();) {
+    const std::string more = take_whole_line(later);
+    whole += '\n' + more;
+    if (more.find(quote) == std::string::npos) continue;
+    line = std::move(whole);
+    rest = later;
+    return;
+  }
+}
+
+void skip_here_document(std::string_view line, std::string_view& rest) {
+  const auto at = line.find("<<");
+  if (at == kNowhere || line.substr(at).starts_with("<<<")) return;
+  std::string_view name = line.substr(at + 2);
+  while (!name.empty() && (name.front() == '-' || name.front() == ' ')) name.remove_prefix(1);
+  std::string end(name.substr(0, name.find_first_of(" \t;|&<>)")));
+  std::erase_if(end, [](char c) { return c == '\'' || c == '"' || c == '\\'; });
+  if (end.empty() || !is_of_name(end.front())) return;
+  for (std::string_view later = rest; !later.empty();) {
+    if (trimmed(take_line(later)) != end) continue;
+    rest = later;
+    return;
+  }
+}
+
 bool prepares_shell(std::string_view word, std::string_view line) {
   constexpr std::array<std::string_view, 9> kWords{
       "source", ".", "module", "ml", "conda", "mamba", "spack", "micromamba", "ulimit"};
@@ -190,6 +246,32 @@ bool prepares_shell(std::string_view word, std::string_view line) {
 
 ExpandedWord expanded(std::string_view spelled, const VariableValue& value_of) {
   return Expander(spelled, value_of).expand();
+}
+
+std::string with_values(std::string text, const VariableValue& value_of) {
+  constexpr std::size_t kLongest = 64 * 1024;
+  constexpr int kMostVariables = 500;  // they may refer to each other
+  // A shell does not look for quotes and operators in the value of a variable.
+  constexpr const char* kSpecial = "\"'\\;&|<>()`";
+  int count = 0;
+  for (auto at = text.find('$'); at != kNowhere && count < kMostVariables;
+       at = text.find('$', at)) {
+    const bool is_braced = text.compare(at, 2, "${") == 0;
+    const auto begin = at + (is_braced ? 2 : 1);
+    auto end = begin;
+    while (end < text.size() && is_of_name(text[end])) ++end;
+    const bool is_whole = !is_braced || (end < text.size() && text[end] == '}');
+    auto value = value_of(std::string_view(text).substr(begin, end - begin));
+    if (!is_whole || !value || value->find_first_of(kSpecial) != kNowhere ||
+        text.size() + value->size() > kLongest) {
+      at = end;
+      continue;
+    }
+    std::replace(value->begin(), value->end(), '\n', ' ');
+    text.replace(at, end - at + (is_braced ? 1 : 0), *value);
+    ++count;
+  }
+  return text;
 }
 
 std::string unquoted_value(std::string_view value) {
@@ -258,8 +340,11 @@ std::string without_substitutions(std::string_view script, std::vector<std::stri
     } else if (c == '`' || script.substr(at, 2) == "$(") {
       const auto behind_it = behind_expansion(script, at);
       if (behind_it != kNowhere) {
+        const std::string_view whole = script.substr(at, behind_it - at);
         out += stand_in(found.size());
-        found.emplace_back(script.substr(at, behind_it - at));
+        for (const char one : whole)
+          if (one == '\n') out += "\\\n";  // lines keep their numbers
+        found.emplace_back(whole);
         at = behind_it;
         continue;
       }

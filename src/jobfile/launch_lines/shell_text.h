@@ -17,6 +17,21 @@ using VariableValue = std::function<std::optional<std::string>(std::string_view 
 /// Takes a line with those that a backslash joins to it.
 [[nodiscard]] std::string take_whole_line(std::string_view& text);
 
+/// Whether the word begins a declaration: declare, local, readonly.
+[[nodiscard]] bool declares(std::string_view word);
+
+/// The line without a declaration and its options: "declare -a ARGS=(" is "ARGS=(".
+[[nodiscard]] std::string_view without_declaration(std::string_view line);
+
+/// "ARGS=(", whose words stand in this line and the next ones.
+[[nodiscard]] bool begins_array(std::string_view line);
+
+/// Adds the lines up to the quote that ends an assignment: `ARGS="` with lines below it.
+void take_open_quote(std::string& line, std::string_view& rest);
+
+/// Skips the lines of the here-document that the line begins: "cat <<END".
+void skip_here_document(std::string_view line, std::string_view& rest);
+
 /// Whether a command, by its first word and its line, changes the shell in which a program starts:
 /// source, module, conda.
 [[nodiscard]] bool prepares_shell(std::string_view word, std::string_view line);
@@ -29,6 +44,10 @@ struct ExpandedWord {
 };
 
 [[nodiscard]] ExpandedWord expanded(std::string_view spelled, const VariableValue& value_of);
+
+/// The text for `bash -c` with the values of its variables, which may hold variables again; those
+/// that a shell would not read as it reads the text stay.
+[[nodiscard]] std::string with_values(std::string text, const VariableValue& value_of);
 
 /// The value as an unquoted variable stands for it: words, of which only patterns are expanded.
 [[nodiscard]] std::string unquoted_value(std::string_view value);

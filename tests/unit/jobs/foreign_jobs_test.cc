@@ -334,7 +334,7 @@ std::vector<fs::path> all_jobs() {
   for (const auto& entry : fs::directory_iterator(data_folder())) {
     const std::string extension = entry.path().extension();
     const bool is_job = extension == ".yaml" || extension == ".yml" || extension == ".json" ||
-                        extension == ".runconfig";
+                        extension == ".runconfig" || extension == ".sbatch";
     if (is_job) jobs.push_back(entry.path());
   }
   std::sort(jobs.begin(), jobs.end());

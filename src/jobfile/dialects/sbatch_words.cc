@@ -1,0 +1,106 @@
+#include "jobfile/dialects/sbatch_words.h"
+
+#include <algorithm>
+
+#include "jobfile/launch_lines/shell_text.h"
+#include "text/strings.h"
+
+namespace dlaunch::jobfile {
+
+namespace {
+
+constexpr std::string_view kOtherOptions =
+    "acctg-freq batch bb bbf begin cluster-constraint clusters comment container container-id "
+    "contiguous core-spec cores-per-socket cpu-freq cpus-per-gpu deadline delay-boot dependency "
+    "export-file extra extra-node-info get-user-env gid gpu-freq gpus-per-socket gres-flags hold "
+    "ignore-pbs input output kill-on-invalid-dep licenses mail-type mail-user mcs-label "
+    "mem-per-cpu mem-per-gpu mincpus network nice no-kill no-requeue nodefile ntasks-per-core "
+    "ntasks-per-gpu ntasks-per-socket open-mode oversubscribe parsable power prefer priority "
+    "profile propagate reboot requeue resv-ports segment sockets-per-node spread-job stepmgr "
+    "switches test-only thread-spec threads-per-core time-min tmp tres-bind tres-per-task uid "
+    "use-min-nodes wait wait-all-nodes wckey x11 B C F H I L M Q S W b d e i k o s";
+
+constexpr std::string_view kHarmless =
+    "echo printf date hostname pwd ls cat nvidia-smi env printenv set shopt trap wait sleep true : "
+    "exit return [ [[ test then else elif fi for do done while until if case esac { } scontrol "
+    "squeue sacct scancel which type whoami local unset ((";
+
+bool is_word_of(std::string_view list, std::string_view word) {
+  return contains(split_words(list), word);
+}
+
+}  // namespace
+
+std::vector<std::string_view> other_sbatch_options() {
+  return split_words(kOtherOptions);
+}
+
+bool is_harmless(std::string_view word) {
+  return is_word_of(kHarmless, word);
+}
+
+Names names_in(std::string_view text) {
+  Names names;
+  for (auto at = text.find('$'); at != std::string_view::npos; at = text.find('$', at + 1)) {
+    auto begin = at + 1;
+    if (begin < text.size() && (text[begin] == '{')) ++begin;
+    if (begin < text.size() && text[begin] == '#') ++begin;  // ${#nodes[@]}
+    auto end = begin;
+    while (end < text.size() && (is_letter_or_digit(text[end]) || text[end] == '_')) ++end;
+    if (end > begin) names.emplace(text.substr(begin, end - begin));
+  }
+  return names;
+}
+
+bool is_usual(std::string_view name) {
+  return is_word_of(
+      "HOME USER LOGNAME PATH LD_LIBRARY_PATH PYTHONPATH PWD OLDPWD TMPDIR HOSTNAME SHELL BASH "
+      "BASH_SOURCE RANDOM SECONDS UID EUID PPID IFS FUNCNAME LINENO PIPESTATUS OSTYPE "
+      "CUDA_VISIBLE_DEVICES",
+      name);
+}
+
+bool asks_slurm(std::string_view text) {
+  for (const std::string_view word : {"scontrol", "squeue", "sacct", "NODELIST"})
+    if (text.find(word) != std::string_view::npos) return true;
+  return false;
+}
+
+Names slurm_only_variables(const std::vector<ShellStep>& steps) {
+  Names found;
+  for (const ShellStep& step : steps) {
+    const Names inside = names_in(step.text);
+    const bool is_of_other = std::any_of(inside.begin(), inside.end(),
+                                         [&](const auto& name) { return found.contains(name); });
+    if (!step.name.empty() && (is_of_other || asks_slurm(step.text))) found.insert(step.name);
+  }
+  return found;
+}
+
+std::vector<const ShellStep*> needed_steps(const std::vector<ShellStep>& steps,
+                                           std::string_view command) {
+  Names needed = names_in(command);
+  std::vector<const ShellStep*> chosen;
+  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
+    const bool is_needed = step->name.empty() || step->is_exported || needed.contains(step->name);
+    if (!is_needed || is_secret(step->name)) continue;
+    needed.merge(names_in(step->text));
+    chosen.push_back(&*step);
+  }
+  std::reverse(chosen.begin(), chosen.end());
+  return chosen;
+}
+
+std::string slurm_exports(const Names& names, bool is_task) {
+  std::string line;
+  if (is_task)
+    line =
+        " SLURM_PROCID=\"$DLAUNCH_RANK\" SLURM_LOCALID=\"$DLAUNCH_LOCAL_RANK\" "
+        "SLURM_NODEID=\"$DLAUNCH_NODE_RANK\" SLURM_NTASKS=\"$DLAUNCH_WORLD_SIZE\" "
+        "SLURM_NPROCS=\"$DLAUNCH_WORLD_SIZE\"";
+  for (const std::string name : {"SLURM_JOB_ID", "SLURM_JOBID"})
+    if (names.contains(name)) line += ' ' + name + "=\"${" + name + ":-$DLAUNCH_RUN_ID}\"";
+  return line.empty() ? line : "export" + line;
+}
+
+}  // namespace dlaunch::jobfile

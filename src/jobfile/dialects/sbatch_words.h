@@ -1,0 +1,43 @@
+// What words of a batch script mean beside its launch line.
+#pragma once
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "jobfile/launch_lines/launch_script.h"
+
+namespace dlaunch::jobfile {
+
+using Names = std::set<std::string, std::less<>>;
+
+/// The options of sbatch(1) that are not in launcher_options.h: they describe the queue, the
+/// machines or the mail.
+[[nodiscard]] std::vector<std::string_view> other_sbatch_options();
+
+/// Whether nothing changes for the ranks if the command, by its first word, does not run.
+[[nodiscard]] bool is_harmless(std::string_view word);
+
+/// The names in "$NAME" and "${NAME...".
+[[nodiscard]] Names names_in(std::string_view text);
+
+/// Whether each shell has the variable, or none needs it.
+[[nodiscard]] bool is_usual(std::string_view name);
+
+/// Whether the text takes values from Slurm's commands, or a list of its nodes.
+[[nodiscard]] bool asks_slurm(std::string_view text);
+
+/// The variables whose values need Slurm's commands.
+[[nodiscard]] Names slurm_only_variables(const std::vector<ShellStep>& steps);
+
+/// The steps that a command needs, in their order: commands, exported variables, and those that it
+/// or a later step uses. No secrets.
+[[nodiscard]] std::vector<const ShellStep*> needed_steps(const std::vector<ShellStep>& steps,
+                                                         std::string_view command);
+
+/// A line that sets what srun tells each of its tasks (`is_task`), and the id of the job where one
+/// of `names` is it; empty: nothing.
+[[nodiscard]] std::string slurm_exports(const Names& names, bool is_task);
+
+}  // namespace dlaunch::jobfile
