@@ -74,14 +74,18 @@ std::vector<std::string> stacks_in(const std::string& folder) {
   return names;
 }
 
+/// A file is replaced in one step; a device or a pipe (/dev/stdout) stays what it is.
 Status write_private(const std::string& path, const std::string& text) {
-  const std::string temporary = path + '.' + std::to_string(::getpid());
-  const UniqueFd file(
-      ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, kMode));
+  struct stat info {};
+  const bool is_special = ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode);
+  const std::string temporary = is_special ? path : path + '.' + std::to_string(::getpid());
+  if (!is_special) ::unlink(temporary.c_str());
+  const int how = is_special ? O_WRONLY : O_WRONLY | O_CREAT | O_EXCL;
+  const UniqueFd file(::open(temporary.c_str(), how | O_CLOEXEC, kMode));
   int error = file ? write_all(file.get(), text) : errno;
-  if (error == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
+  if (error == 0 && !is_special && ::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
   if (error == 0) return {};
-  if (file) ::unlink(temporary.c_str());
+  if (file && !is_special) ::unlink(temporary.c_str());
   return fail_errno(kNoPermission, "cannot write " + plain_line(path), error);
 }
 
@@ -151,6 +155,15 @@ struct ReportCommand {
     return error || way == "." ? "" : way.string() + '/';
   }
 
+  /// A run whose launcher was killed ended about when it last recorded something.
+  static WallTime end_of(const RunView& run, WallTime started) {
+    if (run.witness.ending) return started + run.witness.ending->elapsed;
+    struct stat info {};
+    if (is_live(run.state) || ::stat((run.path + "/events.jsonl").c_str(), &info) != 0)
+      return wall_now();
+    return WallTime(std::chrono::seconds(info.st_mtim.tv_sec));
+  }
+
   static Result<ReportInput> read(const RunView& run, const std::string& page) {
     ReportInput input;
     input.id = run.id;
@@ -159,7 +172,7 @@ struct ReportCommand {
     input.text = state_text(run);
     input.version = DLAUNCH_VERSION;
     input.started = run.witness.record ? run.witness.record->started : wall_now();
-    input.ended = run.witness.ending ? input.started + run.witness.ending->elapsed : wall_now();
+    input.ended = end_of(run, input.started);
     input.files = files_in(run.path);
     input.folder = way_to(run.path, page);
     const std::pair<const char*, std::string*> texts[] = {
