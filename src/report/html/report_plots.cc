@@ -261,8 +261,8 @@ std::string metric_plot(const std::string& name, std::string_view about, const S
   put(out, "<figure><figcaption><b>", html(name), "</b> ", about,
       last == mean.rend() ? "" : "<span class=\"last\">" + metric_number(*last) + "</span>",
       "</figcaption><div class=\"y\"><span>", metric_number(*top), "</span><span>",
-      metric_number(*bottom), "</span></div>", plot("p", steps, kHighest, *bottom, *top, "", paths),
-      "</figure>\n");
+      *top > *bottom ? metric_number(*bottom) : "", "</span></div>",
+      plot("p", steps, kHighest, *bottom, *top, "", paths), "</figure>\n");
   return out;
 }
 

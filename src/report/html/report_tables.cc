@@ -20,7 +20,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kOpenRows = 64;  // longer tables are closed at first
+constexpr std::size_t kOpenRows = 32;  // longer tables are closed at first
 constexpr std::size_t kMostRanks = 4096;
 constexpr std::size_t kMostIncidents = 400;
 constexpr std::size_t kMostStacks = 8;
