@@ -243,8 +243,8 @@ class NodePlots {
   std::string out_;
 };
 
-std::string metric_plot(const std::string& name, std::string_view about, const Series& low,
-                        const Series& mean, const Series& high, double steps) {
+std::string metric_plot(const std::string& name, const Series& low, const Series& mean,
+                        const Series& high, double steps) {
   const auto bottom = least(low);
   const auto top = greatest(high);
   if (!bottom || !top) return "";
@@ -258,7 +258,7 @@ std::string metric_plot(const std::string& name, std::string_view about, const S
     put(paths, "<path class=\"band\" d=\"", band_path(low, high, *bottom, *top, kHighest), "\"/>");
   put(paths, "<path class=\"v\" d=\"", line_path(mean, *bottom, *top, kHighest, false), "\"/>");
   std::string out;
-  put(out, "<figure><figcaption><b>", html(name), "</b> ", about,
+  put(out, "<figure><figcaption><b>", html(name), "</b>",
       last == mean.rend() ? "" : "<span class=\"last\">" + metric_number(*last) + "</span>",
       "</figcaption><div class=\"y\"><span>", metric_number(*top), "</span><span>",
       *top > *bottom ? metric_number(*bottom) : "", "</span></div>",
@@ -299,11 +299,11 @@ std::string metrics_part(const ReportFiles& files) {
     const json& metric = metrics[i];
     const std::string name = json_text_of(json_member(metric, "name"));
     const Series mean = series_of(json_member(metric, "mean"));
-    out += metric_plot(name, "", series_of(json_member(metric, "low")), mean,
+    out += metric_plot(name, series_of(json_member(metric, "low")), mean,
                        series_of(json_member(metric, "high")), steps);
     if (name != "step") continue;
     const Series rate = rate_of(mean, step);
-    out += metric_plot("steps per second", "", rate, rate, rate, steps);
+    out += metric_plot("steps per second", rate, rate, rate, steps);
   }
   if (out.empty()) return "";
   return "<p class=\"m\">Means of all ranks; the band reaches from the least to the greatest "
