@@ -98,11 +98,6 @@ bool sounds_like_command(std::string_view word) {
   return contains(kWords, word);
 }
 
-bool is_planned_command(std::string_view word) {
-  constexpr std::array<std::string_view, 1> kPlanned{"report"};
-  return contains(kPlanned, word);
-}
-
 std::string with_two_dashes(std::string_view word) {
   using namespace jobfile;
   const std::string name = option_name(word);

@@ -25,9 +25,6 @@ namespace dlaunch {
 /// with two dashes, or the word unchanged.
 [[nodiscard]] std::string with_two_dashes(std::string_view word);
 
-/// A command that a later dlaunch will have.
-[[nodiscard]] bool is_planned_command(std::string_view word);
-
 /// The words that start `program`: {"train"}, {"./train"} for a file outside PATH, or a script with
 /// its interpreter, {"bash", "go.sh"}. Only `program` where nothing better is known.
 [[nodiscard]] std::vector<std::string> words_to_start(const std::string& program);

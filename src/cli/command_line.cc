@@ -263,8 +263,6 @@ std::string advice_for_command(const Groups& groups, const std::vector<std::stri
 
 int unknown(const Groups& groups, const std::vector<std::string>& arguments) {
   const std::string& word = arguments.front();
-  if (is_planned_command(word))
-    return print_error(Error{exit_code::kUsage, '"' + word + "\" is not available yet"});
   if (std::string mistake = batch_script_in(arguments); !mistake.empty())
     return print_error(Error{exit_code::kJobFile, std::move(mistake)});
   return print_error(Error{exit_code::kUsage, "unknown command \"" + word + '"' +

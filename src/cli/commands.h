@@ -28,6 +28,7 @@ using TrailingArguments = std::vector<std::string>;
 [[nodiscard]] Subcommand schema_command();
 [[nodiscard]] Subcommand runs_command();
 [[nodiscard]] Subcommand compare_command();
+[[nodiscard]] Subcommand report_command();
 [[nodiscard]] Subcommand logs_command();
 [[nodiscard]] Subcommand status_command();
 [[nodiscard]] Subcommand stacks_command();

@@ -114,7 +114,8 @@ int start_run(const RunRequest& request) {
                                               *folder, request.verbosity});
   if (!checked) return print_error(checked.error());
   RunOptions options = run_options(std::move(*loaded), *folder);
-  options.preflight = std::move(*checked);
+  options.preflight = std::move(checked->notes);
+  options.preflight_table = std::move(checked->table);
   options.quiet = request.quiet;
   options.verbosity = request.verbosity;
   options.plain = request.smoke;

@@ -45,6 +45,7 @@ struct NodePulse {
   std::uint64_t memory_available = 0;       // bytes
   std::uint32_t memory_stall_permille = 0;  // /proc/pressure/memory, "some", 10 s
   std::vector<std::string> remarks;         // "GPU 3: clocks are held down: hardware slowdown"
+  std::uint64_t network_bytes = 0;          // sent and received by its network cards since boot
   bool operator==(const NodePulse&) const = default;
 };
 

@@ -8,6 +8,7 @@
 #include "jobfile/shell_quote.h"
 #include "jobfile/yaml_reader.h"
 #include "model/rank_list.h"
+#include "report/json_values.h"
 #include "report/metric_number.h"
 #include "runs/job_record.h"
 #include "runs/run_record.h"
@@ -20,20 +21,6 @@ namespace dlaunch {
 namespace {
 
 using nlohmann::json;
-
-/// A member of an untrusted object; null if it is missing.
-const json& member(const json& object, const char* name) {
-  static const json kNone;
-  if (!object.is_object()) return kNone;
-  const auto found = object.find(name);
-  return found == object.end() ? kNone : *found;
-}
-
-std::string text_of(const json& value) {
-  if (value.is_string()) return value.get<std::string>();
-  if (value.is_null()) return "";
-  return value.dump(-1, ' ', false, json::error_handler_t::replace);
-}
 
 class Section {
  public:
@@ -49,7 +36,7 @@ class Section {
     section_.values.push_back({plain_line(name), {std::move(text), number}});
   }
   void add_member(const std::string& name, const json& value, const std::string& prefix) {
-    if (name.find("PORT") == std::string::npos) add(prefix + name, text_of(value));
+    if (name.find("PORT") == std::string::npos) add(prefix + name, json_text_of(value));
   }
   void add_members(const json& object, const std::string& prefix) {
     if (!object.is_object()) return;
@@ -117,41 +104,41 @@ RunSection origin_values(const RunTexts& texts) {
 RunSection plan_values(const RunTexts& texts, const json& plan) {
   Section section("plan", texts.id);
   for (const char* name : {"framework", "launch", "workdir"})
-    section.add(name, text_of(member(plan, name)));
-  const json& ranks = member(plan, "ranks");
+    section.add(name, json_text_of(json_member(plan, name)));
+  const json& ranks = json_member(plan, "ranks");
   if (ranks.is_array()) section.add("ranks", std::to_string(ranks.size()));
-  const json& reasons = member(plan, "reasons");
-  for (const auto& [name, value] : member(plan, "variables").items()) {
+  const json& reasons = json_member(plan, "reasons");
+  for (const auto& [name, value] : json_member(plan, "variables").items()) {
     // Those of the job are in its section (plan/user_env.cc gives this reason).
-    if (text_of(member(reasons, name.c_str())) != "env of the job")
+    if (json_text_of(json_member(reasons, name.c_str())) != "env of the job")
       section.add_member(name, value, "");
   }
   for (const char* name : {"passed", "secret", "not_passed"})
-    section.add(name, text_of(member(plan, name)));
+    section.add(name, json_text_of(json_member(plan, name)));
   for (std::size_t i = 0; ranks.is_array() && i < ranks.size(); ++i) {
     const std::string prefix = "rank " + std::to_string(i) + ' ';
     for (const char* name : {"role", "cpus", "gpus"})
-      section.add(prefix + name, text_of(member(ranks[i], name)));
-    section.add_members(member(ranks[i], "variables"), prefix);
+      section.add(prefix + name, json_text_of(json_member(ranks[i], name)));
+    section.add_members(json_member(ranks[i], "variables"), prefix);
   }
   return section.take();
 }
 
 RunSection node_values(const RunTexts& texts, const json& plan) {
   Section section("nodes", texts.id);
-  const json& nodes = member(plan, "nodes");
+  const json& nodes = json_member(plan, "nodes");
   if (!nodes.is_array()) return section.take();
   for (const json& node : nodes) {
     std::vector<Rank> ranks;
-    for (const json& rank : member(node, "ranks")) {
+    for (const json& rank : json_member(node, "ranks")) {
       if (rank.is_number_unsigned()) ranks.emplace_back(rank.get<std::uint32_t>());
     }
-    const std::string name = text_of(member(node, "name"));
+    const std::string name = json_text_of(json_member(node, "name"));
     section.add(name,
                 ranks.size() == 1 ? "rank " + rank_ranges(ranks) : "ranks " + rank_ranges(ranks));
-    section.add(name + " address", text_of(member(node, "address")));
-    section.add(name + " binding", text_of(member(node, "binding")));
-    section.add_members(member(node, "variables"), name + ' ');
+    section.add(name + " address", json_text_of(json_member(node, "address")));
+    section.add(name + " binding", json_text_of(json_member(node, "binding")));
+    section.add_members(json_member(node, "variables"), name + ' ');
   }
   return section.take();
 }
@@ -167,8 +154,8 @@ void add_seconds(const std::string& name, const json& seconds, Section& section)
 
 RunSection timing_values(const RunTexts& texts, const json& summary) {
   Section section("timings", texts.id);
-  add_seconds("elapsed", member(summary, "elapsed_s"), section);
-  const json& ledger = member(summary, "ledger");
+  add_seconds("elapsed", json_member(summary, "elapsed_s"), section);
+  const json& ledger = json_member(summary, "ledger");
   if (!ledger.is_object()) return section.take();
   for (const auto& [name, seconds] : ledger.items())
     add_seconds(name.ends_with("_s") ? name.substr(0, name.size() - 2) : name, seconds, section);
@@ -179,25 +166,25 @@ RunSection outcome_values(const RunTexts& texts, const json& summary) {
   Section section("outcome", texts.id);
   for (const char* name : {"cause", "exit_code", "origin", "detail", "first", "signal", "lost_node",
                            "failure", "exception", "where", "why", "leftovers"})
-    section.add(name, text_of(member(summary, name)));
-  if (const auto attempt = member(summary, "attempt"); attempt.is_number_unsigned())
-    section.add("restarts", text_of(attempt));
+    section.add(name, json_text_of(json_member(summary, name)));
+  if (const auto attempt = json_member(summary, "attempt"); attempt.is_number_unsigned())
+    section.add("restarts", json_text_of(attempt));
   return section.take();
 }
 
 /// Each metric, as printed by the lowest rank that has it.
 RunSection metric_values(const RunTexts& texts, const json& summary) {
   Section section("metrics", texts.id);
-  const json& metrics = member(summary, "metrics");
+  const json& metrics = json_member(summary, "metrics");
   if (!metrics.is_array()) return section.take();
   for (const json& metric : metrics) {
-    const json& ranks = member(metric, "ranks");
+    const json& ranks = json_member(metric, "ranks");
     if (!ranks.is_array() || ranks.empty()) continue;
     for (const char* name : {"last", "steady"}) {
-      const json& value = member(ranks[0], name);
+      const json& value = json_member(ranks[0], name);
       if (value.is_number())
-        section.add_number(text_of(member(metric, "name")) + ' ' + name, value.get<double>(),
-                           metric_number(value.get<double>()));
+        section.add_number(json_text_of(json_member(metric, "name")) + ' ' + name,
+                           value.get<double>(), metric_number(value.get<double>()));
     }
   }
   return section.take();

@@ -8,6 +8,7 @@
 #include "report/status_text.h"
 #include "report/summary.h"
 #include "text/json_text.h"
+#include "text/strings.h"
 
 namespace dlaunch {
 
@@ -93,9 +94,23 @@ class SummaryDocument {
     member("port_holder");
     text_or_null(outcome_.port ? outcome_.port->holder : "");
     ranks("stragglers", outcome_.stragglers);
+    write_text();
     member("notes").begin_array();
     for (const std::string& note : in_.notes) json_.line(4).string(note);
     if (!in_.notes.empty()) json_.line(2);
+    json_.end_array();
+  }
+
+  /// What the summary on a screen says, with all of the evidence.
+  void write_text() {
+    SummaryInput plain = in_;
+    plain.columns = kScreenColumns;
+    plain.colour = plain.on_screen = false;
+    const std::string text = summary_text(plain);
+    std::string_view rest = text;
+    member("text").begin_array();
+    while (!rest.empty()) json_.line(4).string(take_line(rest));
+    if (!text.empty()) json_.line(2);
     json_.end_array();
   }
 

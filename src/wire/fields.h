@@ -515,7 +515,8 @@ inline constexpr auto kFields<NodePulse> =
                field("mhz", &NodePulse::mhz),
                field("memory_available", &NodePulse::memory_available),
                field("memory_stall_permille", &NodePulse::memory_stall_permille),
-               field("remarks", &NodePulse::remarks)};
+               field("remarks", &NodePulse::remarks),
+               field("network_bytes", &NodePulse::network_bytes)};
 template <>
 inline constexpr auto kFields<Pulse> =
     std::tuple{field("attempt", &Pulse::attempt), field("at", &Pulse::at),

@@ -314,7 +314,6 @@ def a_command_misspelt(box):
         text = box.run(word, code=USAGE).text
         expect_in(f'unknown command "{word}"; the commands: run, rerun, plan, ', text, word)
     expect_in("dlaunch run -- hostname", box.run("hostname", code=USAGE).text, "a program in PATH")
-    expect_in('"report" is not available yet', box.run("report", code=USAGE).text, "report")
 
 
 @case

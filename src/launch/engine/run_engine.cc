@@ -105,6 +105,7 @@ RunEngine::RunEngine(const RunOptions& options, LocalStart local, UniqueFd front
       stalls_(loop_, options, rounds_, store_, screen_,
               [this](Event event) { push(std::move(event)); }),
       slow_(options, nodes_, screen_),
+      samples_(store_, metric_names(options.spec), began_),
       checkpoints_(options, nodes_, store_, screen_),
       checkpoint_stop_(loop_, options, nodes_, screen_, [this] { signals_.stop(); }),
       terminals_(loop_, nodes_),
@@ -390,6 +391,7 @@ void RunEngine::begin(const action::StartRanks& start) {
   for (const auto& [name, pattern] : options_.spec.metrics) settings.metrics.push_back(pattern);
   output_.start(settings);
   watch_.begin(*plan_, now());
+  samples_.begin(*plan_, now());
   const NodeRank planned = plan_->find(start.node).value_or(NodeRank());
   for (wire::StartRanks& message : start_messages(*plan_, planned, settings))
     nodes_.send(start.node, std::move(message));

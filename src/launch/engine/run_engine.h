@@ -31,6 +31,7 @@
 #include "launch/terminals/terminal_side.h"
 #include "launch/watch/checkpoint_side.h"
 #include "launch/watch/checkpoint_stop.h"
+#include "launch/watch/samples_side.h"
 #include "launch/watch/slow_side.h"
 #include "launch/watch/stall_side.h"
 #include "launch/watch/watch_side.h"
@@ -88,6 +89,7 @@ class RunEngine : public Engine {
     watch_.on(node, pulse, now());
     stalls_.on(node, pulse);
     slow_.on(node, pulse);
+    samples_.on(node, pulse, now());
   }
   void on(NodeId node, wire::TerminalOutput& output) { terminals_.on(node, output); }
   void on(NodeId node, wire::TerminalTaken& taken) { terminals_.on(node, taken); }
@@ -154,6 +156,7 @@ class RunEngine : public Engine {
   QuestionSide questions_;
   StallSide stalls_;
   SlowSide slow_;
+  SamplesSide samples_;
   CheckpointSide checkpoints_;
   CheckpointStop checkpoint_stop_;
   TerminalSide terminals_;

@@ -77,6 +77,7 @@ void RunEngine::end_preparation() {
   questions_.close();
   stalls_.end();
   slow_.end();
+  if (store_.is_open()) samples_.write();
   checkpoints_.end(false);
   checkpoint_stop_.end();
   terminals_.close();

@@ -27,6 +27,7 @@ struct RunOptions {
   std::string current_folder;          // absolute
   Environment environment;             // the caller's
   std::vector<std::string> preflight;  // what it left out or replaced, a sentence each
+  std::string preflight_table;         // what it has measured; empty: there was none
   std::optional<SlurmTime> slurm_end;  // of the Slurm job's time; nullopt: not known
   bool quiet = false;
   int verbosity = 0;  // 1: -v, 2: -vv

@@ -67,6 +67,7 @@ Status RunStore::open() {
   auto events = EventLog::open(folder_->path() + "/events.jsonl");
   if (!events) return tl::unexpected(events.error());
   events_ = std::move(*events);
+  if (!options_.preflight_table.empty()) write("preflight.txt", options_.preflight_table);
   return {};
 }
 
@@ -122,9 +123,14 @@ void RunStore::set_stopping(bool stopping) {
 
 void RunStore::write_plan(const LaunchPlan& plan) {
   write_job_record();
-  if (const Status written = folder_->write("plan.json", plan_json(plan)); !written)
-    say_("dlaunch: note: " + written.error().message);
+  write("plan.json", plan_json(plan));
   folder_->reserve_room();
+}
+
+bool RunStore::write(std::string_view name, std::string_view text) {
+  const Status written = folder_->write(name, text);
+  if (!written) say_("dlaunch: note: " + written.error().message);
+  return written.has_value();
 }
 
 void RunStore::write_job_record() {

@@ -55,6 +55,8 @@ class RunStore {
   /// Whether the ranks are being ended, for `dlaunch runs` and `stop`.
   void set_stopping(bool stopping);
 
+  /// A file of the run folder, whole or not at all. False: it cannot be written.
+  bool write(std::string_view name, std::string_view text);
   void write_plan(const LaunchPlan& plan);
   /// This part of a remote rank's stream has arrived; agents record the local ones.
   void note_time(const wire::OutputData& data);

@@ -38,10 +38,10 @@ void settle_without_check(JobSpec& spec) {
   if (const auto choice = choose_nodes(wanted, unchecked)) settle_nodes(*choice, spec);
 }
 
-Result<std::vector<std::string>> run_preflight(JobSpec& spec, const PreflightOptions& options) {
+Result<PreflightResult> run_preflight(JobSpec& spec, const PreflightOptions& options) {
   if (options.skip || spec.preflight.checks.empty()) {
     settle_without_check(spec);
-    return std::vector<std::string>();
+    return PreflightResult();
   }
   const NodesWanted wanted = nodes_wanted(spec, hosts_of(spec));
   ClusterCheckOptions check;
@@ -72,7 +72,7 @@ Result<std::vector<std::string>> run_preflight(JobSpec& spec, const PreflightOpt
     say("preflight: " + check_verdict(*report) + ", after " +
         duration_text(std::chrono::milliseconds(report->took_ms)));
   settle_nodes(*choice, spec);
-  return std::move(choice->notes);
+  return PreflightResult{std::move(choice->notes), check_text(*report)};
 }
 
 }  // namespace dlaunch

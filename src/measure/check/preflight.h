@@ -9,6 +9,11 @@
 
 namespace dlaunch {
 
+struct PreflightResult {
+  std::vector<std::string> notes;  // for the user, a sentence each
+  std::string table;               // as `dlaunch check` prints it; empty: nothing was checked
+};
+
 struct PreflightOptions {
   bool skip = false;  // --no-preflight
   bool quiet = false;
@@ -17,11 +22,10 @@ struct PreflightOptions {
 };
 
 /// Settles spec.hosts and spec.nodes (measure/check/node_choice.h), so that `spares` and the range
-/// of `nodes` are used up. Returns notes for the user, a sentence each, which were also printed on
-/// stderr. Connects to no node where the job has no `preflight`. Must be called before any thread
-/// exists. Errors: exit_code::kPreflight, after the table was printed on stderr.
-[[nodiscard]] Result<std::vector<std::string>> run_preflight(JobSpec& spec,
-                                                             const PreflightOptions& options);
+/// of `nodes` are used up. The notes were also printed on stderr. Connects to no node where the job
+/// has no `preflight`. Must be called before any thread exists. Errors: exit_code::kPreflight,
+/// after the table was printed on stderr.
+[[nodiscard]] Result<PreflightResult> run_preflight(JobSpec& spec, const PreflightOptions& options);
 
 /// Without checks, as for `dlaunch plan`: takes the first hosts, as many as the job needs.
 void settle_without_check(JobSpec& spec);

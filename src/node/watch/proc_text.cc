@@ -1,5 +1,8 @@
 #include "node/watch/proc_text.h"
 
+#include <algorithm>
+#include <array>
+
 #include "os/proc_file.h"
 #include "text/number.h"
 #include "text/strings.h"
@@ -70,6 +73,27 @@ CpuTime parse_cpu_time(std::string_view stat) {
 std::uint64_t parse_available_memory(std::string_view meminfo) {
   constexpr unsigned kKibi = 10;
   return number_after(meminfo, "MemAvailable:") << kKibi;
+}
+
+std::uint64_t parse_network(std::string_view dev) {
+  constexpr std::array<std::string_view, 10> kNotCards{"lo",   "veth", "docker", "br",  "virbr",
+                                                       "bond", "tun",  "tap",    "cni", "flannel"};
+  constexpr std::size_t kSent = 8;  // index of the words after the colon; received: 0
+  std::uint64_t bytes = 0;
+  while (!dev.empty()) {
+    std::string_view line = trimmed(take_line(dev));
+    const std::size_t colon = line.find(':');
+    if (colon == std::string_view::npos) continue;  // the head
+    const std::string_view name = line.substr(0, colon);
+    const bool is_card =
+        name.find('.') == std::string_view::npos &&  // a VLAN of a card
+        std::none_of(kNotCards.begin(), kNotCards.end(),
+                     [&](std::string_view other) { return name.starts_with(other); });
+    const auto words = split_words(line.substr(colon + 1));
+    if (!is_card || words.size() <= kSent) continue;
+    bytes += number_of<Number>(words[0]).value_or(0) + number_of<Number>(words[kSent]).value_or(0);
+  }
+  return bytes;
 }
 
 std::uint64_t parse_waited(std::string_view schedstat) {

@@ -50,6 +50,20 @@ TEST(ProcText, TimeWithoutACpu) {
   EXPECT_EQ(parse_waited("x y z"), 0U);
 }
 
+TEST(ProcText, NetworkIsWhatCardsCount) {
+  EXPECT_EQ(
+      parse_network("Inter-|   Receive                            |  Transmit\n"
+                    " face |bytes packets errs drop fifo frame compressed multicast|bytes ...\n"
+                    "    lo: 7000 1 0 0 0 0 0 0 7000 1 0 0 0 0 0 0\n"
+                    "  eth0: 100 1 0 0 0 0 0 0 20 1 0 0 0 0 0 0\n"
+                    "eth0.5: 90 1 0 0 0 0 0 0 9 1 0 0 0 0 0 0\n"
+                    " bond0: 100 1 0 0 0 0 0 0 20 1 0 0 0 0 0 0\n"
+                    "   ib0:3 1 0 0 0 0 0 0 4 1 0 0 0 0 0 0\n"
+                    "broken: 1 2\n"),
+      127U);
+  EXPECT_EQ(parse_network(""), 0U);
+}
+
 TEST(ProcText, Memory) {
   EXPECT_EQ(parse_available_memory("MemTotal:  8000 kB\nMemFree: 1 kB\nMemAvailable:    2048 kB\n"),
             2048U * 1024U);

@@ -360,7 +360,7 @@ inline std::vector<Message> samples() {
               11,
               "step\xff",
               {{2, "0.25"}}}},
-            {250, 8, 2100, std::uint64_t{1} << 36, 17, {"GPU 0: hot"}}},
+            {250, 8, 2100, std::uint64_t{1} << 36, 17, {"GPU 0: hot"}, std::uint64_t{1} << 50}},
       OpenTerminal{Attempt(1), 3, Rank(7), {"gdb", "\xff"}, {{"TERM", "xterm"}}, 50, 132, false},
       TerminalInput{3, std::string("ls\n\0\xff", 5)},
       ResizeTerminal{3, 1, 65535},

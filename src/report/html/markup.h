@@ -1,0 +1,41 @@
+// Pieces of HTML and SVG. What comes from a job or its ranks passes through html() or
+// script_data(): it is hostile. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace dlaunch {
+
+/// Appends all parts.
+template <class... Parts>
+void put(std::string& out, const Parts&... parts) {
+  (out.append(parts), ...);
+}
+
+/// `text` for an element or a quoted attribute: one line, as plain_line() cleans it.
+[[nodiscard]] std::string html(std::string_view text);
+/// The same for several lines; at most `most` bytes of them, then how many are missing.
+[[nodiscard]] std::string html_lines(std::string_view text, std::size_t most);
+
+/// JSON for a <script type="application/json">: no byte of it can end the element.
+[[nodiscard]] std::string script_data(std::string json);
+
+/// The path of a file as a relative link: each byte that has a meaning in a URL is escaped.
+[[nodiscard]] std::string url_path(std::string_view path);
+
+/// With at most so many places after the point, without zeros at the end: "12.5".
+[[nodiscard]] std::string short_number(double value, int places);
+/// A fraction of the width: "12.5%".
+[[nodiscard]] std::string percent(double fraction);
+
+/// "1 min 30 s" after the start, or a part of it, for people.
+[[nodiscard]] std::string seconds_text(double seconds);
+
+/// <section id="ID"><h2>TITLE</h2>BODY</section>; nothing for an empty body.
+[[nodiscard]] std::string html_section(std::string_view id, std::string_view title,
+                                       std::string_view body);
+/// <details> that are closed.
+[[nodiscard]] std::string html_details(std::string_view title, std::string_view body);
+
+}  // namespace dlaunch

@@ -1,0 +1,168 @@
+#include "report/html/report_page.h"
+
+#include <algorithm>
+#include <array>
+
+#include <nlohmann/json.hpp>
+
+#include "report/html/markup.h"
+#include "report/html/report_parts.h"
+#include "report/html/trace_json.h"
+#include "report/json_values.h"
+#include "runs/run_record.h"
+#include "text/strings.h"
+
+namespace dlaunch {
+
+namespace {
+
+using nlohmann::json;
+
+/// The files that are JSON, parsed.
+struct Parsed {
+  json summary = json::object();
+  json plan = json::object();
+  json samples = json::object();
+  RunStory story;
+};
+
+Result<Parsed> parse(const ReportInput& input) {
+  Parsed parsed;
+  const std::array<std::tuple<const char*, const std::string*, json*>, 3> all{{
+      {"summary.json", &input.summary_json, &parsed.summary},
+      {"plan.json", &input.plan_json, &parsed.plan},
+      {"samples.json", &input.samples_json, &parsed.samples},
+  }};
+  for (const auto& [name, text, object] : all) {
+    if (text->empty()) continue;
+    auto read = parse_json_object(*text);
+    if (!read)
+      return fail(exit_code::kUsage, std::string(name) + " of run " + input.id + " is damaged");
+    *object = std::move(*read);
+  }
+  parsed.story = read_story(input.events, parsed.plan, input.started, input.ended);
+  return parsed;
+}
+
+constexpr std::string_view kName = "dlaunch: ";
+constexpr std::string_view kUnderName = "         ";  // continues a statement
+
+bool is_ending(std::string_view statement) {
+  constexpr std::array<std::string_view, 3> kEndings{"FAILED", "done in ", "stopped "};
+  return std::any_of(kEndings.begin(), kEndings.end(),
+                     [&](std::string_view one) { return statement.starts_with(one); });
+}
+
+/// What the summary on the screen said: the statement about the end as the headline, then the rest
+/// as it was.
+struct Cause {
+  std::string headline;
+  std::string rest;
+};
+
+Cause cause_of(const ReportFiles& files) {
+  std::vector<std::string> lines;
+  for (const json& line : json_member(files.summary, "text")) lines.push_back(json_text_of(line));
+  auto begin = std::find_if(lines.begin(), lines.end(), [](std::string_view line) {
+    return line.starts_with(kName) && is_ending(line.substr(kName.size()));
+  });
+  if (begin == lines.end()) begin = lines.begin();
+  if (begin == lines.end()) return {files.input.text, ""};
+  auto end = begin + 1;
+  Cause cause{begin->substr(begin->starts_with(kName) ? kName.size() : 0), ""};
+  for (; end != lines.end() && end->starts_with(kUnderName); ++end)
+    cause.headline += ' ' + end->substr(kUnderName.size());
+  lines.erase(begin, end);
+  if (!lines.empty() && lines.front().empty()) lines.erase(lines.begin());
+  for (const std::string& line : lines) put(cause.rest, line, "\n");
+  return cause;
+}
+
+std::string facts_line(const ReportFiles& files) {
+  const ReportInput& input = files.input;
+  std::string out;
+  const auto add = [&](const std::string& text) { put(out, out.empty() ? "" : " · ", text); };
+  const json& ranks = json_member(files.plan, "ranks");
+  const json& nodes = json_member(files.plan, "nodes");
+  if (ranks.is_array()) add(counted(ranks.size(), "rank") + " on " + counted(nodes.size(), "node"));
+  const std::string framework = json_text_of(json_member(files.plan, "framework"));
+  if (!framework.empty() && framework != "none") add(html(framework));
+  const std::string time = time_text(input.started);
+  add("started " + time.substr(0, 10) + ' ' + time.substr(11, 8) + " UTC");
+  add("run " + html(input.id));
+  return out;
+}
+
+std::string header(const ReportFiles& files) {
+  constexpr std::size_t kMostRest = std::size_t{64} << 10;
+  const ReportInput& input = files.input;
+  const Cause cause = cause_of(files);
+  std::string out;
+  put(out, "<header id=\"cause\">\n<p class=\"job\"><span class=\"state ", html(input.state), "\">",
+      html(input.state), "</span> <b>", html(input.name.empty() ? input.id : input.name),
+      "</b></p>\n<h1>", html(cause.headline), "</h1>\n<p class=\"m\">", facts_line(files),
+      "</p>\n");
+  if (!cause.rest.empty()) put(out, "<pre>", html_lines(cause.rest, kMostRest), "</pre>\n");
+  return out + "</header>\n";
+}
+
+struct Part {
+  const char* id;
+  const char* title;
+  std::string body;
+};
+
+std::string body_of(const ReportFiles& files) {
+  const std::array<Part, 12> parts{{
+      {"ledger", "Where the time went", ledger_part(files)},
+      {"timeline", "Timeline", timeline_part(files.story)},
+      {"attempts", "Attempts", attempts_part(files)},
+      {"incidents", "Incidents", incidents_part(files)},
+      {"metrics", "Metrics", metrics_part(files)},
+      {"nodes", "Nodes", nodes_part(files)},
+      {"stacks", "Where ranks stood", stacks_part(files)},
+      {"ranks", "Ranks", ranks_part(files)},
+      {"preflight", "Preflight", preflight_part(files)},
+      {"plan", "Plan", plan_part(files)},
+      {"environment", "Environment", environment_part(files)},
+      {"files", "Files", files_part(files)},
+  }};
+  std::string out = "<nav><a href=\"#cause\">Cause</a>";
+  for (const Part& part : parts) {
+    if (!part.body.empty()) put(out, "<a href=\"#", part.id, "\">", part.title, "</a>");
+  }
+  put(out, "</nav>\n<main>\n", header(files));
+  for (const Part& part : parts) out += html_section(part.id, part.title, part.body);
+  return out + "</main>\n";
+}
+
+}  // namespace
+
+Result<std::string> report_page(const ReportInput& input) {
+  const auto parsed = parse(input);
+  if (!parsed) return tl::unexpected(parsed.error());
+  const ReportFiles files{input, parsed->summary, parsed->plan, parsed->samples, parsed->story};
+  const std::string title = input.name.empty() ? input.id : input.name;
+  std::string out;
+  put(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n",
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src "
+      "'nonce-",
+      input.nonce, "'; script-src 'nonce-", input.nonce, "'; base-uri 'none'; form-action 'none'",
+      "\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n",
+      "<meta name=\"color-scheme\" content=\"light dark\">\n",
+      "<meta name=\"referrer\" content=\"no-referrer\">\n<title>", html(title), ": ",
+      html(input.state), "</title>\n<style nonce=\"", input.nonce, "\">\n", kPageStyle,
+      "</style>\n</head>\n<body data-length=\"", short_number(files.story.length, 6), "\">\n",
+      body_of(files), "<footer class=\"m\">Made by dlaunch ", html(input.version),
+      ". Output, arguments and variables of the job are in this file.</footer>\n<script nonce=\"",
+      input.nonce, "\">\n", kPageScript, "</script>\n</body>\n</html>\n");
+  return out;
+}
+
+Result<std::string> report_trace(const ReportInput& input) {
+  const auto parsed = parse(input);
+  if (!parsed) return tl::unexpected(parsed.error());
+  return trace_json(parsed->story);
+}
+
+}  // namespace dlaunch

@@ -1,0 +1,47 @@
+// `dlaunch report`: a run folder as one HTML file that needs nothing else: no server, no network,
+// no other file. It can be read without its script, too. Pure.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/result.h"
+#include "model/time.h"
+
+namespace dlaunch {
+
+/// What a run folder holds; empty: the file is not there.
+struct ReportInput {
+  std::string id;
+  std::string name;   // of the job; may be empty
+  std::string state;  // "failed"
+  std::string text;   // how it ended, or how long it has been running, as a sentence
+  WallTime started{};
+  WallTime ended{};     // or now
+  std::string version;  // of dlaunch
+  std::string job_yaml;
+  std::string plan_json;
+  std::string summary_json;
+  std::string events;
+  std::string samples_json;
+  std::string preflight;
+  std::vector<std::pair<std::string, std::string>> stacks;  // name and content of each file
+  std::vector<std::string> files;                           // relative to the run folder, ascending
+  std::string
+      folder;         // of the run, relative to that of the page, with a slash at the end, or empty
+  std::string nonce;  // letters and digits that nobody can guess: only our script is executed
+};
+
+/// Errors, exit_code::kUsage: a file is damaged.
+[[nodiscard]] Result<std::string> report_page(const ReportInput& input);
+
+/// The same run for https://ui.perfetto.dev (Trace Event Format): a process for each node, a thread
+/// for each rank.
+[[nodiscard]] Result<std::string> report_trace(const ReportInput& input);
+
+/// src/report/html/page.css and page.js.
+extern const char* const kPageStyle;
+extern const char* const kPageScript;
+
+}  // namespace dlaunch

@@ -1,0 +1,24 @@
+// Members of untrusted JSON, such as that of a run folder: what is missing or of another type is
+// empty. Pure.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include <nlohmann/json_fwd.hpp>
+
+namespace dlaunch {
+
+/// Null if `object` has no such member, or is none.
+[[nodiscard]] const nlohmann::json& json_member(const nlohmann::json& object, const char* name);
+
+/// Null if `array` has no such element, or is none.
+[[nodiscard]] const nlohmann::json& json_item(const nlohmann::json& array, std::size_t index);
+
+/// A string as it is, null as nothing, everything else as JSON.
+[[nodiscard]] std::string json_text_of(const nlohmann::json& value);
+
+/// The member as a number; `otherwise` if it is none.
+[[nodiscard]] double json_real(const nlohmann::json& object, const char* name, double otherwise);
+
+}  // namespace dlaunch

@@ -1,0 +1,80 @@
+// What the nodes of a run used, and what its metrics were, over time: samples.json. Its size is
+// bounded: where a run outgrows it, two samples become one. Pure.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/launch_plan.h"
+#include "model/pulse.h"
+#include "model/time.h"
+
+namespace dlaunch {
+
+/// Times count from the start of the run.
+class RunSamples {
+ public:
+  /// `metrics`: their names, in the order of MetricPulse::metric.
+  explicit RunSamples(std::vector<std::string> metrics);
+
+  /// The ranks of an attempt are told to start. A node keeps its samples of earlier attempts.
+  void begin(const LaunchPlan& plan, MonotonicTime at);
+  /// A pulse of the running attempt. It stands for the time since the node's last one.
+  void add(NodeId node, const NodePulse& pulse, const std::vector<RankPulse>& ranks,
+           MonotonicTime at);
+  [[nodiscard]] bool empty() const { return rows_ == 0; }
+  /// docs/reference/run-folder.md has the members. `started`: the run.
+  [[nodiscard]] std::string json(WallTime started) const;
+
+ private:
+  /// One node, or all ranks of it, in one step of time.
+  struct Use {
+    float seen = 0;  // seconds that pulses stand for; 0: nothing is known; likewise gpu_seen
+    float cpu = 0;   // seconds of a core
+    float gpu = 0;   // percent * seconds
+    float gpu_seen = 0;
+    float output = 0;   // bytes
+    float network = 0;  // bytes
+    float memory = 0;   // bytes, the most
+    float gpu_memory = 0;
+    void add(const Use& other);
+  };
+  struct OfNode {
+    std::string name;
+    std::uint32_t cores = 0;
+    MonotonicTime heard{0};       // its last pulse
+    std::uint64_t network = 0;    // NodePulse::network_bytes then; 0: none
+    MonotonicTime network_at{0};  // which pulse had that first: agents look at it less often
+    std::vector<Use> uses;
+  };
+  struct Value {
+    double low = 0;
+    double high = 0;
+    double sum = 0;
+    std::uint64_t count = 0;
+    void add(const Value& other);
+  };
+
+  [[nodiscard]] std::size_t most_rows() const;
+  [[nodiscard]] std::size_t row_of(MonotonicTime at) const;
+  void make_room(MonotonicTime at);
+  void spread(OfNode& node, const Use& use, MonotonicTime from, MonotonicTime to);
+  [[nodiscard]] Use use_of_ranks(NodeId id, const std::vector<RankPulse>& ranks);
+  void note_network(OfNode& node, std::uint64_t bytes, MonotonicTime at);
+  void note_metrics(const RankPulse& rank, MonotonicTime at);
+
+  std::vector<std::string> metric_names_;
+  MonotonicTime step_ = std::chrono::seconds(1);
+  std::size_t rows_ = 0;
+  std::vector<OfNode> nodes_;                          // in the order in which they came
+  std::map<NodeId, std::size_t> places_;               // of the attempt: index of nodes_
+  std::map<NodeId, std::map<Rank, RankPulse>> ranks_;  // of the attempt: their last pulses
+  std::vector<std::vector<Value>> metrics_;            // index = metric, then row
+};
+
+}  // namespace dlaunch

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string_view>
+
+#include "model/result.h"
+#include "model/stacks.h"
+
+namespace dlaunch {
+
+/// What stacks_json() wrote, as far as stacks_text() shows it. Errors: kUsage: it is no such text.
+/// Pure.
+[[nodiscard]] Result<StacksReply> parse_stacks(std::string_view json);
+
+}  // namespace dlaunch

@@ -1,0 +1,154 @@
+"""dlaunch report: one HTML file of real runs, as a strict parser and a browser see it."""
+
+import json
+import os
+import sys
+import time
+
+from case import case
+from expectations import Skip, expect, expect_equal, expect_in
+from run_helpers import NO_PERMISSION, USAGE, listed
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "support"))
+import big_run  # noqa: E402
+import report_probe  # noqa: E402
+from html_page import Page  # noqa: E402
+
+SECRET = "hf_S3cretValueThatNobodyMaySee"
+HOSTILE = "</pre></script><script>alert(1)</script>\"'&<img src=x onerror=alert(2)>"
+
+
+def report(box, *words, file=None):
+    path = box.run("report", *words).out.decode().splitlines()[0]
+    page = Page(box.path(file or path))
+    expect_equal(page.mistakes, [], "mistakes of the page")
+    expect_equal([script.get("type") for script in page.scripts], ["application/json", None], "scripts")
+    return page
+
+
+@case
+def a_failure_in_the_words_of_the_summary(box):
+    box.write("job.yaml", "name: train\nprocesses: 3\nmetrics: {loss: 'loss ([0-9.]+)', step: 'step ([0-9]+)'}\nenv: {LR: '0.1'}\nenv_secret: [HF_TOKEN]\n"
+              "command: |\n  for i in 1 2 3 4 5 6; do echo step $i loss 0.$i; sleep 0.5; done\n  [ $RANK != 1 ] || { echo boom >&2; exit 7; }; sleep 60\n")
+    run = box.run("run", code=7, env={"HF_TOKEN": SECRET})
+    page = report(box)
+    headline = next(line for line in run.text.splitlines() if "FAILED" in line)
+    expect(headline.removeprefix("dlaunch: ").startswith(page.headline[:40]), f"the headline {page.headline!r} of {headline!r}")
+    for part in ("ledger", "timeline", "incidents", "metrics", "nodes", "ranks", "plan", "environment", "files"):
+        expect(page.texts.get(part), f"no {part}")
+    expect_in("boom", page.texts["cause"], "last lines")
+    expect_in("productive", page.texts["ledger"], "ledger")
+    expect_in("rank 1, attempt 0: ", page.texts["timeline"], "bars")
+    expect_in("steps per second", page.texts["metrics"], "throughput")
+    expect_in("exited, code 7", page.texts["ranks"], "ranks")
+    expect_in("attempt-0/rank-1.err", page.links, "links to logs")
+    expect_in("Secret: HF_TOKEN", page.texts["environment"], "names of secrets")
+    expect_in("LR", page.texts["environment"], "variables")
+    expect(SECRET not in page.source, "the secret is in the report")
+    samples = box.json("samples.json")
+    expect_equal([one["name"] for one in samples["metrics"]], ["loss", "step"], "metrics")
+    expect(any(value for value in samples["metrics"][0]["mean"]), f"values of loss: {samples}")
+    expect(any(value for value in samples["nodes"][0]["memory"]), f"memory: {samples}")
+    expect_equal(os.stat(box.path(box.run_folder(), "report.html")).st_mode & 0o777, 0o600, "its mode")
+
+
+@case
+def hostile_output_is_text(box):
+    box.write("job.yaml", f"name: {json.dumps(HOSTILE)}\nprocesses: 2\nenv: {{X: {json.dumps(HOSTILE)}}}\ncommand: 'printf \"%s\\n\" \"$X\" >&2; exit 3'\n")
+    box.run("run", code=3)
+    page = report(box)
+    expect_in(HOSTILE[:40], page.texts["cause"], "its last line, as text")
+    expect_in(HOSTILE, page.texts["environment"], "its variable, as text")
+
+
+@case
+def attempts_and_a_trace(box):
+    box.write("job.yaml", "processes: 2\nrestart: {max: 2, backoff: 1ms..2ms}\ncommand: '[ $DLAUNCH_ATTEMPT = 1 ] || [ $RANK = 0 ] || exit 5; sleep 0.3'\n")
+    box.run("run")
+    page = report(box, "--trace", "trace.json")
+    expect_in("attempt-0/", page.texts["attempts"], "attempts")
+    expect_in("attempt 1 follows after", page.texts["incidents"], "the restart")
+    expect_in("done in", page.headline, "the headline")
+    events = json.loads(box.read("trace.json"))["traceEvents"]
+    for one in events:
+        expect(one["ph"] in "XiM" and isinstance(one["pid"], int) and isinstance(one["tid"], int) and one["name"], f"an event {one}")
+        expect(one["ph"] == "M" or one["ts"] >= 0, f"a time {one}")
+        expect(one["ph"] != "X" or one["dur"] >= 0, f"a duration {one}")
+    ranks = {one["args"]["name"] for one in events if one["name"] == "thread_name"} - {"phases", "attempts", "incidents"}
+    expect_equal(ranks, {"rank 0", "rank 1"}, "tracks")
+    expect_equal(sum(one["ph"] == "X" and one.get("args", {}).get("end") == "failed" for one in events), 1, "failures")
+
+
+@case
+def a_hang_shows_where_ranks_stood(box):
+    box.run("run", "-n", "2", "--set", "watch.after=1s", "--set", "timeouts.hang=3s", "--set", "timeouts.stop=1s", "--", "sleep", "60", code=None)
+    page = report(box)
+    expect_in("hang", page.texts["incidents"], "incidents")
+    expect_in("ranks 0, 1", page.texts["stacks"], "stacks")
+
+
+@case
+def success_and_other_places(box):
+    box.run("run", "--", "echo", "fine")
+    run = listed(box)[0]["run"]
+    box.make_folder("shared")
+    page = report(box, run, "-o", "shared/page.html")
+    expect_in(f"../runs/{run}/attempt-0/rank-0.out", page.links, "links from there")
+    expect_in("done in", page.headline, "the headline")
+    expect(not box.exists("runs", run, "report.html"), "only there")
+
+
+@case
+def mistakes_are_said(box):
+    expect_in("no runs", box.run("report", code=USAGE).text, "no run")
+    box.run("run", "--", "true")
+    run = listed(box)[0]["run"]
+    expect_in('no run "abc"', box.run("report", "abc", code=USAGE).text, "no such run")
+    expect_in("cannot write no/page.html: No such file or directory", box.run("report", "-o", "no/page.html", code=NO_PERMISSION).text, "no such folder")
+    text = box.run("report", "--open", env={"BROWSER": "no-such-browser", "PATH": "/nowhere"}, code=127).text
+    expect_in("no browser can be started here", text, "no browser")
+    expect_in(f"open it yourself: runs/{run}/report.html", text, "where it is")
+    box.write(f"runs/{run}/samples.json", "{")
+    expect_in(f"samples.json of run {run} is damaged", box.run("report", code=USAGE).text, "a damaged file")
+
+
+@case
+def a_browser_is_started_without_a_shell(box):
+    box.write("browser", '#!/bin/sh\nprintf "%s" "$*" > opened\n')
+    os.chmod(box.path("browser"), 0o755)
+    box.run("run", "--", "true")
+    run = listed(box)[0]["run"]
+    box.run("report", "--open", env={"BROWSER": box.path("browser")})
+    expect_equal(box.read("opened").decode(), f"runs/{run}/report.html", "what it opens")
+
+
+@case(budget=180.0)
+def a_day_of_512_ranks_is_small(box):
+    box.make_folder("runs")
+    run = big_run.make(box.path("runs"))
+    begun = time.monotonic()
+    page = report(box, run)
+    expect(time.monotonic() - begun < 20, "it takes long")
+    expect(len(page.source) < 5_000_000, f"{len(page.source)} bytes")
+    expect_in("gpu063", page.texts["nodes"], "the last node")
+    expect_in("511", page.texts["ranks"], "the last rank")
+
+
+@case(budget=180.0)
+def a_browser_shows_ranks_and_values(box):
+    if not report_probe.browser():
+        raise Skip("there is no chromium here")
+    box.make_folder("runs")
+    run = big_run.make(box.path("runs"))
+    box.run("report", run)
+    seen = report_probe.open_report(box.path("runs", run, "report.html"), rank=137)
+    expect(seen["opened_ms"] < 2000, f"it opens in {seen['opened_ms']} ms")
+    expect_in("Rank 137 on gpu017: stopped, SIGTERM", seen["picked"], "the rank that was clicked")
+    expect_equal((seen["variables"]["RANK"], seen["variables"]["LOCAL_RANK"]), ("137", "1"), "its variables")
+    expect_equal(seen["other"]["RANK"], "0", "the variables of another")
+    expect_equal(seen["variables"]["X"], big_run.HOSTILE, "a value as it is")
+    loss = box.json("samples.json")["metrics"][0]["mean"][-1]
+    drawn = float(seen["plot"].split()[-1])
+    expect(abs(drawn - loss) < 0.05, f"{drawn} is drawn for {loss}")
+    expect_equal((seen["zoomed"], seen["whole"]), (400, 100), "zoom")
+    expect_equal((seen["injected"], seen["outside"]), (3, 0), "scripts, and what comes from outside")

@@ -1,0 +1,274 @@
+#include "report/html/report_page.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "report/html/markup.h"
+#include "report/html/run_story.h"
+#include "report/stacks_read.h"
+#include "report/stacks_text.h"
+
+namespace dlaunch {
+namespace {
+
+using nlohmann::json;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr const char* kHostile = "</script></pre><script>alert(1)</script>\"'&<b onclick=x>";
+
+std::string at(int second) {
+  return time_text(WallTime(std::chrono::seconds(second)));
+}
+
+std::string line(int second, const std::string& event, json members = json::object()) {
+  members["time"] = at(second);
+  members["event"] = event;
+  return members.dump() + '\n';
+}
+
+/// Two attempts of two ranks: rank 1 fails first, then all is well. Times from 100 s to 150 s.
+std::string events() {
+  std::string text = line(101, "node-ready", {{"node", 4}});
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    const int base = attempt == 0 ? 102 : 130;
+    text += line(base, "plan-made", {{"attempt", attempt}, {"node_of_rank", {4, 4}}});
+    for (int rank = 0; rank < 2; ++rank)
+      text += line(base + 1, "rank-started",
+                   {{"attempt", attempt}, {"rank", rank}, {"pid", 9}, {"at", at(base + 1)}});
+    const auto exited = [&](int second, json members) {
+      members["attempt"] = attempt;
+      members["at"] = at(second);
+      text += line(second, "rank-exited", members);
+    };
+    if (attempt == 0) {
+      exited(110, {{"rank", 1}, {"code", 3}, {"after_signal", false}});
+      exited(112, {{"rank", 0}, {"signal", "SIGTERM"}, {"after_signal", true}});
+      text += line(113, "restart",
+                   {{"attempt", 1}, {"wait_s", 5.0}, {"cause", "exit-code"}, {"first", 1}});
+    } else {
+      exited(149, {{"rank", 0}, {"code", 0}, {"after_signal", false}});
+      exited(149, {{"rank", 1}, {"code", 0}, {"after_signal", false}});
+    }
+  }
+  return text + "no json\n" + line(120, "notice", {{"text", kHostile}});
+}
+
+json plan() {
+  return {{"nodes", {{{"name", "gpu01"}, {"ranks", {0, 1}}, {"variables", {{"IF", "ib0"}}}}}},
+          {"ranks",
+           {{{"node", 0}, {"variables", {{"RANK", "0"}, {"X", kHostile}}}},
+            {{"node", 0}, {"variables", {{"RANK", "1"}}}}}},
+          {"variables", {{"WORLD_SIZE", "2"}}},
+          {"passed", {"HOME"}},
+          {"secret", {"TOKEN"}},
+          {"commands", {{{"argv", {"echo", kHostile}}}}},
+          {"reasons", {{"RANK", "its number"}}}};
+}
+
+ReportInput input() {
+  ReportInput in;
+  in.id = "20261120-210142-k3f";
+  in.name = kHostile;
+  in.state = "done";
+  in.text = "done in 50 s";
+  in.started = WallTime(std::chrono::seconds(100));
+  in.ended = WallTime(std::chrono::seconds(150));
+  in.version = "1.0";
+  in.nonce = "n0nce";
+  in.events = events();
+  in.plan_json = plan().dump();
+  in.files = {"attempt-1/rank-1.err", "job.yaml"};
+  in.folder = "runs/a b/";
+  json summary{{"elapsed_s", 50.0},
+               {"attempt", 1},
+               {"first", nullptr},
+               {"ledger", {{"connect_s", 2.0}, {"productive_s", 48.0}}},
+               {"text", {"dlaunch: attempt 0 failed", "dlaunch: done in 50 s, 2 ranks", kHostile}},
+               {"ranks",
+                {{{"node", "gpu01"}, {"how", "exited"}, {"exit_code", 0}},
+                 {{"node", kHostile}, {"how", "exited"}, {"exit_code", 0}}}}};
+  in.summary_json = summary.dump();
+  json samples{
+      {"step_s", 10},
+      {"nodes",
+       {{{"node", "gpu01"},
+         {"cores", 2},
+         {"cpu", {100, nullptr, 200, 0, 100}},
+         {"memory", {1, 1, 1, 1, 1}}}}},
+      {"metrics",
+       {{{"name", kHostile}, {"low", {1, 1, 1}}, {"mean", {1, 2, 3}}, {"high", {1, 3, 3}}}}}};
+  in.samples_json = samples.dump();
+  return in;
+}
+
+TEST(RunStoryTest, AttemptsPhasesAndEndsOfRanks) {
+  const RunStory story = read_story(events(), plan(), WallTime(std::chrono::seconds(100)),
+                                    WallTime(std::chrono::seconds(150)));
+  EXPECT_EQ(story.length, 50);
+  using Kind = PhaseSpan::Kind;
+  EXPECT_THAT(story.phases,
+              ElementsAre(PhaseSpan{Kind::connect, 0, 0, 1}, PhaseSpan{Kind::prepare, 0, 1, 2},
+                          PhaseSpan{Kind::start, 0, 2, 3}, PhaseSpan{Kind::run, 0, 3, 10},
+                          PhaseSpan{Kind::stop, 0, 10, 13}, PhaseSpan{Kind::wait, 0, 13, 18},
+                          PhaseSpan{Kind::prepare, 0, 18, 30}, PhaseSpan{Kind::start, 1, 30, 31},
+                          PhaseSpan{Kind::run, 1, 31, 49}, PhaseSpan{Kind::stop, 1, 49, 50}));
+  using End = RankSpan::End;
+  EXPECT_THAT(story.spans,
+              ElementsAre(RankSpan{0, 0, 3, 12, End::stopped,
+                                   "was killed by SIGTERM after dlaunch had told it to stop"},
+                          RankSpan{0, 1, 3, 10, End::failed, "exited with code 3"},
+                          RankSpan{1, 0, 31, 49, End::done, "exited with code 0"},
+                          RankSpan{1, 1, 31, 49, End::done, "exited with code 0"}));
+  ASSERT_EQ(story.attempts.size(), 2U);
+  EXPECT_EQ(story.attempts[0].to, 30);
+  EXPECT_THAT(story.attempts[0].node_of_rank, ElementsAre("gpu01", "gpu01"));
+  ASSERT_EQ(story.incidents.size(), 3U);
+  EXPECT_EQ(story.incidents[0].text, "rank 1 exited with code 3");
+  EXPECT_EQ(story.incidents[1].text, "attempt 1 follows after 5.00 s (exit-code, rank 1 first)");
+  EXPECT_EQ(story.incidents[2].text, kHostile);
+}
+
+TEST(RunStoryTest, ALostNodeTakesItsRanks) {
+  const std::string text = line(101, "plan-made", {{"attempt", 0}, {"node_of_rank", {4, 5}}}) +
+                           line(102, "rank-started", {{"attempt", 0}, {"rank", 0}}) +
+                           line(102, "rank-started", {{"attempt", 0}, {"rank", 1}}) +
+                           line(105, "node-lost", {{"node", 5}, {"what", "no answer"}});
+  const RunStory story = read_story(text, json::object(), WallTime(std::chrono::seconds(100)),
+                                    WallTime(std::chrono::seconds(107)));
+  ASSERT_EQ(story.spans.size(), 2U);
+  EXPECT_EQ(story.spans[0].end, RankSpan::End::running);
+  EXPECT_EQ(story.spans[0].to, 7);
+  EXPECT_EQ(story.spans[1].end, RankSpan::End::lost);
+  EXPECT_EQ(story.spans[1].to, 5);
+  ASSERT_EQ(story.incidents.size(), 1U);
+  EXPECT_EQ(story.incidents[0].text, "node 5: no answer");
+}
+
+TEST(ReportPageTest, WhatTheJobSaysIsTextOnly) {
+  const auto page = report_page(input());
+  ASSERT_TRUE(page) << page.error().message;
+  EXPECT_THAT(*page, Not(HasSubstr("<script>")));
+  EXPECT_THAT(*page, Not(HasSubstr("<b onclick")));
+  std::size_t scripts = 0;
+  for (auto at = page->find("</script>"); at != std::string::npos;
+       at = page->find("</script>", at + 1))
+    ++scripts;
+  EXPECT_EQ(scripts, 2U) << "the data of the environment and our script";
+  EXPECT_THAT(*page, HasSubstr("&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#39;&amp;"));
+}
+
+TEST(ReportPageTest, TheCauseComesFirstInTheWordsOfTheSummary) {
+  const auto page = report_page(input());
+  ASSERT_TRUE(page);
+  const auto headline = page->find("<h1>done in 50 s, 2 ranks</h1>");
+  ASSERT_NE(headline, std::string::npos);
+  EXPECT_LT(headline, page->find("<section"));
+  EXPECT_NE(page->find("dlaunch: attempt 0 failed", headline), std::string::npos);
+  ReportInput old = input();
+  old.summary_json = "";
+  EXPECT_THAT(*report_page(old), HasSubstr("<h1>done in 50 s</h1>"));
+}
+
+TEST(ReportPageTest, LinksLeadToFilesThatExist) {
+  const auto page = report_page(input());
+  ASSERT_TRUE(page);
+  EXPECT_THAT(*page, HasSubstr("<a href=\"runs/a%20b/attempt-1/rank-1.err\">err</a>"));
+  EXPECT_THAT(*page, Not(HasSubstr("rank-0.err")));
+  EXPECT_THAT(*page, Not(HasSubstr("href=\"http")));
+}
+
+TEST(ReportPageTest, EnvironmentHasWhatRanksShareOnce) {
+  const auto page = report_page(input());
+  ASSERT_TRUE(page);
+  const std::string begin = "id=\"envdata\">";
+  const auto from = page->find(begin) + begin.size();
+  const json env = json::parse(page->substr(from, page->find("</script>", from) - from));
+  EXPECT_EQ(env["all"], json({{"WORLD_SIZE", "2"}}));
+  EXPECT_EQ(env["nodes"], json::array({{{"IF", "ib0"}}}));
+  EXPECT_EQ(env["of"], json({0, 0}));
+  EXPECT_EQ(env["names"], json({"RANK", "X"}));
+  EXPECT_EQ(env["ranks"], json::array({json::array({"0", kHostile}), json::array({"1", nullptr})}));
+  EXPECT_THAT(*page, HasSubstr("Secret: <code>TOKEN</code>"));
+}
+
+TEST(ReportPageTest, PlotsBreakWhereNothingIsKnown) {
+  const auto page = report_page(input());
+  ASSERT_TRUE(page);
+  EXPECT_THAT(*page, HasSubstr("d=\"M0 50h0M2 0h0l1 100 1-50\""));
+  EXPECT_THAT(*page, HasSubstr("viewBox=\"0 0 5 100\""));
+  EXPECT_THAT(*page, HasSubstr("d=\"M0 1000h0l1-500 1-500\"")) << "the mean of the metric";
+  EXPECT_THAT(*page, HasSubstr("d=\"M0 1000L1 1000L2 1000L2 0L1 0L0 1000Z\"")) << "its band";
+}
+
+TEST(ReportPageTest, ARunThatHasJustBegunHasAPage) {
+  ReportInput in;
+  in.id = "20261120-210142-k3f";
+  in.state = "running";
+  in.text = "running since 1 s";
+  in.started = WallTime(std::chrono::seconds(100));
+  in.ended = in.started;
+  const auto page = report_page(in);
+  ASSERT_TRUE(page);
+  EXPECT_THAT(*page, HasSubstr("<h1>running since 1 s</h1>"));
+}
+
+TEST(ReportPageTest, ADamagedFileIsNamed) {
+  ReportInput in = input();
+  in.samples_json = "{";
+  EXPECT_EQ(report_page(in).error().message, "samples.json of run 20261120-210142-k3f is damaged");
+  in.samples_json = R"({"nodes": [1, {"cpu": "x"}], "metrics": [null], "step_s": -1})";
+  in.summary_json =
+      R"({"ranks": [1, {}], "ledger": [], "earlier": [1], "text": 5, "elapsed_s": 1})";
+  in.plan_json = R"({"ranks": [1, {"node": 9}], "nodes": 7, "commands": [3]})";
+  EXPECT_TRUE(report_page(in)) << "of another dlaunch";
+}
+
+TEST(ReportPageTest, TheTraceHasATrackForEachRank) {
+  const auto trace = report_trace(input());
+  ASSERT_TRUE(trace);
+  const json events = json::parse(*trace)["traceEvents"];
+  std::vector<std::string> tracks;
+  std::size_t spans = 0;
+  for (const json& one : events) {
+    if (one["name"] == "thread_name" && one["pid"] != 1) tracks.push_back(one["args"]["name"]);
+    if (one["ph"] == "X" && one["pid"] != 1) ++spans;
+  }
+  EXPECT_THAT(tracks, ElementsAre("rank 0", "rank 1"));
+  EXPECT_EQ(spans, 4U);
+}
+
+TEST(StacksReadTest, ReadsWhatIsWritten) {
+  StacksReply reply;
+  reply.attempt = 2;
+  reply.world = 4;
+  reply.silent = {"gpu02: no answer"};
+  RankStacks rank;
+  rank.rank = Rank(3);
+  rank.host = "gpu01";
+  rank.remarks = {"a remark"};
+  rank.unanswered = {"10.0.0.2"};
+  ThreadStack thread{7, "loader", "S", "reading /x", {}, 2};
+  thread.frames = {{StackFrame::Kind::kernel, "read", "", 0},
+                   {StackFrame::Kind::python, "main", "a.py", 3}};
+  rank.processes = {{5, 1, "python a.py", {thread}, 1, 2, 3, 4}};
+  reply.ranks = {rank};
+  const auto read = parse_stacks(stacks_json(reply));
+  ASSERT_TRUE(read);
+  EXPECT_EQ(*read, reply);
+  EXPECT_FALSE(parse_stacks("{}"));
+}
+
+TEST(MarkupTest, LinksAndNumbersAreShort) {
+  EXPECT_EQ(url_path("a b/ü#?.out"), "a%20b/%C3%BC%23%3F.out");
+  EXPECT_EQ(percent(0.5), "50%");
+  EXPECT_EQ(percent(1.0 / 3), "33.333%");
+  EXPECT_EQ(short_number(-0.0001, 2), "0");
+  EXPECT_EQ(html_lines("a\nbc", 3), "a\nb\n[... 1 byte more]\n");
+}
+
+}  // namespace
+}  // namespace dlaunch
