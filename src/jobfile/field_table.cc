@@ -800,7 +800,8 @@ constexpr Field kFields[] = {
      .kind = Kind::choice,
      .fallback = "nodes",
      .example = "launcher",
-     .help = "Staged files go from node to node, or from the launcher to each node",
+     .help = "Staged files, and dlaunch itself, go from node to node, or from the launcher to each "
+             "node",
      .words = kStageVias,
      .write = to<&JobSpec::stage_via>},
     {.key = "collect",

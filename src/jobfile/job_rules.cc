@@ -18,9 +18,6 @@ constexpr JobRule kRules[] = {
                R"({"const":"gcp"},"processes_per_node":{"not":{"const":"auto"}}}})"},
     {.text = "`hosts` and `hostfile` both select the nodes: only one of them",
      .broken = R"({"required":["hosts","hostfile"]})"},
-    {.text = "`stage_via` says how what `stage` names travels: not without it",
-     .broken = R"({"required":["stage_via"],"properties":{"stage_via":{"not":{"const":"nodes"}},)"
-               R"("stage":{"maxItems":0}}})"},
     {.text = "`unpack` of a line of `stage` needs its `to`, the folder for the archive's content",
      .broken = R"({"required":["stage"],"properties":{"stage":{"anyOf":[)"
                R"({"$ref":"#/$defs/unpacksNowhere"},)"

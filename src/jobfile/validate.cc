@@ -301,8 +301,6 @@ void KeyValidator::check_collect(std::size_t one, std::size_t other) {
 }
 
 void KeyValidator::check_stage() {
-  if (job_.stage.empty() && job_.stage_via != StageVia::nodes)
-    contradict("stage_via", "stage", "stage_via says how staged files travel, and stage has none");
   std::map<std::string, std::size_t> places;  // by path of the copy
   for (std::size_t i = 0; i < job_.stage.size(); ++i) {
     const std::string line = "stage[" + std::to_string(i) + ']';

@@ -23,6 +23,7 @@
 #include "node/ranks/rank_service.h"
 #include "node/ranks/start_files.h"
 #include "node/ranks/stdin_pump.h"
+#include "node/reach/program_door.h"
 #include "node/reach/reach_door.h"
 #include "node/reach/reach_knock.h"
 #include "node/session/attach.h"
@@ -88,6 +89,7 @@ class Agent {
                        [this](const wire::PrerequisitesMissing& answer) { channel_.send(answer); }),
         door_(loop_),
         knock_(loop_, [this](const wire::Knocked& knocked) { channel_.send(knocked); }),
+        program_(loop_, reached_address(find_variable(login_, "SSH_CONNECTION").value_or(""))),
         pump_(loop_, channel_),
         stdin_(loop_, channel_),
         stager_(loop_, login_, [this](const wire::FromAgent& message) { channel_.send(message); }),
@@ -163,10 +165,16 @@ class Agent {
   void on(wire::FactsRequest& request) {
     loop_.post([this, request] { gather_facts(request); });
   }
+  // Nothing listens while ranks run.
+  void on(wire::ServeProgram& order) {
+    const bool may_listen = ranks_.running().empty();
+    channel_.send(may_listen ? program_.serve(order) : wire::ProgramServed{order.id, {}});
+  }
   void on(wire::CheckPrerequisites& question) { prerequisites_.begin(question, login_); }
   void on(wire::StartRanks& start) {
     if (!ranks_.accepts(start)) return;  // nor is anything watched for it
     end_reach_check();
+    program_.close();
     pump_.keep_times(!start.log_folder.empty());
     if (start.log_folder.empty()) start.log_folder = folder_.of_attempt(start.attempt);
     name_process(start.env);
@@ -363,6 +371,7 @@ class Agent {
     stager_.abandon();
     stage_.abandon();
     collecting_.abandon();
+    program_.close();
     raise_open_file_limit();
     mpi_.kill();
     containers_.kill_all();
@@ -416,6 +425,7 @@ class Agent {
   PrerequisiteCheck prerequisites_;
   ReachDoor door_;  // uses the ports of facts_
   ReachKnock knock_;
+  ProgramDoor program_;
   OutputPump pump_;
   StdinPump stdin_;
   Stager stager_;

@@ -6,19 +6,11 @@
 #include <elf.h>
 #include <link.h>
 
+#include "text/hex.h"
+
 namespace dlaunch {
 
 namespace {
-
-std::string hex(const unsigned char* bytes, std::size_t size) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (std::size_t i = 0; i < size; ++i) {
-    text += kDigits[bytes[i] >> 4];
-    text += kDigits[bytes[i] & 15];
-  }
-  return text;
-}
 
 std::string find_in_notes(const unsigned char* notes, std::size_t size) {
   // Layout of elf(5): header, name padded to 4, descriptor padded to 4.
@@ -30,7 +22,7 @@ std::string find_in_notes(const unsigned char* notes, std::size_t size) {
     if (descriptor + header.n_descsz > size) return "";
     if (header.n_type == NT_GNU_BUILD_ID && header.n_namesz == 4 &&
         std::memcmp(notes + name, "GNU", 4) == 0) {
-      return hex(notes + descriptor, header.n_descsz);
+      return hex_digits({reinterpret_cast<const char*>(notes + descriptor), header.n_descsz});
     }
     at = descriptor + ((header.n_descsz + 3U) & ~3U);
   }

@@ -3,33 +3,20 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <span>
 
 #include <sys/random.h>
 #include <unistd.h>
 
 #include "os/clock.h"
+#include "text/hex.h"
 
 namespace dlaunch {
 
-namespace {
-
-std::string hex(std::span<const unsigned char> bytes) {
-  std::string text;
-  for (const unsigned char byte : bytes) {
-    text += "0123456789abcdef"[byte >> 4];
-    text += "0123456789abcdef"[byte & 15];
-  }
-  return text;
-}
-
-}  // namespace
-
 Result<std::string> random_secret() {
-  std::array<unsigned char, 16> bytes{};
+  std::array<char, 16> bytes{};
   if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
     return fail_errno(exit_code::kInternal, "getrandom", errno);
-  return hex(bytes);
+  return hex_digits({bytes.data(), bytes.size()});
 }
 
 bool is_same_secret(std::string_view a, std::string_view b) {
@@ -48,10 +35,9 @@ std::uint64_t random_number() {
 
 std::string random_name(std::string_view prefix) {
   const std::uint64_t number = random_number();
-  std::array<unsigned char, sizeof number> bytes{};
-  for (std::size_t i = 0; i < bytes.size(); ++i)
-    bytes[i] = static_cast<unsigned char>(number >> (8 * i));
-  return std::string(prefix) + hex(bytes);
+  std::array<char, sizeof number> bytes{};
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(number >> (8 * i));
+  return std::string(prefix) + hex_digits({bytes.data(), bytes.size()});
 }
 
 }  // namespace dlaunch

@@ -110,6 +110,11 @@ void stop_listening(ReservedPort& held) {
   if (held.held()) ::shutdown(held.socket(), SHUT_RDWR);
 }
 
+std::string raw_address(const std::string& address, std::uint16_t port) {
+  const auto where = socket_address(address, port);
+  return where ? std::string(reinterpret_cast<const char*>(&where->storage), where->size) : "";
+}
+
 tl::expected<UniqueFd, int> begin_connect(const std::string& address, std::uint16_t port) {
   const auto where = socket_address(address, port);
   if (!where) return tl::unexpected(EINVAL);

@@ -26,6 +26,9 @@ void stop_listening(ReservedPort& held);
 /// 0: it has none.
 [[nodiscard]] std::uint16_t local_port_of(int socket);
 
+/// The bytes of a sockaddr_in or sockaddr_in6; empty: `address` is not one.
+[[nodiscard]] std::string raw_address(const std::string& address, std::uint16_t port);
+
 /// Begins to connect; the socket is writable when it is connected or has failed. Error: errno.
 [[nodiscard]] tl::expected<UniqueFd, int> begin_connect(const std::string& address,
                                                         std::uint16_t port);

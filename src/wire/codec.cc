@@ -110,7 +110,9 @@ constexpr std::tuple kMessages{Named<Hello>{"Hello"},
                                Named<CollectDone>{"CollectDone"},
                                Named<StageClaimed>{"StageClaimed"},
                                Named<SeeStaged>{"SeeStaged"},
-                               Named<StagedSeen>{"StagedSeen"}};
+                               Named<StagedSeen>{"StagedSeen"},
+                               Named<ServeProgram>{"ServeProgram"},
+                               Named<ProgramServed>{"ProgramServed"}};
 static_assert(std::tuple_size_v<decltype(kMessages)> == kTypes);
 
 template <std::size_t I>

@@ -634,6 +634,13 @@ inline constexpr auto kFields<SeeStaged> =
 template <>
 inline constexpr auto kFields<StagedSeen> =
     std::tuple{field("targets", &StagedSeen::targets), field("problem", &StagedSeen::problem)};
+template <>
+inline constexpr auto kFields<ServeProgram> =
+    std::tuple{field("id", &ServeProgram::id), field("ticket", &ServeProgram::ticket),
+               field("limit_ms", &ServeProgram::limit_ms, kInterval)};
+template <>
+inline constexpr auto kFields<ProgramServed> =
+    std::tuple{field("id", &ProgramServed::id), field("at", &ProgramServed::at)};
 
 template <>
 inline constexpr auto kFields<StageEntries> =

@@ -964,6 +964,23 @@ struct StagedSeen {
   bool operator==(const StagedSeen&) const = default;
 };
 
+// ---- dlaunch itself, for nodes that lack it
+
+/// launcher -> agent: listen for one guest that shows this ticket, and send it the program that
+/// this process executes. -> ProgramServed
+struct ServeProgram {
+  std::uint32_t id = 0;            // of the guest, chosen by the launcher
+  std::string ticket;              // a text of random_secret()
+  std::uint32_t limit_ms = 10000;  // until the guest has all of it
+  bool operator==(const ServeProgram&) const = default;
+};
+/// agent -> launcher: where it listens; none: it cannot.
+struct ProgramServed {
+  std::uint32_t id = 0;
+  std::vector<StageAddress> at;
+  bool operator==(const ProgramServed&) const = default;
+};
+
 // ---- which end sends what
 
 template <class... Groups>
@@ -1009,10 +1026,10 @@ using ToAgent =
                  TerminalTaken, CloseTerminal, PySpyData, SeeCheckpoints, StageBegin, StageEntries,
                  StageStream, StageHashes, StageServe, StageFeed, StageData, StageOver,
                  CollectBegin, StageWants, StageReady, StageListening, StageLinked, StageProgress,
-                 StageDone, StageClaimed, SeeStaged>;
+                 StageDone, StageClaimed, SeeStaged, ServeProgram>;
 
 /// Handled by the session itself (launch/session/session.h).
-using SessionMessages = std::variant<Hello, Heartbeat, Bye>;
+using SessionMessages = std::variant<Hello, Heartbeat, Bye, ProgramServed>;
 /// Answers to the launcher's questions before it starts ranks.
 using ReachAnswer = std::variant<DoorOpen, Knocked>;
 using SyncAnswer = std::variant<SyncFolder, SyncWants, SyncTaken, SyncDone>;

@@ -44,6 +44,50 @@ def a_build_that_is_used_again_is_not_an_old_one(box):
     expect(os.stat(path).st_mtime > long_ago + 86400, "its time is still the old one")
 
 
+FROM_EACH_OTHER = 16  # nodes, from which on (launch/connect/program_relay.h)
+
+
+def sent_by_launcher():
+    with open("/sys/class/net/eth0/statistics/tx_bytes", encoding="ascii") as file:
+        return int(file.read())
+
+
+def expect_staged_everywhere(box):
+    for node in box.cluster.nodes:
+        paths = staged(node)
+        expect_equal([os.path.basename(path) for path in paths], ["dlaunch"], f"files in the cache of {node.name}")
+        with open(node.home(CACHE, next(iter(paths))), "rb") as there, open(box.dlaunch, "rb") as here:
+            expect(there.read() == here.read(), f"the staged file on {node.name} is another one")
+
+
+@case
+def many_fresh_nodes_get_it_from_each_other(box):
+    cluster, size = box.make_cluster(FROM_EACH_OTHER), os.path.getsize(box.dlaunch)
+    watch, before = cluster.watch(), sent_by_launcher()
+    box.launch("/bin/true").end(0, patience=60, left=1000)
+    copies = (sent_by_launcher() - before) / size
+    watch.stop()
+    expect_staged_everywhere(box)
+    expect(copies < 4, f"{copies:.1f} copies have left the launcher")
+    doors = {one.address.rsplit(":", 1)[0] for one in watch.listeners if one.kind == "tcp" and one.program.endswith("/dlaunch")}
+    own = {node.address for node in cluster.nodes}
+    expect(doors <= own, f"dlaunch has listened at {doors - own}")
+    ours = [one for one in cluster.listeners() if one.kind == "tcp" and one.program.endswith("/dlaunch")]
+    expect(not ours, f"still listening: {ours}")
+
+
+@case
+def nodes_that_cannot_reach_each_other_get_it_from_the_launcher(box):
+    cluster = box.make_cluster(FROM_EACH_OTHER)
+    for node in cluster.nodes:  # also without an answer: some drop what they do not want
+        refusal = ["DROP"] if node.number % 2 else ["REJECT", "--reject-with", "tcp-reset"]
+        node._iptables("-A", "INPUT", "-i", "eth0", "!", "-s", cluster.launcher_address, "-p", "tcp", "-j", *refusal)
+    begin = time.monotonic()
+    box.launch("/bin/true", options=["--set", "framework=none"]).end(0, patience=60, left=1000)
+    expect(time.monotonic() - begin < 40, "it has taken too long")
+    expect_staged_everywhere(box)
+
+
 @case
 def many_launches_at_once_stage_one_binary(box):
     cluster = box.make_cluster(2)

@@ -384,7 +384,6 @@ def where_staged_files_go(box):
         expect_refused(box, f"stage:\n  - {{from: a, to: {to}}}\n", "job.yaml:3:19: error: stage[0].to " + why)
     expect_refused(box, "stage: [{from: a, to: /x/y}, {from: b, to: /x//y/}]\n", "stage[1].to is also that of stage[0]")
     expect_refused(box, "stage: [{from: a, unpack: true}]\n", "unpack needs `to`, the folder for the archive's content")
-    expect_refused(box, "stage_via: launcher\n", "stage_via says how staged files travel")
 
 
 @case

@@ -67,6 +67,8 @@ void ChannelOpening::read_words(const std::string& words) {
     found_ = Found::ready;
   } else if (kind == "missing") {
     found_ = Found::missing;
+  } else if (kind == "unfetched") {
+    found_ = Found::unfetched;
   } else if (kind == "gone") {
     found_ = Found::gone;
   } else if (kind == "hidden") {

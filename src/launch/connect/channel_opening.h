@@ -14,13 +14,14 @@ inline constexpr std::size_t kMostBanner = 64 * 1024;
 class ChannelOpening {
  public:
   enum class Found : std::uint8_t {
-    nothing,   // so far
-    ready,     // "ready": an agent; what comes after the line is the channel, see rest()
-    missing,   // "missing ARCHITECTURE"
-    failed,    // "failed REASON"
-    gone,      // "gone REASON": the agent to attach to has ended
-    hidden,    // "hidden REASON": no trace of it was found
-    too_much,  // kMostBanner bytes without a marker
+    nothing,    // so far
+    ready,      // "ready": an agent; what comes after the line is the channel, see rest()
+    missing,    // "missing ARCHITECTURE"
+    failed,     // "failed REASON"
+    gone,       // "gone REASON": the agent to attach to has ended
+    hidden,     // "hidden REASON": no trace of it was found
+    unfetched,  // "unfetched REASON": no other node has given it the binary, and it waits as before
+    too_much,   // kMostBanner bytes without a marker
   };
 
   explicit ChannelOpening(std::uint64_t session);
@@ -32,7 +33,8 @@ class ChannelOpening {
   [[nodiscard]] bool started() const { return started_; }
   /// How often the node has printed "more": parts of the binary that it has taken.
   [[nodiscard]] std::uint64_t parts_taken() const { return parts_taken_; }
-  /// The text after missing, failed, gone and hidden, without control characters; at most 1 KiB.
+  /// The text after missing, unfetched, failed, gone and hidden, without control characters; at
+  /// most 1 KiB.
   [[nodiscard]] const std::string& argument() const { return argument_; }
   /// The bytes behind the marker's line.
   [[nodiscard]] const std::string& rest() const { return rest_; }

@@ -91,7 +91,9 @@ NodeConnector::NodeConnector(EventLoop& loop, const std::vector<NodeTarget>& tar
       targets_(targets),
       settings_(std::move(settings)),
       queue_(static_cast<std::size_t>(std::max(settings_.connect.parallel, 1)), settings_.seed),
-      timer_(loop) {
+      timer_(loop),
+      forwarding_(loop, binary_, settings_.timeout, settings_.serve,
+                  [this](NodeId node, const std::string& order) { feed(node, order); }) {
   for (char** entry = environ; *entry != nullptr; ++entry) environment_.emplace_back(*entry);
   for (const NodeTarget& target : targets_) {
     if (target.connector->prepare == nullptr) continue;
@@ -139,6 +141,7 @@ void NodeConnector::open(NodeId node, Purpose purpose, Opened done, Duration tim
 
 void NodeConnector::cancel(NodeId node) {
   queue_.over(node);
+  forwarding_.over(node, false);
   openings_.erase(node.value);
   const auto unwanted = answers_.find(node.value);
   if (unwanted == answers_.end()) return;
@@ -311,6 +314,8 @@ void NodeConnector::found(Opening& opening) {
       return answer(opening.node, fail(kSessionGone, opening.opening->argument()));
     case Found::hidden:
       return answer(opening.node, fail(kSessionHidden, opening.opening->argument()));
+    case Found::unfetched:
+      return has_not_fetched(opening);
     case Found::failed:
       return not_staged(opening);
     case Found::too_much:
@@ -334,6 +339,7 @@ ConnectEnd NodeConnector::end_of(Opening& opening, int status) const {
 }
 
 void NodeConnector::hand_over(Opening& opening) {
+  forwarding_.over(opening.node, true);
   Connection connection;
   connection.read = duplicate(opening.output->get());
   connection.write = std::move(opening.input);
@@ -359,17 +365,56 @@ void NodeConnector::needs_binary(Opening& opening) {
                                      "its processor is " + there + ", this dlaunch is for " +
                                          architecture() + "; all nodes need the same one"));
   }
+  opening.staging = true;
+  may_wait(opening) ? forwarding_.lacks(opening.node) : send_binary(opening);
+}
+
+/// Whether another node may give it the binary. If that has failed in any way, or this is another
+/// try, it comes from here.
+bool NodeConnector::may_wait(const Opening& opening) {
+  if (!settings_.serve || opening.purpose != Purpose::fresh || opening.folder >= 0) return false;
+  const auto others = std::count_if(targets_.begin(), targets_.end(),
+                                    [](const NodeTarget& target) { return !target.is_local(); });
+  if (static_cast<std::size_t>(others) < ProgramRelay::kFewestNodes) return false;
+  return !forwarding_.fetcher().empty();
+}
+
+void NodeConnector::has_program(NodeId node) {
+  forwarding_.has(node);
+}
+
+void NodeConnector::served(const wire::ProgramServed& answer) {
+  forwarding_.served(answer);
+}
+
+void NodeConnector::feed(NodeId node, const std::string& order) {
+  Opening& opening = *openings_.at(node.value);
+  if (order.empty()) return send_binary(opening);
+  const std::string& fetcher = forwarding_.fetcher();
+  send(opening, fetch_line(agent_of(opening), fetcher.size(), order), fetcher);
+}
+
+void NodeConnector::has_not_fetched(Opening& opening) {
+  if (opening.folder >= 0) return not_staged(opening);  // it was not told to
+  forwarding_.failed(opening.node);
+  send_binary(opening);
+}
+
+void NodeConnector::send_binary(Opening& opening) {
   const auto bytes = binary_.bytes();
   if (!bytes) return answer(opening.node, tl::unexpected(bytes.error()));
   opening.folder = std::max(opening.folder, 0);
-  opening.staging = true;
+  send(opening, stage_line(agent_of(opening), static_cast<std::size_t>(opening.folder)), *bytes);
+}
+
+/// The shell on the node waits for such a line.
+void NodeConnector::send(Opening& opening, std::string line, std::string_view bytes) {
   opening.opening.emplace(session_of(opening.node));
   UniqueFd to_send = duplicate(opening.input.get());
   if (!to_send)
     return answer(opening.node, fail(exit_code::kNodeLost, "too many open files (ulimit -n)"));
-  opening.upload = std::make_unique<BinaryUpload>(
-      loop_, std::move(to_send),
-      stage_line(agent_of(opening), static_cast<std::size_t>(opening.folder)), *bytes);
+  opening.upload =
+      std::make_unique<BinaryUpload>(loop_, std::move(to_send), std::move(line), bytes);
   watch_output(opening);
 }
 
@@ -435,6 +480,7 @@ void NodeConnector::process_ended(Opening& opening, int status) {
 }
 
 void NodeConnector::drop(Opening& opening) {
+  forwarding_.over(opening.node, false);
   opening.staging = false;
   opening.master_limit.reset();
   opening.upload.reset();

@@ -16,6 +16,7 @@
 #include "launch/connect/connector.h"
 #include "launch/connect/node_targets.h"
 #include "launch/connect/own_binary.h"
+#include "launch/connect/program_forwarding.h"
 #include "model/job_spec.h"
 #include "model/time.h"
 #include "os/event_loop.h"
@@ -28,6 +29,7 @@ struct RemoteAgent;
 /// without an answer; those that were handed over belong to their owners.
 class NodeConnector {
  public:
+  using Serve = ProgramForwarding::Serve;
   struct Settings {
     Connect connect;
     std::uint64_t session = 0;  // for all nodes, at the beginning
@@ -35,6 +37,9 @@ class NodeConnector {
     Duration timeout{};      // timeouts.connect; answers arrive shortly before it expires
     std::string build_id;    // of the binary that must run there
     std::uint64_t seed = 0;  // of the jitter between tries
+    /// Sends it to an agent that the connector was told of by has_program(). Empty: nodes get the
+    /// binary from here only.
+    Serve serve{};
   };
   /// If an attach reached the node and found no agent, the Error has the code kSessionGone or
   /// kSessionHidden (node/session/attach.h), and its text says how the agent ended, or that there
@@ -59,6 +64,10 @@ class NodeConnector {
   /// A fresh agent on this node starts only when nothing of this lost session is left there; until
   /// then open() answers with an Error that says so. Not for nodes of this machine.
   void set_lost_session(NodeId node, std::uint64_t session) { lost_sessions_[node] = session; }
+  /// A session with an agent on this node has begun: it can give the binary to other nodes.
+  void has_program(NodeId node);
+  /// What an agent has answered to Settings::serve.
+  void served(const wire::ProgramServed& answer);
   /// Processes that have not been handed over.
   [[nodiscard]] std::vector<pid_t> processes() const;
 
@@ -85,6 +94,11 @@ class NodeConnector {
   void found(Opening& opening);
   void hand_over(Opening& opening);
   void needs_binary(Opening& opening);
+  [[nodiscard]] bool may_wait(const Opening& opening);
+  void send_binary(Opening& opening);
+  void feed(NodeId node, const std::string& order);
+  void send(Opening& opening, std::string line, std::string_view bytes);
+  void has_not_fetched(Opening& opening);
   void not_staged(Opening& opening);
   void process_ended(Opening& opening, int status);
   void next_step(Opening& opening);
@@ -92,7 +106,7 @@ class NodeConnector {
   void answer(NodeId node, Result<Connection> result);
   void give(NodeId node, const Answer* which);
   void expire(NodeId node);
-  static void drop(Opening& opening);
+  void drop(Opening& opening);
   [[nodiscard]] std::uint64_t session_of(NodeId node) const;
   [[nodiscard]] const NodeTarget& target_of(const Opening& opening) const;
   [[nodiscard]] Result<std::vector<std::string>> argv_for(Opening& opening,
@@ -110,6 +124,7 @@ class NodeConnector {
   ConnectQueue queue_;
   Timer timer_;
   OwnBinary binary_;
+  ProgramForwarding forwarding_;
   std::map<std::uint32_t, std::unique_ptr<Opening>> openings_;
   std::map<std::uint32_t, std::unique_ptr<Answer>> answers_;  // given in a later turn
   std::map<NodeId, std::uint64_t> sessions_;                  // where different from the settings

@@ -70,6 +70,48 @@ std::string take_parts(std::uint64_t size) {
          "head -c " + std::to_string(size - full * kUploadPart) + "; ";
 }
 
+/// Makes the folder and in it an empty file $f, which clean() removes.
+std::string make_place(const RemoteAgent& agent, std::size_t folder) {
+  std::string script = std::string("u=$(umask); umask 077; t=; ") + kMine;
+  script += R"sh(clean() { [ -n "$t" ] && rm -f "$t" "$t.g"; }; trap clean 0; )sh"
+            R"sh(no() { printf "%s failed %s" "$m" "$1"; echo; exit 1; }; )sh";
+  script += find_folder(folder) + "b=$d/" + agent.build_id + "; ";
+  // Each process that this starts costs a millisecond on the node. The umask closes new folders.
+  script +=
+      R"sh(mk() { [ -d "$1" ] && { mine "$1"; return; }; e=$(mkdir "$1" 2>&1) || [ -d "$1" ] || no "$e"; }; )sh"
+      R"sh(p=${d%/*}; [ -d "$p" ] || e=$(mkdir -p "$p" 2>&1) || no "$e"; )sh"
+      R"sh(mk "$d"; ours "$d" || no "$d: belongs to another user or is a link"; )sh"
+      R"sh(mk "$b"; own "$d" "$b" || no "$b: belongs to another user or is a link"; )sh"
+      // What an earlier broken upload left. own() has disabled file name expansion.
+      R"sh(set +f; for o in "$b"/new.*; do [ -e "$o" ] && )sh"
+      R"sh(find "$o" -prune -mtime +0 -exec rm -rf {} + 2>/dev/null; done; )sh"
+      R"sh(t=$(mktemp "$b/new.XXXXXX" 2>&1) || { e=$t; t=; no "$e"; }; f=$t; )sh";
+  return script;
+}
+
+/// Tries the program in $f, gives it its name and executes the agent.
+std::string put_in_place(const RemoteAgent& agent) {
+  const std::string size = std::to_string(agent.size);
+  std::string script = R"sh(n=$(wc -c <"$f"); )sh";
+  script += "[ $n -eq " + size + " ] || no \"only $n of " + size + " bytes arrived\"; ";
+  script +=
+      R"sh(chmod 700 "$f"; e=$("$f" agent --probe 2>&1 </dev/null) || no "$f: cannot be executed: $e"; )sh";
+  script += "[ \"$e\" = " + agent.build_id + " ] || no \"$f: is not what was sent: $e\"; ";
+  script +=
+      R"sh(same() { [ -L "$1" ] && return 1; [ -f "$1" ] && [ -x "$1" ] && [ -O "$1" ] && cmp -s "$1" "$f"; }; )sh"
+      R"sh(if same "$b/dlaunch"; then clean; else e=$(mv -f "$f" "$b/dlaunch" 2>&1) || no "$e"; fi; t=; )sh"
+      // Builds that were not used for long (node/session/staged_binary.h); a run that started
+      // meanwhile uploads its own again. Only folders whose name is a build id, 40 hex digits, and
+      // in them only what we put there: run folders and users' folders may be beside them.
+      R"sh(x=[0123456789abcdef]; x=$x$x$x$x$x; x=$x$x$x$x$x$x$x$x; )sh"
+      R"sh(for o in "$d"/*/dlaunch; do n=${o%/dlaunch}; [ "$n" = "$b" ] && continue; )sh"
+      R"sh(case ${n##*/} in $x) ;; *) continue;; esac; [ -L "$n" ] && continue; [ -O "$o" ] && )sh"
+      R"sh([ -n "$(find "$o" -type f -mtime +30 2>/dev/null)" ] && )sh"
+      R"sh(rm -f "$o" 2>/dev/null && rmdir "$n" 2>/dev/null; done; )sh"
+      R"sh(umask $u; echo "$m started"; exec "$b/dlaunch" )sh";
+  return script + agent_words(agent) + '\n';
+}
+
 [[maybe_unused]] bool is_word(std::string_view text) {
   return !text.empty() &&
          text.find_first_not_of("0123456789abcdefghijklmnopqrstuvwxyz") == std::string_view::npos;
@@ -102,41 +144,19 @@ std::string agent_script(const RemoteAgent& agent, bool anew) {
 
 std::string stage_line(const RemoteAgent& agent, std::size_t folder) {
   assert(is_word(agent.build_id));
-  const std::string size = std::to_string(agent.size);
-  std::string script = std::string("u=$(umask); umask 077; t=; ") + kMine;
-  script += R"sh(clean() { [ -n "$t" ] && rm -f "$t"; }; trap clean 0; )sh"
-            R"sh(no() { printf "%s failed %s" "$m" "$1"; echo; exit 1; }; )sh";
-  script += find_folder(folder) + "b=$d/" + agent.build_id + "; ";
-  // Each process that this starts costs a millisecond on the node. The umask closes new folders.
-  script +=
-      R"sh(mk() { [ -d "$1" ] && { mine "$1"; return; }; e=$(mkdir "$1" 2>&1) || [ -d "$1" ] || no "$e"; }; )sh"
-      R"sh(p=${d%/*}; [ -d "$p" ] || e=$(mkdir -p "$p" 2>&1) || no "$e"; )sh"
-      R"sh(mk "$d"; ours "$d" || no "$d: belongs to another user or is a link"; )sh"
-      R"sh(mk "$b"; own "$d" "$b" || no "$b: belongs to another user or is a link"; )sh"
-      // What an earlier broken upload left. own() has disabled file name expansion.
-      R"sh(set +f; for o in "$b"/new.*; do [ -e "$o" ] && )sh"
-      R"sh(find "$o" -prune -mtime +0 -exec rm -rf {} + 2>/dev/null; done; )sh"
-      R"sh(t=$(mktemp "$b/new.XXXXXX" 2>&1) || { e=$t; t=; no "$e"; }; )sh";
-  script += R"sh(f=$t; exec 3>&1; e=$( { )sh" + take_parts(agent.size) +
-            R"sh(} 2>&1 >"$f") || no "$f: $e"; exec 3>&-; )sh"
-            R"sh(n=$(wc -c <"$f"); )sh";
-  script += "[ $n -eq " + size + " ] || no \"only $n of " + size + " bytes arrived\"; ";
-  script +=
-      R"sh(chmod 700 "$f"; e=$("$f" agent --probe 2>&1 </dev/null) || no "$f: cannot be executed: $e"; )sh";
-  script += "[ \"$e\" = " + agent.build_id + " ] || no \"$f: is not what was sent: $e\"; ";
-  script +=
-      R"sh(same() { [ -L "$1" ] && return 1; [ -f "$1" ] && [ -x "$1" ] && [ -O "$1" ] && cmp -s "$1" "$f"; }; )sh"
-      R"sh(if same "$b/dlaunch"; then clean; else e=$(mv -f "$f" "$b/dlaunch" 2>&1) || no "$e"; fi; t=; )sh"
-      // Builds that were not used for long (node/session/staged_binary.h); a run that started
-      // meanwhile uploads its own again. Only folders whose name is a build id, 40 hex digits, and
-      // in them only what we put there: run folders and users' folders may be beside them.
-      R"sh(x=[0123456789abcdef]; x=$x$x$x$x$x; x=$x$x$x$x$x$x$x$x; )sh"
-      R"sh(for o in "$d"/*/dlaunch; do n=${o%/dlaunch}; [ "$n" = "$b" ] && continue; )sh"
-      R"sh(case ${n##*/} in $x) ;; *) continue;; esac; [ -L "$n" ] && continue; [ -O "$o" ] && )sh"
-      R"sh([ -n "$(find "$o" -type f -mtime +30 2>/dev/null)" ] && )sh"
-      R"sh(rm -f "$o" 2>/dev/null && rmdir "$n" 2>/dev/null; done; )sh"
-      R"sh(umask $u; echo "$m started"; exec "$b/dlaunch" )sh";
-  return script + agent_words(agent) + '\n';
+  return make_place(agent, folder) + R"sh(exec 3>&1; e=$( { )sh" + take_parts(agent.size) +
+         R"sh(} 2>&1 >"$f") || no "$f: $e"; exec 3>&-; )sh" + put_in_place(agent);
+}
+
+std::string fetch_line(const RemoteAgent& agent, std::size_t fetcher, const std::string& order) {
+  assert(is_word(agent.build_id) && is_word(order));
+  // The order has a ticket in it, so it is on no command line.
+  return find_folder(0) + "go; " + make_place(agent, 0) +
+         R"sh(un() { rm -f "$f" "$f.g"; t=; umask $u; printf "%s unfetched %s" "$m" "$1"; echo; )sh"
+         R"sh(read -r l && eval "$l"; exit; }; )sh"
+         R"sh(e=$(head -c )sh" +
+         std::to_string(fetcher) + R"sh( 2>&1 >"$f.g") && chmod 700 "$f.g" && e=$(echo )sh" +
+         order + R"sh( | "$f.g" 2>&1 >"$f") || un "$e"; rm -f "$f.g"; )sh" + put_in_place(agent);
 }
 
 }  // namespace dlaunch

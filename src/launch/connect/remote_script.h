@@ -59,6 +59,14 @@ struct RemoteAgent {
 /// content stays: others may be running it.
 [[nodiscard]] std::string stage_line(const RemoteAgent& agent, std::size_t folder);
 
+/// Another answer to "missing": the next `fetcher` bytes of stdin are dlaunch-fetch, which gets the
+/// binary from another node as `order` says (node/fetch/fetch_order.h), for kFolders[0]. Then
+/// everything is as with stage_line(); or it prints "unfetched REASON" and waits for a
+/// stage_line(). A binary that has come there meanwhile, as to a shared home folder, is used. Only
+/// after an agent_script() that looks for an agent.
+[[nodiscard]] std::string fetch_line(const RemoteAgent& agent, std::size_t fetcher,
+                                     const std::string& order);
+
 /// 16 hex digits, as sessions are written on command lines.
 [[nodiscard]] std::string session_text(std::uint64_t session);
 

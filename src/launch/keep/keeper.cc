@@ -63,9 +63,15 @@ class Keeper {
         targets_(std::move(targets)),
         socket_(std::move(socket)),
         nodes_(options.idle_limit, monotonic_now()),
-        connector_(loop_, targets_,
-                   {without_persist(options.spec.connect), random_number(), false,
-                    options.spec.timeouts.connect, own_build_id(), random_number()}),
+        connector_(
+            loop_, targets_,
+            {without_persist(options.spec.connect), random_number(), false,
+             options.spec.timeouts.connect, own_build_id(), random_number(),
+             options.spec.stage_via == StageVia::launcher
+                 ? nullptr
+                 : NodeConnector::Serve([this](NodeId node, const wire::ServeProgram& order) {
+                     if (const auto& session = held_[node.value]->session) session->send(order);
+                   })}),
         front_(loop_, std::move(link), connector_, [this](int code) { end_with(code); }),
         clients_(loop_, listener()),
         listing_limit_(loop_),
@@ -158,8 +164,13 @@ class Keeper {
                                 loop_.post([this, i, is_present] {
                                   if (is_present()) parted(i);
                                 });
+                              },
+                          .on_served =
+                              [this](const wire::ProgramServed& answer) {
+                                connector_.served(answer);
                               }});
     held.session->start(std::nullopt);
+    if (!is_kept) connector_.has_program(node);
     // A new agent is one once it has answered; a kept one has answered before.
     is_kept ? connected(i) : held.session->send(question(false));
   }

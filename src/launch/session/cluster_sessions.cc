@@ -59,10 +59,14 @@ ClusterSessions::ClusterSessions(EventLoop& loop, const JobSpec& spec, LocalStar
       spec_(spec),
       listener_(std::move(listener)),
       start_(std::move(local)),
-      connector_(
-          loop, start_.targets,
-          {spec.connect, start_.session, spec.isolation == Isolation::pid_namespace,
-           spec.timeouts.connect, own_build_id(), start_.session}),
+      connector_(loop, start_.targets,
+                 {spec.connect, start_.session, spec.isolation == Isolation::pid_namespace,
+                  spec.timeouts.connect, own_build_id(), start_.session,
+                  spec.stage_via == StageVia::launcher
+                      ? nullptr
+                      : NodeConnector::Serve([this](NodeId node, const wire::ServeProgram& order) {
+                          send(node, order);
+                        })}),
       kept_(loop, [this](std::string text) {
         listener_.on_news(cluster_.nodes.front().id, node_news::Remark{std::move(text)});
       }) {
@@ -182,6 +186,10 @@ Session::Listener ClusterSessions::listener_of(NodeId node) {
                 local_lost_ = local_lost_ ||
                               (is_launcher(node) && std::holds_alternative<event::NodeLost>(news));
                 listener_.on_news(node, std::move(news));
+              },
+          .on_served =
+              [this, is_present](const wire::ProgramServed& answer) {
+                if (is_present()) connector_.served(answer);
               }};
 }
 
@@ -242,6 +250,7 @@ void ClusterSessions::open_kept(NodeId node, Attempt attempt, Duration within) {
     members_.at(node).attempt = attempt;
     begin_session(node, std::move(*connection), true);
     session_of(node)->start(facts_request(node, attempt));
+    connector_.has_program(node);
   });
 }
 
@@ -278,6 +287,7 @@ void ClusterSessions::connected(NodeId node, Attempt attempt, Result<Connection>
     return listener_.on_news(node, event::NodeLost{node, std::move(connection.error().message)});
   begin_session(node, std::move(*connection));
   session_of(node)->start(facts_request(node, attempt));
+  connector_.has_program(node);
 }
 
 /// Like all answers: from the loop.

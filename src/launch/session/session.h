@@ -50,6 +50,7 @@ class Session {
     std::function<void(NodeNews)> on_news;
     /// After release(): it has ended, and take_connection() is known. Must not destroy the session.
     std::function<void()> on_parted = {};
+    std::function<void(const wire::ProgramServed&)> on_served = {};
   };
 
   Session(EventLoop& loop, NodeId node, Connection connection, Settings settings,
@@ -92,6 +93,10 @@ class Session {
   bool take(wire::OneOf<wire::RunMessages> auto&) { return true; }
   bool take(wire::OneOf<wire::CollectAnswer> auto&) { return true; }
   bool take(wire::StagedSeen&) { return true; }
+  bool take(wire::ProgramServed& answer) {
+    if (listener_.on_served) listener_.on_served(answer);
+    return false;
+  }
 
   [[nodiscard]] LauncherChannel::Callbacks channel_callbacks();
   void greet(const std::optional<wire::FactsRequest>& request);

@@ -3,6 +3,7 @@
 #include <fstream>
 
 #include "agent_conversation.h"
+#include "node/reach/program_door.h"
 #include "os/content_hash.h"
 #include "os/strong_hash.h"
 #include "sync/pieces.h"
@@ -316,6 +317,15 @@ struct EachMessage {
     const auto seen = agent.answer<wire::StagedSeen>();
     EXPECT_EQ(seen.problem, "");
     EXPECT_TRUE(seen.targets.empty());
+  }
+  void of(wire::ServeProgram*) {
+    agent.greet();
+    agent.say(wire::ServeProgram{3, std::string(32, 't'), 5000});
+    const auto served = agent.answer<wire::ProgramServed>();
+    const char* const login = std::getenv("SSH_CONNECTION");
+    EXPECT_EQ(served.id, 3U);
+    // It listens only where a login over ssh has reached its machine.
+    EXPECT_EQ(served.at.size(), reached_address(login == nullptr ? "" : login).empty() ? 0U : 1U);
   }
   void of(wire::StageWants*) {
     of(static_cast<wire::CollectBegin*>(nullptr));

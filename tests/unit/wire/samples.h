@@ -25,7 +25,8 @@ using Message = std::variant<
     CloseTerminal, TerminalOutput, TerminalEnded, PySpyData, PySpyTaken, PreemptionNotice,
     SeeCheckpoints, CheckpointsSeen, StageBegin, StageEntries, StageStream, StageHashes, StageServe,
     StageFeed, StageData, StageOver, StageWants, StageReady, StageListening, StageLinked,
-    StageProgress, StageDone, CollectBegin, CollectDone, StageClaimed, SeeStaged, StagedSeen>;
+    StageProgress, StageDone, CollectBegin, CollectDone, StageClaimed, SeeStaged, StagedSeen,
+    ServeProgram, ProgramServed>;
 
 inline Frame encode(const Message& message) {
   return std::visit([](const auto& one) { return encode(one); }, message);
@@ -418,6 +419,8 @@ inline std::vector<Message> samples() {
                    "in use",
                    true}},
                  "more than fits"},
+      ServeProgram{7, "0123456789abcdef0123456789abcdef", 15'000},
+      ProgramServed{7, {{"10.0.0.4", 40'000}}},
   };
 }
 

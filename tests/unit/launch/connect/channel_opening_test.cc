@@ -56,6 +56,8 @@ TEST(ChannelOpening, WhatANodeSays) {
   EXPECT_EQ(
       hear("failed mkdir: cannot create: Read-only\x1b[2J file system\r"),
       std::make_pair(Found::failed, std::string("mkdir: cannot create: Read-only[2J file system")));
+  EXPECT_EQ(hear("unfetched no connection (errno 111)"),
+            std::make_pair(Found::unfetched, std::string("no connection (errno 111)")));
   EXPECT_EQ(hear("nonsense"),
             std::make_pair(Found::failed, std::string("unexpected answer \"nonsense\"")));
 }

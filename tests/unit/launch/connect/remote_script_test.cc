@@ -77,6 +77,18 @@ class RemoteScript : public testing::Test {
     return answer;
   }
   Answer stage() const { return stage(binary_); }
+  /// The node's answer, after "missing ...", where this script stands for dlaunch-fetch.
+  Answer fetch(const std::string& script, const std::string& shell = "/bin/sh",
+               const std::string& then = "") const {
+    std::ofstream(home_ + "/there") << binary_;
+    const RemoteAgent its = agent(binary_.size());
+    const std::string fetcher = "#!/bin/sh\n" + script + "\n";
+    Answer answer =
+        run(agent_script(its), fetch_line(its, fetcher.size(), "0abc") + fetcher + then, shell);
+    EXPECT_THAT(answer.out, StartsWith(std::string(kMark) + "missing "));
+    answer.out.erase(0, answer.out.find('\n') + 1);
+    return answer;
+  }
   [[nodiscard]] std::string staged() const { return started() + ran(binary_.size()); }
   [[nodiscard]] std::string ran(std::uint64_t size) const {
     return "ran agent --session 0000000000000abc --node 7 --build " + build_ + " --size " +
@@ -151,6 +163,47 @@ TEST_F(RemoteScript, TheWordsOfEachPurpose) {
   EXPECT_THAT(run(agent_script({build_, kSize, kSession, 3, Purpose::attach, false, 0xdef})).out,
               StartsWith(started() + "ran agent --attach 0000000000000abc --node 3 --build " +
                          build_ + " --size 12345\n"));
+}
+
+TEST_F(RemoteScript, FetchedFromAnotherNode) {
+  for (const std::string shell : {"/bin/sh", "/bin/bash", "/usr/bin/busybox sh"}) {
+    if (::access(shell.substr(0, shell.find(' ')).c_str(), X_OK) != 0) continue;
+    fs::remove_all(cache());
+    // The order goes to its stdin, the binary comes from its stdout.
+    const Answer answer =
+        fetch("[ $# -eq 0 ] && read -r o && [ $o = 0abc ] && cat '" + home_ + "/there'", shell);
+    EXPECT_EQ(answer.out, staged()) << shell;
+    EXPECT_EQ(mode(folder() + "/dlaunch"), 0700U);
+    EXPECT_EQ(files(), 1U);
+  }
+}
+
+TEST_F(RemoteScript, WhatWasNotFetchedIsStaged) {
+  for (const char* fetcher :
+       {"echo no connection >&2; exit 1", "kill -9 $$", "cat /etc/passwd; exit 3"}) {
+    fs::remove_all(cache());
+    const Answer answer = fetch(fetcher, "/bin/sh", stage_line(agent(binary_.size()), 0) + binary_);
+    EXPECT_THAT(answer.out, HasSubstr(std::string(kMark) + "unfetched ")) << fetcher;
+    EXPECT_THAT(answer.out, testing::EndsWith('\n' + staged())) << fetcher;
+    EXPECT_EQ(files(), 1U) << fetcher;
+  }
+}
+
+TEST_F(RemoteScript, WhatWasNotFetchedAndIsNotStagedLeavesNothing) {
+  EXPECT_EQ(fetch("echo no connection >&2; exit 1").out,
+            std::string(kMark) + "unfetched no connection\n");
+  EXPECT_EQ(files(), 0U);
+}
+
+TEST_F(RemoteScript, ABinaryThatHasComeMeanwhileIsUsed) {
+  const RemoteAgent its = agent(binary_.size());
+  const std::string line = fetch_line(its, 10, "0abc") + "never read";
+  ASSERT_EQ(stage().out, staged());
+  // The launcher's answer to a shell that has not found it, as if it came now.
+  fs::rename(folder(), home_ + "/later");
+  const Answer answer =
+      run(agent_script(its), "mv '" + home_ + "/later' '" + folder() + "'; " + line);
+  EXPECT_THAT(answer.out, testing::EndsWith('\n' + staged()));
 }
 
 TEST_F(RemoteScript, InEveryShellThatThisMachineHas) {

@@ -1,0 +1,145 @@
+#include "launch/connect/program_forwarding.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "node/fetch/fetch_image.h"
+#include "node/fetch/fetch_order.h"
+#include "os/clock.h"
+#include "os/memory_program.h"
+#include "os/random.h"
+#include "os/reach_socket.h"
+#include "os/strong_hash.h"
+#include "text/hex.h"
+
+namespace dlaunch {
+
+namespace {
+
+constexpr Duration kLongest = std::chrono::seconds(10);
+constexpr Duration kAnswer = std::chrono::seconds(3);  // of a holder
+
+/// Empty: there is none for this processor.
+std::string read_fetcher() {
+  const CarriedProgram image = fetch::image();
+  const auto file =
+      image.size == 0 ? Result<UniqueFd>(UniqueFd()) : memory_program("dlaunch-fetch", image);
+  if (!file || !*file) return {};
+  std::string bytes(image.size, '\0');
+  const ssize_t n = ::pread(file->get(), bytes.data(), bytes.size(), 0);
+  return n == static_cast<ssize_t>(bytes.size()) ? bytes : std::string();
+}
+
+}  // namespace
+
+ProgramForwarding::ProgramForwarding(EventLoop& loop, OwnBinary& program, Duration limit,
+                                     Serve serve, Feed feed)
+    : loop_(loop),
+      program_(program),
+      limit_(std::min(limit / 4, kLongest)),
+      serve_(std::move(serve)),
+      feed_(std::move(feed)),
+      timer_(loop) {}
+
+const std::string& ProgramForwarding::fetcher() {
+  if (!fetcher_) fetcher_ = read_fetcher();
+  return *fetcher_;
+}
+
+void ProgramForwarding::lacks(NodeId node) {
+  relay_.lacks(node, monotonic_now() + limit_);
+  advance_soon();
+}
+
+void ProgramForwarding::has(NodeId node) {
+  relay_.has(node);
+  advance();
+}
+
+void ProgramForwarding::failed(NodeId node) {
+  relay_.failed(node);
+  advance_soon();
+}
+
+void ProgramForwarding::over(NodeId node, bool has_it) {
+  std::erase_if(guests_, [node](const auto& guest) { return guest.second->node == node; });
+  relay_.over(node, has_it);
+  advance_soon();
+}
+
+void ProgramForwarding::advance_soon() {
+  if (std::exchange(advance_posted_, true)) return;
+  loop_.post([this, living = alive_] {
+    if (!*living) return;
+    advance_posted_ = false;
+    advance();
+  });
+}
+
+void ProgramForwarding::advance() {
+  for (const ProgramRelay::Feed& feed : relay_.next(monotonic_now()))
+    feed.from ? ask(feed.node, *feed.from) : feed_(feed.node, {});
+  const auto next = relay_.deadline();
+  if (!next) return timer_.cancel();
+  timer_.after(std::max(*next - monotonic_now(), MonotonicTime(0)), [this] { advance(); });
+}
+
+void ProgramForwarding::ask(NodeId node, NodeId holder) {
+  const std::uint32_t id = ++last_id_;
+  auto& guest = guests_[id] = std::make_unique<Guest>(loop_, node);
+  guest->ticket = random_secret().value_or("");
+  guest->limit.after(std::min(kAnswer, limit_), [this, id] { give_up(id); });
+  const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(2 * limit_);
+  serve_(holder,
+         wire::ServeProgram{id, guest->ticket, static_cast<std::uint32_t>(milliseconds.count())});
+}
+
+void ProgramForwarding::give_up(std::uint32_t id) {
+  const auto found = guests_.find(id);
+  if (found == guests_.end()) return;
+  const std::unique_ptr<Guest> guest = std::move(found->second);
+  guests_.erase(found);
+  failed(guest->node);
+  feed_(guest->node, {});
+}
+
+void ProgramForwarding::served(const wire::ProgramServed& answer) {
+  const auto found = guests_.find(answer.id);
+  if (found == guests_.end()) return;
+  const std::string order =
+      answer.at.empty() ? std::string() : order_for(*found->second, answer.at.front());
+  if (order.empty()) return give_up(answer.id);
+  const std::unique_ptr<Guest> guest = std::move(found->second);
+  guests_.erase(found);
+  feed_(guest->node, order);
+}
+
+/// Empty: the address is none.
+std::string ProgramForwarding::order_for(const Guest& guest, const StageAddress& at) {
+  const auto program = program_.bytes();
+  if (!program) return {};
+  if (!hash_) {
+    StrongHasher hasher;
+    hasher.add(*program);
+    hash_ = hasher.hash();
+  }
+  fetch::Order order;
+  const std::string address = raw_address(at.address, at.port);
+  if (address.empty() || address.size() > sizeof order.address ||
+      guest.ticket.size() != sizeof order.ticket)
+    return {};
+  std::memcpy(order.hash, hash_->data(), sizeof order.hash);
+  order.size = program->size();
+  order.limit = static_cast<std::uint32_t>(
+      std::max<std::int64_t>(std::chrono::duration_cast<std::chrono::seconds>(limit_).count(), 1));
+  order.address_size = static_cast<std::uint32_t>(address.size());
+  std::memcpy(order.address, address.data(), address.size());
+  std::memcpy(order.ticket, guest.ticket.data(), sizeof order.ticket);
+  return hex_digits({reinterpret_cast<const char*>(&order), sizeof order});
+}
+
+}  // namespace dlaunch

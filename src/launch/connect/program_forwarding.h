@@ -1,0 +1,79 @@
+// dlaunch on its way from a node that has it to nodes that lack it (program_relay.h decides which):
+// tickets, the listeners of those nodes, and what a node's shell is told (remote_script.h).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "launch/connect/own_binary.h"
+#include "launch/connect/program_relay.h"
+#include "model/job_spec.h"
+#include "model/stage.h"
+#include "model/time.h"
+#include "os/event_loop.h"
+#include "wire/message.h"
+
+namespace dlaunch {
+
+/// Lives on the loop's one thread.
+class ProgramForwarding {
+ public:
+  /// Sends the message to the agent of a node.
+  using Serve = std::function<void(NodeId holder, const wire::ServeProgram&)>;
+  /// `order`: what dlaunch-fetch is told; empty: the launcher sends the program.
+  using Feed = std::function<void(NodeId node, const std::string& order)>;
+
+  /// `limit`: for all of the way of one node. `program` must outlive this.
+  ProgramForwarding(EventLoop& loop, OwnBinary& program, Duration limit, Serve serve, Feed feed);
+  ~ProgramForwarding() { *alive_ = false; }
+  ProgramForwarding(const ProgramForwarding&) = delete;
+  ProgramForwarding& operator=(const ProgramForwarding&) = delete;
+
+  /// dlaunch-fetch; empty: this build has none.
+  [[nodiscard]] const std::string& fetcher();
+
+  /// The node has a shell that waits. Feed is called for it, in a later turn, unless over() comes
+  /// before.
+  void lacks(NodeId node);
+  /// Its agent can be asked to serve.
+  void has(NodeId node);
+  void served(const wire::ProgramServed& answer);
+  /// It got nothing from another node; Feed is not called again for it.
+  void failed(NodeId node);
+  /// The node has the program, or is not to be fed any more.
+  void over(NodeId node, bool has_it);
+
+ private:
+  struct Guest {
+    explicit Guest(EventLoop& loop, NodeId its) : node(its), limit(loop) {}
+    NodeId node;
+    std::string ticket;
+    Timer limit;  // for the answer of its holder
+  };
+
+  void advance_soon();
+  void advance();
+  void ask(NodeId node, NodeId holder);
+  void give_up(std::uint32_t id);
+  [[nodiscard]] std::string order_for(const Guest& guest, const StageAddress& at);
+
+  EventLoop& loop_;
+  OwnBinary& program_;
+  const Duration limit_;  // for a wait, and for a transfer
+  Serve serve_;
+  Feed feed_;
+  std::optional<std::string> fetcher_;  // once it is needed
+  std::optional<StrongHash> hash_;      // likewise
+  ProgramRelay relay_;
+  Timer timer_;
+  std::uint32_t last_id_ = 0;
+  std::map<std::uint32_t, std::unique_ptr<Guest>> guests_;  // whose holders have not answered
+  bool advance_posted_ = false;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace dlaunch

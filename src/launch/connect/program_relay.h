@@ -1,0 +1,62 @@
+// Which nodes get dlaunch from the launcher, and which from a node that has it. Pure: times are
+// arguments, and nothing is sent here.
+//
+// The launcher feeds two nodes; the others wait until their agents run, and then each of those
+// feeds up to three at a time, as do those that they have fed. So each level is four times as large
+// as the one before, and the launcher's link carries two copies. Where nodes cannot feed each
+// other, the launcher feeds all, as many at once as there are.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "model/ids.h"
+#include "model/time.h"
+
+namespace dlaunch {
+
+class ProgramRelay {
+ public:
+  /// With fewer nodes, the launcher feeds all of them at once: that takes no longer.
+  static constexpr std::size_t kFewestNodes = 16;
+  static constexpr std::size_t kSeeds = 2;
+  static constexpr std::size_t kGuests = 3;
+  /// So many tries in vain, and more than have succeeded: no node is asked any more.
+  static constexpr std::size_t kFailures = 3;
+
+  struct Feed {
+    NodeId node;
+    std::optional<NodeId> from;  // nullopt: the launcher
+    bool operator==(const Feed&) const = default;
+  };
+
+  /// The node lacks the program. From `until` on it waits for no other node.
+  void lacks(NodeId node, MonotonicTime until) { waiting_[node] = until; }
+  /// Its agent runs, and can feed others.
+  void has(NodeId node);
+  /// It got nothing from the node that was to feed it, and has to be fed by the launcher.
+  void failed(NodeId node);
+  /// It has the program, or was given up; also for one that never lacked it.
+  void over(NodeId node, bool has_it);
+
+  /// Who is to be fed now, in the order of their numbers.
+  [[nodiscard]] std::vector<Feed> next(MonotonicTime now);
+  /// When next() may return something, unless another call comes first.
+  [[nodiscard]] std::optional<MonotonicTime> deadline() const;
+
+ private:
+  [[nodiscard]] bool is_off() const { return failures_ >= kFailures && failures_ > successes_; }
+  [[nodiscard]] std::optional<NodeId> free_holder() const;
+  [[nodiscard]] bool launcher_may_feed() const;
+  void leave_holder(const std::optional<NodeId>& holder);
+
+  std::map<NodeId, MonotonicTime> waiting_;          // until when
+  std::map<NodeId, std::optional<NodeId>> feeding_;  // by whom
+  std::map<NodeId, std::size_t> holders_;            // how many they feed
+  std::size_t failures_ = 0;
+  std::size_t successes_ = 0;
+};
+
+}  // namespace dlaunch

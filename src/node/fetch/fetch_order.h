@@ -1,0 +1,23 @@
+// What dlaunch-fetch is told on its stdin: hexadecimal digits of this structure and a newline. Both
+// ends have the same processor architecture (launch/connect/node_connector), hence the same layout.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace dlaunch::fetch {
+
+inline constexpr std::size_t kTicketBytes = 32;  // a text of random_secret()
+
+struct Order {
+  std::uint64_t hash[4] = {};  // BLAKE2b of the whole program, as in StrongHash
+  std::uint64_t size = 0;      // of the program, in bytes
+  std::uint32_t limit = 0;     // seconds for all
+  std::uint32_t address_size = 0;
+  unsigned char address[28] = {};  // sockaddr_in or sockaddr_in6 of the node that has the program
+  unsigned char ticket[kTicketBytes] = {};
+  std::uint32_t spare = 0;
+};
+static_assert(sizeof(Order) == 112 && offsetof(Order, spare) == 108, "no gaps");
+
+}  // namespace dlaunch::fetch

@@ -1,0 +1,85 @@
+// The listener of a node that has dlaunch, for nodes that do not have it yet (docs/internals/
+// architecture.md, "dlaunch reaches a node"). A guest, which is dlaunch-fetch (node/fetch), shows a
+// ticket that the launcher made for it and gets the program that this process executes. One that
+// shows anything else gets no byte. The program is no secret; the guest checks it by a hash that it
+// has from the launcher.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "model/time.h"
+#include "os/acceptor.h"
+#include "os/event_loop.h"
+#include "os/unique_fd.h"
+#include "wire/message.h"
+
+namespace dlaunch {
+
+/// The address of this node at which sshd was reached, of SSH_CONNECTION (ssh(1)). Empty: there is
+/// none that others could reach.
+[[nodiscard]] std::string reached_address(const std::string& ssh_connection);
+
+/// Lives on the agent's one thread.
+class ProgramDoor {
+ public:
+  /// Guests who have not shown a ticket: more push the oldest one out, and each has this time.
+  static constexpr std::size_t kMostGuests = 64;
+  static constexpr std::chrono::seconds kGreetingLimit{5};
+
+  /// Listens at `address` only; empty: never.
+  ProgramDoor(EventLoop& loop, std::string address)
+      : loop_(loop), address_(std::move(address)), timer_(loop) {}
+  ~ProgramDoor() { close(); }
+  ProgramDoor(const ProgramDoor&) = delete;
+  ProgramDoor& operator=(const ProgramDoor&) = delete;
+
+  /// Listens until all guests that were announced so far have shown their tickets, or have had
+  /// their time.
+  [[nodiscard]] wire::ProgramServed serve(const wire::ServeProgram& order);
+  void close();
+  [[nodiscard]] bool listens() const { return listener_ != nullptr; }
+
+ private:
+  struct Guest {
+    Guest(EventLoop& loop, UniqueFd fd) : socket(loop, std::move(fd)) {}
+    WatchedFd socket;
+    std::string said{};
+    MonotonicTime until{};
+    off_t sent = 0;
+    bool is_known = false;  // has shown a ticket
+  };
+  using GuestPtr = std::shared_ptr<Guest>;
+  struct Ticket {
+    std::string text;
+    MonotonicTime until{};
+  };
+
+  [[nodiscard]] bool open();
+  void accept(UniqueFd socket);
+  void receive(const GuestPtr& guest);
+  [[nodiscard]] bool admit(Guest& guest);
+  void send_more(const GuestPtr& guest);
+  void dismiss(const GuestPtr& guest, bool has_all = false);
+  void dismiss_if(const std::function<bool(const Guest&)>& is_meant);
+  void tick();
+  void close_if_done();
+
+  EventLoop& loop_;
+  const std::string address_;
+  Timer timer_;
+  std::unique_ptr<Acceptor> listener_;
+  std::uint16_t port_ = 0;
+  UniqueFd program_;
+  off_t size_ = 0;
+  std::vector<Ticket> tickets_;
+  std::vector<GuestPtr> guests_;
+};
+
+}  // namespace dlaunch
