@@ -75,7 +75,7 @@ std::uint64_t parse_available_memory(std::string_view meminfo) {
   return number_after(meminfo, "MemAvailable:") << kKibi;
 }
 
-std::uint64_t parse_network(std::string_view dev) {
+std::uint64_t parse_network_bytes(std::string_view dev) {
   constexpr std::array<std::string_view, 10> kNotCards{"lo",   "veth", "docker", "br",  "virbr",
                                                        "bond", "tun",  "tap",    "cni", "flannel"};
   constexpr std::size_t kSent = 8;  // index of the words after the colon; received: 0

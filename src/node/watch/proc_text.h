@@ -40,7 +40,7 @@ struct CpuTime {
 
 /// Bytes received and sent by all network cards, from /proc/net/dev. Loopback, bridges, tunnels,
 /// bonds and the ends of containers' links carry what a card counts, or nothing that leaves.
-[[nodiscard]] std::uint64_t parse_network(std::string_view dev);
+[[nodiscard]] std::uint64_t parse_network_bytes(std::string_view dev);
 
 /// From /proc/pressure/memory: in how much of the last 10 s some process waited for memory.
 [[nodiscard]] std::uint32_t parse_stall_permille(std::string_view pressure);

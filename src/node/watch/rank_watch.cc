@@ -218,7 +218,7 @@ void RankWatch::look_at_node(MonotonicTime now) {
   node_.cores = cpu.cores;
   node_.mhz = clock_mhz(cpu.cores);
   node_.memory_available = parse_available_memory(read_proc_file("/proc/meminfo"));
-  node_.network_bytes = parse_network(read_proc_file("/proc/net/dev"));
+  node_.network_bytes = parse_network_bytes(read_proc_file("/proc/net/dev"));
   node_.memory_stall_permille = parse_stall_permille(read_proc_file("/proc/pressure/memory"));
   node_.remarks.clear();
   look_for_cpu_waits(std::chrono::milliseconds(passed));

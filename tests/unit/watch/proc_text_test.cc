@@ -52,7 +52,7 @@ TEST(ProcText, TimeWithoutACpu) {
 
 TEST(ProcText, NetworkIsWhatCardsCount) {
   EXPECT_EQ(
-      parse_network("Inter-|   Receive                            |  Transmit\n"
+      parse_network_bytes("Inter-|   Receive                            |  Transmit\n"
                     " face |bytes packets errs drop fifo frame compressed multicast|bytes ...\n"
                     "    lo: 7000 1 0 0 0 0 0 0 7000 1 0 0 0 0 0 0\n"
                     "  eth0: 100 1 0 0 0 0 0 0 20 1 0 0 0 0 0 0\n"
@@ -61,7 +61,7 @@ TEST(ProcText, NetworkIsWhatCardsCount) {
                     "   ib0:3 1 0 0 0 0 0 0 4 1 0 0 0 0 0 0\n"
                     "broken: 1 2\n"),
       127U);
-  EXPECT_EQ(parse_network(""), 0U);
+  EXPECT_EQ(parse_network_bytes(""), 0U);
 }
 
 TEST(ProcText, Memory) {
