@@ -18,7 +18,7 @@ constexpr std::size_t kMostCells = 60'000;  // of all nodes: some 2 MB as text
 constexpr double kPercent = 100;
 constexpr double kMega = 1e6;
 
-double seconds(MonotonicTime time) {
+double in_seconds(MonotonicTime time) {
   return std::chrono::duration<double>(time).count();
 }
 
@@ -163,11 +163,11 @@ void RunSamples::note_network(OfNode& node, std::uint64_t bytes, MonotonicTime a
 void RunSamples::spread(OfNode& node, const Use& use, MonotonicTime from, MonotonicTime to) {
   // A node's clock never goes back; two pulses may come at once.
   from = std::min(from, to - MonotonicTime(std::chrono::milliseconds(1)));
-  const double whole = seconds(to - from);
+  const double whole = in_seconds(to - from);
   for (std::size_t row = row_of(from); row <= row_of(to) && row < node.uses.size(); ++row) {
     const MonotonicTime begin = std::max(from, step_ * static_cast<std::int64_t>(row));
     const MonotonicTime end = std::min(to, step_ * static_cast<std::int64_t>(row + 1));
-    const auto part = static_cast<float>(seconds(end - begin));
+    const auto part = static_cast<float>(in_seconds(end - begin));
     if (part <= 0) continue;
     const auto share = part / static_cast<float>(whole);
     node.uses[row].add({use.seen * part, use.cpu * share, use.gpu * part, use.gpu_seen * part,
