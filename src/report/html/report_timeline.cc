@@ -18,7 +18,7 @@ constexpr double kMarks = 18;  // incidents
 constexpr double kAbove = kTicks + kPhases + kMarks;
 constexpr double kMostHigh = 900;  // all ranks
 constexpr double kMostRow = 18;
-constexpr double kLabelHeight = 13;  // a line of text
+constexpr double kTextRow = 13;  // a line of text
 
 constexpr std::size_t kMostBars = 12'000;
 constexpr std::size_t kMostMarks = 500;
@@ -119,11 +119,11 @@ class Timeline {
       for (std::size_t rank = 0; rank < nodes.size(); ++rank) {
         const double y = kAbove + row_ * static_cast<double>(rank);
         const bool is_first = rank == 0 || nodes[rank] != nodes[rank - 1];
-        if (y < next || (!is_first && row_ < kLabelHeight)) continue;
-        const double base = y + std::max(row_ / 2, kLabelHeight / 2) + 4;
+        if (y < next || (!is_first && row_ < kTextRow)) continue;
+        const double base = y + std::max(row_ / 2, kTextRow / 2) + 4;
         if (is_first) text(base, "x=\"0\"", html(nodes[rank]));
         text(base, "class=\"m\" x=\"100%\"", std::to_string(rank));
-        next = y + kLabelHeight;
+        next = y + kTextRow;
       }
     }
     out_ += "</svg>\n";
