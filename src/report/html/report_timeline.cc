@@ -38,14 +38,14 @@ std::string ranks_text(std::uint32_t first, std::uint32_t last) {
 
 /// Neighbours that began and ended together, in the same way.
 struct Bar {
-  RankSpan span;  // of the first
+  RankPeriod span;  // of the first
   std::uint32_t last = 0;
 };
 
 std::vector<Bar> bars_of(const RunStory& story, double tolerance) {
   std::vector<Bar> bars;
   const auto is_near = [&](double a, double b) { return std::abs(a - b) <= tolerance; };
-  for (const RankSpan& span : story.spans) {
+  for (const RankPeriod& span : story.spans) {
     Bar* const before = bars.empty() ? nullptr : &bars.back();
     const bool is_alike = before != nullptr && before->span.attempt == span.attempt &&
                           before->last + 1 == span.rank && before->span.end == span.end &&
@@ -168,7 +168,7 @@ class Timeline {
   void bars() {
     const double gap = row_ > 4 ? 2 : 0;
     for (const Bar& bar : few_bars(story_)) {
-      const RankSpan& span = bar.span;
+      const RankPeriod& span = bar.span;
       rect(std::string("b ") + name_of(span.end), span.from, span.to,
            kAbove + row_ * span.rank + gap / 2, row_ * (bar.last - span.rank + 1) - gap);
       put(out_, "<title>", ranks_text(span.rank, bar.last), ", attempt ",
@@ -206,10 +206,10 @@ class Timeline {
     for (int kind = 0; kind <= static_cast<int>(PhaseSpan::Kind::wait); ++kind)
       swatch("ph", name_of(static_cast<PhaseSpan::Kind>(kind)));
     out_ += "</p>\n<p class=\"legend\">ranks: ";
-    for (int end = 0; end <= static_cast<int>(RankSpan::End::lost); ++end) {
-      const auto is_seen = [&](const RankSpan& one) { return static_cast<int>(one.end) == end; };
+    for (int end = 0; end <= static_cast<int>(RankPeriod::End::lost); ++end) {
+      const auto is_seen = [&](const RankPeriod& one) { return static_cast<int>(one.end) == end; };
       if (std::any_of(story_.spans.begin(), story_.spans.end(), is_seen))
-        swatch("b", name_of(static_cast<RankSpan::End>(end)));
+        swatch("b", name_of(static_cast<RankPeriod::End>(end)));
     }
     out_ += "</p>\n";
   }

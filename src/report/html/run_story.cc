@@ -80,7 +80,7 @@ class StoryReader {
   }
 
  private:
-  using Open = std::optional<RankSpan>;
+  using Open = std::optional<RankPeriod>;
 
   [[nodiscard]] double since_start(WallTime at) const {
     return std::chrono::duration<double>(at - story_.started).count();
@@ -150,7 +150,7 @@ class StoryReader {
   void begin_rank(const json& event, double at) {
     Open* const open = open_of(event);
     if (open == nullptr || *open) return;
-    *open = RankSpan{number(event, "attempt"), number(event, "rank"), at, at, {}, {}};
+    *open = RankPeriod{number(event, "attempt"), number(event, "rank"), at, at, {}, {}};
     ++running_;
     if (++started_ == open_.size() && phase_ == PhaseSpan::Kind::start)
       turn(PhaseSpan::Kind::run, last_);
@@ -159,17 +159,17 @@ class StoryReader {
   void end_rank(const json& event, double at) {
     Open* const open = open_of(event);
     if (open == nullptr || !*open) return;
-    RankSpan span = *std::exchange(*open, std::nullopt);
+    RankPeriod span = *std::exchange(*open, std::nullopt);
     const std::string signal = json_string(event, "signal");
     const auto code = json_number(event, "code");
     span.how = signal.empty() ? "exited with code " + std::to_string(code.value_or(0))
                               : "was killed by " + signal;
-    span.end = RankSpan::End::done;
+    span.end = RankPeriod::End::done;
     if (json_boolean(event, "after_signal")) {
-      span.end = RankSpan::End::stopped;
+      span.end = RankPeriod::End::stopped;
       span.how += " after dlaunch had told it to stop";
     } else if (!signal.empty() || code.value_or(0) != 0) {
-      span.end = RankSpan::End::failed;
+      span.end = RankPeriod::End::failed;
       stop(last_);
       if (!std::exchange(has_failed_, true))
         story_.incidents.push_back({at, Incident::Weight::failure, "rank-exited",
@@ -179,7 +179,7 @@ class StoryReader {
     end_span(std::move(span), at);
   }
 
-  void end_span(RankSpan span, double at) {
+  void end_span(RankPeriod span, double at) {
     span.to = std::max(at, span.from);
     story_.spans.push_back(std::move(span));
     if (running_ > 0) --running_;
@@ -189,8 +189,8 @@ class StoryReader {
     const std::int64_t node = json_number(event, "node").value_or(-1);
     for (std::size_t rank = 0; rank < open_.size(); ++rank) {
       if (!open_[rank] || nodes_[rank] != node) continue;
-      RankSpan span = *std::exchange(open_[rank], std::nullopt);
-      span.end = RankSpan::End::lost;
+      RankPeriod span = *std::exchange(open_[rank], std::nullopt);
+      span.end = RankPeriod::End::lost;
       span.how = "was lost with its node";
       end_span(std::move(span), last_);
     }
@@ -267,7 +267,7 @@ class StoryReader {
 
 }  // namespace
 
-const char* name_of(RankSpan::End end) {
+const char* name_of(RankPeriod::End end) {
   constexpr std::array kNames{"running", "done", "failed", "stopped", "lost"};
   return kNames[static_cast<std::size_t>(end)];
 }

@@ -14,7 +14,7 @@
 namespace dlaunch {
 
 /// All times of a story are seconds since the start of the run.
-struct RankSpan {
+struct RankPeriod {
   enum class End : std::uint8_t { running, done, failed, stopped, lost };
   std::uint32_t attempt = 0;
   std::uint32_t rank = 0;
@@ -22,7 +22,7 @@ struct RankSpan {
   double to = 0;
   End end = End::running;
   std::string how;  // "exited with code 1"
-  bool operator==(const RankSpan&) const = default;
+  bool operator==(const RankPeriod&) const = default;
 };
 
 struct PhaseSpan {
@@ -56,11 +56,11 @@ struct RunStory {
   double length = 0;  // seconds; more than 0
   std::vector<StoryAttempt> attempts;
   std::vector<PhaseSpan> phases;
-  std::vector<RankSpan> spans;  // by attempt, then rank
+  std::vector<RankPeriod> spans;  // by attempt, then rank
   std::vector<Incident> incidents;
 };
 
-[[nodiscard]] const char* name_of(RankSpan::End);
+[[nodiscard]] const char* name_of(RankPeriod::End);
 [[nodiscard]] const char* name_of(PhaseSpan::Kind);
 [[nodiscard]] const char* name_of(Incident::Weight);
 

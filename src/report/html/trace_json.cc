@@ -75,7 +75,7 @@ class Trace {
   void ranks() {
     std::map<std::string, std::int64_t> nodes;  // by name
     std::set<std::pair<std::int64_t, std::uint32_t>> named;
-    for (const RankSpan& one : story_.spans) {
+    for (const RankPeriod& one : story_.spans) {
       const std::string node = node_of(one);
       const auto [place, is_new] = nodes.try_emplace(node, kRun + 1 + std::ssize(nodes));
       if (is_new) name("process_name", place->second, 0, node);
@@ -88,7 +88,7 @@ class Trace {
     }
   }
 
-  [[nodiscard]] std::string node_of(const RankSpan& span) const {
+  [[nodiscard]] std::string node_of(const RankPeriod& span) const {
     for (const StoryAttempt& attempt : story_.attempts) {
       if (attempt.number == span.attempt && span.rank < attempt.node_of_rank.size())
         return attempt.node_of_rank[span.rank];
