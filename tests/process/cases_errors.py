@@ -260,7 +260,7 @@ def a_batch_script_is_not_run_by_every_rank(box):
         run = box.run(*words, code=code)
         expect_in("job.sh: this is a batch script of Slurm.", run.text, f"dlaunch {' '.join(words)}")
         expect("ran" not in run.text.split() and "-- ./job.sh" not in run.text, "it was run or advised:\n" + run.text)
-    run = box.run("job.sh", code=JOB_FILE)
+    run = box.run("run", "job.sh", code=JOB_FILE)
     expect_in("job.sh: error: no line of this batch script starts a program with srun, mpirun, torchrun", run.text, "a script without a launch line")
     expect(not box.exists("runs"), "something was started")
 

@@ -54,8 +54,8 @@ def a_batch_script_gives_its_program_the_words_of_bash(box):
 def srun_tells_each_task_what_it_is(box):
     box.write("show.py", SHOW)
     box.write("job.sbatch", "#!/bin/bash\n#SBATCH -n 2\n#SBATCH --job-name=two\nexport MODE=fast\nsrun python3 show.py $SLURM_NTASKS $MODE \"$@\"\n")
-    run = box.run("run", "job.sbatch", "--", "--lr", "3")
-    told = sorted((json.loads(line) for line in run.out.decode().splitlines()), key=lambda one: one[1]["SLURM_PROCID"])
+    box.run("run", "job.sbatch", "--", "--lr", "3")
+    told = [json.loads(box.rank_output(rank)) for rank in range(2)]
     expect_equal([one[0] for one in told], [["2", "fast", "--lr", "3"]] * 2, "arguments")
     expect_equal([(one[1]["SLURM_PROCID"], one[1]["SLURM_LOCALID"], one[1]["SLURM_NTASKS"]) for one in told], [("0", "0", "2"), ("1", "1", "2")], "variables")
     box.write("native.yaml", box.run("convert", "job.sbatch").out)

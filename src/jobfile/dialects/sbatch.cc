@@ -110,6 +110,7 @@ class BatchScript {
       t_.not_used.push_back({given.typed, at});
       return;
     }
+    known.emplace_back("array");
     for (const LauncherOption& option : launcher_options())
       if ((option.launchers & launcher::kSrun) != 0) known.push_back(option.name);
     t_.diagnostics.error(
