@@ -89,6 +89,17 @@ def nodes_that_cannot_reach_each_other_get_it_from_the_launcher(box):
 
 
 @case
+def many_nodes_with_one_home_get_it(box):
+    """It comes to the folder of all of them while most are told to get it from another node."""
+    cluster, home = box.make_cluster(FROM_EACH_OTHER), box.make_folder("home")
+    os.chmod(home, 0o700)
+    for node in cluster.nodes:
+        node.sh(f"umount -l /run/home; mount --bind {home} /run/home")
+    box.launch("/bin/true").end(0, patience=60, left=1000)
+    expect_equal([os.path.basename(path) for path in staged(cluster[1], os.path.join(home, CACHE))], ["dlaunch"], "files in the cache")
+
+
+@case
 def many_launches_at_once_stage_one_binary(box):
     cluster = box.make_cluster(2)
     runs = [box.launch("/bin/true") for _ in range(4)]

@@ -44,6 +44,11 @@ void ConnectQueue::extend_all(MonotonicTime deadline) {
   for (auto& [node, entry] : nodes_) entry.deadline = std::max(entry.deadline, deadline);
 }
 
+void ConnectQueue::extend(NodeId node, MonotonicTime by) {
+  if (const auto found = nodes_.find(node.value); found != nodes_.end())
+    found->second.deadline += by;
+}
+
 std::vector<NodeId> ConnectQueue::start(MonotonicTime now) {
   std::vector<NodeId> started;
   for (auto& [node, entry] : nodes_) {

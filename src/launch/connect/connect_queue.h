@@ -28,6 +28,8 @@ class ConnectQueue {
   void over(NodeId node);
   /// Postpones deadlines to this time; for when the user is asked something.
   void extend_all(MonotonicTime deadline);
+  /// Postpones the deadline of one node.
+  void extend(NodeId node, MonotonicTime by);
 
   /// Nodes whose turn it is, in the order of their numbers; they are connecting from here on.
   [[nodiscard]] std::vector<NodeId> start(MonotonicTime now);

@@ -69,7 +69,10 @@ struct NodeConnector::Opening {
 
   int folder = -1;       // index of kFolders to stage to; -1: looks for a staged binary
   bool staging = false;  // the node was told to receive the binary
-  std::string trouble;   // why earlier tries failed
+  bool has_waited = false;        // for another node to give it the binary
+  MonotonicTime counted_until{};  // that wait, so far
+  bool is_fetching = false;       // the node was told to get it from there
+  std::string trouble;            // why earlier tries failed
   bool old_program = false;  // ConnectRequest::old_program of this process
   std::string master;        // ConnectRequest::master, likewise
   std::unique_ptr<Timer> master_limit;
@@ -365,14 +368,20 @@ void NodeConnector::needs_binary(Opening& opening) {
                                      "its processor is " + there + ", this dlaunch is for " +
                                          architecture() + "; all nodes need the same one"));
   }
-  opening.staging = true;
-  may_wait(opening) ? forwarding_.lacks(opening.node) : send_binary(opening);
+  if (std::exchange(opening.staging, true))
+    return answer(opening.node, fail(exit_code::kNodeLost, "unexpected answer \"missing\""));
+  if (!may_wait(opening)) return send_binary(opening);
+  opening.has_waited = true;
+  opening.counted_until = monotonic_now();
+  forwarding_.lacks(opening.node);
 }
 
 /// Whether another node may give it the binary. If that has failed in any way, or this is another
 /// try, it comes from here.
 bool NodeConnector::may_wait(const Opening& opening) {
-  if (!settings_.serve || opening.purpose != Purpose::fresh || opening.folder >= 0) return false;
+  if (!settings_.serve || opening.purpose != Purpose::fresh || opening.folder >= 0 ||
+      opening.has_waited)
+    return false;
   const auto others = std::count_if(targets_.begin(), targets_.end(),
                                     [](const NodeTarget& target) { return !target.is_local(); });
   if (static_cast<std::size_t>(others) < ProgramRelay::kFewestNodes) return false;
@@ -383,20 +392,40 @@ void NodeConnector::has_program(NodeId node) {
   forwarding_.has(node);
 }
 
-void NodeConnector::served(const wire::ProgramServed& answer) {
-  forwarding_.served(answer);
+void NodeConnector::has_no_agent(NodeId node) {
+  forwarding_.gone(node);
+}
+
+void NodeConnector::set_ranks_run(bool run) {
+  forwarding_.close(run);
+}
+
+void NodeConnector::served(NodeId node, const wire::ProgramServed& answer) {
+  forwarding_.served(node, answer);
+}
+
+/// What other nodes took is not this node's time.
+void NodeConnector::count_wait(Opening& opening) {
+  const MonotonicTime now = monotonic_now();
+  const MonotonicTime waited = now - std::exchange(opening.counted_until, now);
+  opening.deadline += waited;
+  queue_.extend(opening.node, waited);
+  if (settings_.has_waited) settings_.has_waited();
 }
 
 void NodeConnector::feed(NodeId node, const std::string& order) {
   Opening& opening = *openings_.at(node.value);
+  count_wait(opening);
   if (order.empty()) return send_binary(opening);
+  opening.is_fetching = true;
   const std::string& fetcher = forwarding_.fetcher();
   send(opening, fetch_line(agent_of(opening), fetcher.size(), order), fetcher);
 }
 
 void NodeConnector::has_not_fetched(Opening& opening) {
-  if (opening.folder >= 0) return not_staged(opening);  // it was not told to
-  forwarding_.failed(opening.node);
+  if (!std::exchange(opening.is_fetching, false)) return not_staged(opening);
+  count_wait(opening);
+  forwarding_.failed(opening.node, opening.opening->argument());
   send_binary(opening);
 }
 
@@ -451,7 +480,8 @@ void NodeConnector::process_ended(Opening& opening, int status) {
   const Found what = opening.opening->found();
   // If the agent has ended already, its session reports that better than this could. A shell
   // without a binary must wait for it.
-  if (what != Found::nothing && what != Found::ready && what != Found::missing)
+  if (what != Found::nothing && what != Found::ready && what != Found::missing &&
+      what != Found::unfetched)
     return found(opening);
   const ConnectFailure failure = target_of(opening).connector->failure(end_of(opening, status));
   using Kind = ConnectFailure::Kind;
@@ -481,7 +511,7 @@ void NodeConnector::process_ended(Opening& opening, int status) {
 
 void NodeConnector::drop(Opening& opening) {
   forwarding_.over(opening.node, false);
-  opening.staging = false;
+  opening.staging = opening.is_fetching = false;
   opening.master_limit.reset();
   opening.upload.reset();
   opening.output.reset();

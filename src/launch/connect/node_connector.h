@@ -40,6 +40,9 @@ class NodeConnector {
     /// Sends it to an agent that the connector was told of by has_program(). Empty: nodes get the
     /// binary from here only.
     Serve serve{};
+    /// A node has waited for another one's binary, and the time limit of its open() was postponed
+    /// by that.
+    std::function<void()> has_waited = {};
   };
   /// If an attach reached the node and found no agent, the Error has the code kSessionGone or
   /// kSessionHidden (node/session/attach.h), and its text says how the agent ended, or that there
@@ -54,8 +57,9 @@ class NodeConnector {
   NodeConnector(const NodeConnector&) = delete;
   NodeConnector& operator=(const NodeConnector&) = delete;
 
-  /// Answers exactly once, from the loop, within `timeout` (0: that of the settings). A second call
-  /// for a node replaces the first, which is then never answered.
+  /// Answers exactly once, from the loop, within `timeout` (0: that of the settings); waits for
+  /// another node's binary do not count. A second call for a node replaces the first, which is then
+  /// never answered.
   void open(NodeId node, Purpose purpose, Opened done, Duration timeout = Duration(0));
   /// Cancels an open() that has not answered; it never will.
   void cancel(NodeId node);
@@ -66,8 +70,12 @@ class NodeConnector {
   void set_lost_session(NodeId node, std::uint64_t session) { lost_sessions_[node] = session; }
   /// A session with an agent on this node has begun: it can give the binary to other nodes.
   void has_program(NodeId node);
-  /// What an agent has answered to Settings::serve.
-  void served(const wire::ProgramServed& answer);
+  /// Its session has ended, or others have it.
+  void has_no_agent(NodeId node);
+  /// While ranks run, nodes get the binary from here only.
+  void set_ranks_run(bool run);
+  /// What this node's agent has answered to Settings::serve.
+  void served(NodeId node, const wire::ProgramServed& answer);
   /// Processes that have not been handed over.
   [[nodiscard]] std::vector<pid_t> processes() const;
 
@@ -98,6 +106,7 @@ class NodeConnector {
   void send_binary(Opening& opening);
   void feed(NodeId node, const std::string& order);
   void send(Opening& opening, std::string line, std::string_view bytes);
+  void count_wait(Opening& opening);
   void has_not_fetched(Opening& opening);
   void not_staged(Opening& opening);
   void process_ended(Opening& opening, int status);

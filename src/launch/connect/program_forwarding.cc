@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "model/ip_address.h"
 #include "node/fetch/fetch_image.h"
 #include "node/fetch/fetch_order.h"
 #include "os/clock.h"
@@ -32,6 +33,18 @@ std::string read_fetcher() {
   std::string bytes(image.size, '\0');
   const ssize_t n = ::pread(file->get(), bytes.data(), bytes.size(), 0);
   return n == static_cast<ssize_t>(bytes.size()) ? bytes : std::string();
+}
+
+/// A node must not make others connect to themselves or to a whole network.
+bool can_be_another_node(const StageAddress& at) {
+  const auto ip = parse_ip(at.address);
+  return ip && at.port != 0 && is_unicast(*ip) && !is_loopback(*ip);
+}
+
+/// Of dlaunch-fetch. It says nothing when its time has passed.
+bool is_fault_of_holder(const std::string& why) {
+  return why.empty() || why.starts_with(fetch::kNoConnection) ||
+         why.starts_with(fetch::kEndedEarly) || why.starts_with(fetch::kOtherProgram);
 }
 
 }  // namespace
@@ -60,8 +73,22 @@ void ProgramForwarding::has(NodeId node) {
   advance();
 }
 
-void ProgramForwarding::failed(NodeId node) {
-  relay_.failed(node);
+void ProgramForwarding::gone(NodeId node) {
+  relay_.gone(node);
+  std::vector<std::uint32_t> asked;
+  for (const auto& [id, guest] : guests_)
+    if (guest->holder == node) asked.push_back(id);
+  for (const std::uint32_t id : asked) give_up(id, false);
+  advance_soon();
+}
+
+void ProgramForwarding::close(bool closed) {
+  relay_.close(closed);
+  advance_soon();
+}
+
+void ProgramForwarding::failed(NodeId node, const std::string& why) {
+  relay_.failed(node, is_fault_of_holder(why));
   advance_soon();
 }
 
@@ -81,6 +108,7 @@ void ProgramForwarding::advance_soon() {
 }
 
 void ProgramForwarding::advance() {
+  while (relay_.is_off() && !guests_.empty()) give_up(guests_.begin()->first, false);
   for (const ProgramRelay::Feed& feed : relay_.next(monotonic_now()))
     feed.from ? ask(feed.node, *feed.from) : feed_(feed.node, {});
   const auto next = relay_.deadline();
@@ -90,38 +118,43 @@ void ProgramForwarding::advance() {
 
 void ProgramForwarding::ask(NodeId node, NodeId holder) {
   const std::uint32_t id = ++last_id_;
-  auto& guest = guests_[id] = std::make_unique<Guest>(loop_, node);
+  auto& guest = guests_[id] = std::make_unique<Guest>(loop_, node, holder);
   guest->ticket = random_secret().value_or("");
-  guest->limit.after(std::min(kAnswer, limit_), [this, id] { give_up(id); });
+  guest->limit.after(std::min(kAnswer, limit_), [this, id] { give_up(id, true); });
   const auto milliseconds = std::chrono::duration_cast<std::chrono::milliseconds>(2 * limit_);
-  serve_(holder,
-         wire::ServeProgram{id, guest->ticket, static_cast<std::uint32_t>(milliseconds.count())});
+  const wire::ServeProgram order{id, guest->ticket,
+                                 static_cast<std::uint32_t>(milliseconds.count())};
+  if (!serve_(holder, order)) gone(holder);
 }
 
-void ProgramForwarding::give_up(std::uint32_t id) {
+void ProgramForwarding::give_up(std::uint32_t id, bool by_holder) {
   const auto found = guests_.find(id);
   if (found == guests_.end()) return;
   const std::unique_ptr<Guest> guest = std::move(found->second);
   guests_.erase(found);
-  failed(guest->node);
+  relay_.failed(guest->node, by_holder);
+  advance_soon();
   feed_(guest->node, {});
 }
 
-void ProgramForwarding::served(const wire::ProgramServed& answer) {
+void ProgramForwarding::served(NodeId holder, const wire::ProgramServed& answer) {
   const auto found = guests_.find(answer.id);
-  if (found == guests_.end()) return;
+  if (found == guests_.end() || found->second->holder != holder) return;
   const std::string order =
       answer.at.empty() ? std::string() : order_for(*found->second, answer.at.front());
-  if (order.empty()) return give_up(answer.id);
+  if (order.empty()) {
+    relay_.cannot_feed(holder);
+    return give_up(answer.id, false);
+  }
   const std::unique_ptr<Guest> guest = std::move(found->second);
   guests_.erase(found);
   feed_(guest->node, order);
 }
 
-/// Empty: the address is none.
+/// Empty: the address is none that another node could have.
 std::string ProgramForwarding::order_for(const Guest& guest, const StageAddress& at) {
   const auto program = program_.bytes();
-  if (!program) return {};
+  if (!program || !can_be_another_node(at)) return {};
   if (!hash_) {
     StrongHasher hasher;
     hasher.add(*program);

@@ -22,8 +22,8 @@ namespace dlaunch {
 /// Lives on the loop's one thread.
 class ProgramForwarding {
  public:
-  /// Sends the message to the agent of a node.
-  using Serve = std::function<void(NodeId holder, const wire::ServeProgram&)>;
+  /// Sends the message to the agent of a node. False: it has none.
+  using Serve = std::function<bool(NodeId holder, const wire::ServeProgram&)>;
   /// `order`: what dlaunch-fetch is told; empty: the launcher sends the program.
   using Feed = std::function<void(NodeId node, const std::string& order)>;
 
@@ -41,16 +41,22 @@ class ProgramForwarding {
   void lacks(NodeId node);
   /// Its agent can be asked to serve.
   void has(NodeId node);
-  void served(const wire::ProgramServed& answer);
-  /// It got nothing from another node; Feed is not called again for it.
-  void failed(NodeId node);
+  /// Its agent cannot be asked any more.
+  void gone(NodeId node);
+  /// While ranks run, no node is asked: nothing listens then.
+  void close(bool closed);
+  /// An answer of a node that was not asked is ignored.
+  void served(NodeId holder, const wire::ProgramServed& answer);
+  /// It got nothing from another node, and tells why; Feed is not called again for it.
+  void failed(NodeId node, const std::string& why);
   /// The node has the program, or is not to be fed any more.
   void over(NodeId node, bool has_it);
 
  private:
   struct Guest {
-    explicit Guest(EventLoop& loop, NodeId its) : node(its), limit(loop) {}
+    Guest(EventLoop& loop, NodeId its, NodeId by) : node(its), holder(by), limit(loop) {}
     NodeId node;
+    NodeId holder;
     std::string ticket;
     Timer limit;  // for the answer of its holder
   };
@@ -58,7 +64,7 @@ class ProgramForwarding {
   void advance_soon();
   void advance();
   void ask(NodeId node, NodeId holder);
-  void give_up(std::uint32_t id);
+  void give_up(std::uint32_t id, bool by_holder);
   [[nodiscard]] std::string order_for(const Guest& guest, const StageAddress& at);
 
   EventLoop& loop_;

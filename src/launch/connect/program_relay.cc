@@ -4,6 +4,11 @@
 
 namespace dlaunch {
 
+void ProgramRelay::lacks(NodeId node, MonotonicTime until) {
+  over(node, false);
+  waiting_[node] = until;
+}
+
 void ProgramRelay::has(NodeId node) {
   holders_.try_emplace(node, 0);
 }
@@ -13,12 +18,26 @@ void ProgramRelay::leave_holder(const std::optional<NodeId>& holder) {
   if (found != holders_.end() && found->second > 0) --found->second;
 }
 
-void ProgramRelay::failed(NodeId node) {
+void ProgramRelay::failed(NodeId node, bool by_holder) {
   const auto found = feeding_.find(node);
   if (found == feeding_.end() || !found->second) return;
-  ++failures_;
-  holders_.erase(*found->second);
+  if (by_holder) {
+    ++failures_;
+    holders_.erase(*found->second);
+  } else {
+    leave_holder(found->second);
+  }
   found->second.reset();
+}
+
+void ProgramRelay::cannot_feed(NodeId holder) {
+  ++unable_;
+  holders_.erase(holder);
+}
+
+bool ProgramRelay::is_off() const {
+  const bool none_can = unable_ >= kFailures && successes_ == 0 && holders_.empty();
+  return closed_ || none_can || (failures_ >= kFailures && failures_ > successes_);
 }
 
 void ProgramRelay::over(NodeId node, bool has_it) {

@@ -33,11 +33,20 @@ class ProgramRelay {
   };
 
   /// The node lacks the program. From `until` on it waits for no other node.
-  void lacks(NodeId node, MonotonicTime until) { waiting_[node] = until; }
+  void lacks(NodeId node, MonotonicTime until);
   /// Its agent runs, and can feed others.
   void has(NodeId node);
   /// It got nothing from the node that was to feed it, and has to be fed by the launcher.
-  void failed(NodeId node);
+  /// `by_holder`: that node is to blame, and feeds no more.
+  void failed(NodeId node, bool by_holder);
+  /// Its agent cannot be asked any more.
+  void gone(NodeId holder) { holders_.erase(holder); }
+  /// It has no address that others could reach. If all are like that, no node is asked any more.
+  void cannot_feed(NodeId holder);
+  /// From now on the launcher feeds all, or not so.
+  void close(bool closed) { closed_ = closed; }
+  /// The launcher feeds all.
+  [[nodiscard]] bool is_off() const;
   /// It has the program, or was given up; also for one that never lacked it.
   void over(NodeId node, bool has_it);
 
@@ -47,7 +56,6 @@ class ProgramRelay {
   [[nodiscard]] std::optional<MonotonicTime> deadline() const;
 
  private:
-  [[nodiscard]] bool is_off() const { return failures_ >= kFailures && failures_ > successes_; }
   [[nodiscard]] std::optional<NodeId> free_holder() const;
   [[nodiscard]] bool launcher_may_feed() const;
   void leave_holder(const std::optional<NodeId>& holder);
@@ -57,6 +65,8 @@ class ProgramRelay {
   std::map<NodeId, std::size_t> holders_;            // how many they feed
   std::size_t failures_ = 0;
   std::size_t successes_ = 0;
+  std::size_t unable_ = 0;  // answers of holders that cannot feed
+  bool closed_ = false;
 };
 
 }  // namespace dlaunch

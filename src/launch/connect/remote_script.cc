@@ -150,12 +150,17 @@ std::string stage_line(const RemoteAgent& agent, std::size_t folder) {
 
 std::string fetch_line(const RemoteAgent& agent, std::size_t fetcher, const std::string& order) {
   assert(is_word(agent.build_id) && is_word(order));
+  // head(1) and cat(1) take all of dlaunch-fetch from stdin, whatever becomes of it: what they left
+  // would be read as the launcher's next line, or by the agent as its first message.
+  const std::string take = "head -c " + std::to_string(fetcher) + ' ';
   // The order has a ticket in it, so it is on no command line.
-  return find_folder(0) + "go; " + make_place(agent, 0) +
-         R"sh(un() { rm -f "$f" "$f.g"; t=; umask $u; printf "%s unfetched %s" "$m" "$1"; echo; )sh"
-         R"sh(read -r l && eval "$l"; exit; }; )sh"
-         R"sh(e=$(head -c )sh" +
-         std::to_string(fetcher) + R"sh( 2>&1 >"$f.g") && chmod 700 "$f.g" && e=$(echo )sh" +
+  return R"sh(u=$(umask); t=; un() { [ -n "$t" ] && clean; t=; umask $u; )sh"
+         R"sh(printf "%s unfetched %s" "$m" "$1"; echo; read -r l && eval "$l"; exit; }; )sh" +
+         find_folder(0) + "if [ -x \"$d/" + agent.build_id + "/dlaunch\" ]; then " + take +
+         R"sh(>/dev/null; go; un "what is there cannot be used"; fi; )sh" + make_place(agent, 0) +
+         "e=$( { " + take +
+         R"sh(| { cat >"$f.g" || { cat >/dev/null; false; }; }; } 2>&1 ) && )sh"
+         R"sh(chmod 700 "$f.g" && e=$(echo )sh" +
          order + R"sh( | "$f.g" 2>&1 >"$f") || un "$e"; rm -f "$f.g"; )sh" + put_in_place(agent);
 }
 

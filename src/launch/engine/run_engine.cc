@@ -82,7 +82,8 @@ RunEngine::RunEngine(const RunOptions& options, LocalStart local, UniqueFd front
               .on_news =
                   [this](NodeId node, NodeNews news) {
                     std::visit([&](auto& one) { on_news(node, one); }, news);
-                  }}),
+                  },
+              .on_wait = [this] { push(event::UserAsked{}); }}),
       router_(loop_, console_,
               [this](const wire::OutputCredit& credit) {
                 if (plan_) nodes_.send(plan_->node_of(credit.rank), credit);
@@ -380,6 +381,7 @@ void RunEngine::begin(const action::StartRanks& start) {
   if (planned_ && planned_->attempt == start.attempt)
     begin_attempt(*std::exchange(planned_, std::nullopt));
   store_.set_stopping(false);
+  nodes_.set_ranks_run(true);
   StartSettings settings;
   settings.secrets = secret_environment(options_.spec, options_.environment);
   settings.stdin_rank = stdin_rank(options_, *plan_);
@@ -448,6 +450,7 @@ void RunEngine::begin(const action::Restart& restart) {
   signals_.end();
   checkpoints_.end(true);
   checkpoint_stop_.set_plan(nullptr);
+  nodes_.set_ranks_run(false);
   store_.set_stopping(false);
   store_.record(restart);
   output_.tell(restart);

@@ -70,7 +70,10 @@ class Keeper {
              options.spec.stage_via == StageVia::launcher
                  ? nullptr
                  : NodeConnector::Serve([this](NodeId node, const wire::ServeProgram& order) {
-                     if (const auto& session = held_[node.value]->session) session->send(order);
+                     const auto& session = held_[node.value]->session;
+                     if (!session || session->ended()) return false;
+                     session->send(order);
+                     return true;
                    })}),
         front_(loop_, std::move(link), connector_, [this](int code) { end_with(code); }),
         clients_(loop_, listener()),
@@ -144,7 +147,7 @@ class Keeper {
     const auto is_present = [this, i, id = held.last_session] {
       return held_[i]->last_session == id && held_[i]->session != nullptr;
     };
-    retire(held);
+    retire(i);
     held.session = std::make_unique<Session>(
         loop_, node, std::move(connection), std::move(settings),
         Session::Listener{.on_message =
@@ -166,8 +169,8 @@ class Keeper {
                                 });
                               },
                           .on_served =
-                              [this](const wire::ProgramServed& answer) {
-                                connector_.served(answer);
+                              [this, node, is_present](const wire::ProgramServed& answer) {
+                                if (is_present()) connector_.served(node, answer);
                               }});
     held.session->start(std::nullopt);
     if (!is_kept) connector_.has_program(node);
@@ -212,16 +215,17 @@ class Keeper {
 
   /// A session that has not ended would go on to connect its agent, in place of a new one.
   void abandon(std::size_t i) {
-    Held& held = *held_[i];
-    if (held.session) held.session->abandon();
-    retire(held);
+    if (const auto& session = held_[i]->session) session->abandon();
+    retire(i);
   }
 
   /// Its processes end by themselves or are killed; the session is not destroyed from inside one of
   /// its callbacks.
-  void retire(Held& held) {
+  void retire(std::size_t i) {
+    Held& held = *held_[i];
     if (!held.session) return;
     held.limit.cancel();
+    connector_.has_no_agent(NodeId(static_cast<std::uint32_t>(i)));
     retired_.push_back(std::move(held.session));
     std::erase_if(retired_,
                   [](const auto& one) { return one->ended() && one->processes().empty(); });
@@ -258,6 +262,7 @@ class Keeper {
         lend(*node);
         continue;
       }
+      connector_.has_no_agent(NodeId(static_cast<std::uint32_t>(*node)));
       held.session->release(true);
       held.limit.after(kPartingLimit, [this, i = *node] { lost(i, "its agent did not answer"); });
     }
@@ -275,7 +280,7 @@ class Keeper {
       over.process = process;
       drop(std::move(over));
     }
-    retire(held);
+    retire(i);
     if (!connection) return;
     held.connection = std::move(connection);
     lend(i);

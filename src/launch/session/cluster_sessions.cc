@@ -65,8 +65,12 @@ ClusterSessions::ClusterSessions(EventLoop& loop, const JobSpec& spec, LocalStar
                   spec.stage_via == StageVia::launcher
                       ? nullptr
                       : NodeConnector::Serve([this](NodeId node, const wire::ServeProgram& order) {
-                          send(node, order);
-                        })}),
+                          Session* const session = session_of(node);
+                          if (session == nullptr || session->ended()) return false;
+                          session->send(order);
+                          return true;
+                        }),
+                  listener_.on_wait}),
       kept_(loop, [this](std::string text) {
         listener_.on_news(cluster_.nodes.front().id, node_news::Remark{std::move(text)});
       }) {
@@ -182,14 +186,16 @@ Session::Listener ClusterSessions::listener_of(NodeId node) {
               },
           .on_news =
               [this, node, is_present](NodeNews news) {
-                if (!is_present() || fall_back(node, news)) return;
+                if (!is_present()) return;
+                if (std::holds_alternative<event::NodeLost>(news)) connector_.has_no_agent(node);
+                if (fall_back(node, news)) return;
                 local_lost_ = local_lost_ ||
                               (is_launcher(node) && std::holds_alternative<event::NodeLost>(news));
                 listener_.on_news(node, std::move(news));
               },
           .on_served =
-              [this, is_present](const wire::ProgramServed& answer) {
-                if (is_present()) connector_.served(answer);
+              [this, node, is_present](const wire::ProgramServed& answer) {
+                if (is_present()) connector_.served(node, answer);
               }};
 }
 
@@ -250,7 +256,7 @@ void ClusterSessions::open_kept(NodeId node, Attempt attempt, Duration within) {
     members_.at(node).attempt = attempt;
     begin_session(node, std::move(*connection), true);
     session_of(node)->start(facts_request(node, attempt));
-    connector_.has_program(node);
+    if (!is_launcher(node)) connector_.has_program(node);
   });
 }
 
@@ -287,7 +293,7 @@ void ClusterSessions::connected(NodeId node, Attempt attempt, Result<Connection>
     return listener_.on_news(node, event::NodeLost{node, std::move(connection.error().message)});
   begin_session(node, std::move(*connection));
   session_of(node)->start(facts_request(node, attempt));
-  connector_.has_program(node);
+  if (!is_launcher(node)) connector_.has_program(node);
 }
 
 /// Like all answers: from the loop.
@@ -303,6 +309,7 @@ void ClusterSessions::fail_later(NodeId node, std::string what) {
 /// that is blocked ends nothing. So the next agent looks for them.
 void ClusterSessions::begin_again(NodeId node) {
   std::erase_if(retired_, [](const auto& session) { return session->processes().empty(); });
+  connector_.has_no_agent(node);
   Member& member = members_.at(node);
   if (member.session) {
     connector_.set_lost_session(node, member.id);
@@ -345,6 +352,7 @@ void ClusterSessions::send(NodeId node, const wire::ToAgent& message) {
 
 void ClusterSessions::release(NodeId node) {
   // A session that is reconnecting needs the connector to send its Bye.
+  connector_.has_no_agent(node);
   Session* const session = session_of(node);
   if (session == nullptr) return connector_.cancel(node);
   session->release(members_.at(node).is_kept && !session->was_reconnected());

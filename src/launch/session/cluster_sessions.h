@@ -54,6 +54,8 @@ class ClusterSessions : public Nodes {
   void gather(NodeId node, Attempt attempt) override;
   void set_prompts(Prompts prompts) override { connector_.set_prompts(std::move(prompts)); }
   void user_asked() override { connector_.user_asked(); }
+  /// While they do, no node is asked to give dlaunch to others: nothing listens then.
+  void set_ranks_run(bool run) { connector_.set_ranks_run(run); }
   void send(NodeId node, const wire::ToAgent& message) override;
   void release(NodeId node) override;
   void release_all();

@@ -47,6 +47,9 @@ struct NodeListener {
   /// message. A Notice is one plain line.
   std::function<void(NodeId, wire::FromAgent)> on_message;
   std::function<void(NodeId, NodeNews)> on_news;
+  /// A node that is being connected had to wait for another one: time limits for connecting start
+  /// again.
+  std::function<void()> on_wait = {};
 };
 
 /// Lives on the engine's one thread.

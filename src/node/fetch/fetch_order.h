@@ -9,6 +9,11 @@ namespace dlaunch::fetch {
 
 inline constexpr std::size_t kTicketBytes = 32;  // a text of random_secret()
 
+/// Reasons of dlaunch-fetch for which the other node may be to blame; others are those of its own.
+inline constexpr const char* kNoConnection = "no connection";
+inline constexpr const char* kEndedEarly = "the connection has ended too early";
+inline constexpr const char* kOtherProgram = "what came is not the launcher's program";
+
 struct Order {
   std::uint64_t hash[4] = {};  // BLAKE2b of the whole program, as in StrongHash
   std::uint64_t size = 0;      // of the program, in bytes

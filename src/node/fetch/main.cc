@@ -17,16 +17,19 @@ using dlaunch::fetch::Order;
 enum Call : long {
   kRead = 0,
   kWrite = 1,
+  kSignalAction = 13,
+  kSignalMask = 14,
   kSetTimer = 38,
   kSocket = 41,
   kConnect = 42,
   kExit = 231
 };
-long raw_call(long number, long a, long b, long c) {
+long raw_call(long number, long a, long b, long c, long d = 0) {
   long result = 0;
+  register long r10 __asm__("r10") = d;
   __asm__ volatile("syscall"
                    : "=a"(result)
-                   : "a"(number), "D"(a), "S"(b), "d"(c)
+                   : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10)
                    : "rcx", "r11", "memory");
   return result;
 }
@@ -41,16 +44,19 @@ enum Call : long {
   kRead = 63,
   kWrite = 64,
   kSetTimer = 103,
+  kSignalAction = 134,
+  kSignalMask = 135,
   kSocket = 198,
   kConnect = 203,
   kExit = 94
 };
-long raw_call(long number, long a, long b, long c) {
+long raw_call(long number, long a, long b, long c, long d = 0) {
   register long x8 __asm__("x8") = number;
   register long x0 __asm__("x0") = a;
   register long x1 __asm__("x1") = b;
   register long x2 __asm__("x2") = c;
-  __asm__ volatile("svc #0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2) : "memory");
+  register long x3 __asm__("x3") = d;
+  __asm__ volatile("svc #0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2), "r"(x3) : "memory");
   return x0;
 }
 __asm__(
@@ -113,12 +119,29 @@ Order read_order() {
   return order;
 }
 
+constexpr long kConnectLimit = 2;  // seconds: some networks drop what they do not want
+
+/// After so long, SIGALRM ends this program, whatever it waits for.
+void set_limit(long seconds) {
+  const long timer[4] = {0, 0, seconds, 0};  // struct itimerval
+  call(kSetTimer, 0, timer, 0);
+}
+
+/// A login may have left it ignored or blocked.
+void let_alarm_end_this() {
+  constexpr long kAlarm = 14;     // SIGALRM
+  const long by_default[4] = {};  // struct sigaction of the kernel
+  const unsigned long mask = 1UL << (kAlarm - 1);
+  raw_call(kSignalAction, kAlarm, reinterpret_cast<long>(by_default), 0, sizeof mask);
+  raw_call(kSignalMask, 1, reinterpret_cast<long>(&mask), 0, sizeof mask);  // SIG_UNBLOCK
+}
+
 int connect_to(const Order& order) {
   const int family = order.address[0] | order.address[1] << 8;
   const long socket = raw_call(kSocket, family, 1, 0);  // SOCK_STREAM
   if (socket < 0) give_up("no socket", socket);
   const long connected = call(kConnect, socket, order.address, order.address_size);
-  if (connected < 0) give_up("no connection", connected);
+  if (connected < 0) give_up(dlaunch::fetch::kNoConnection, connected);
   return static_cast<int>(socket);
 }
 
@@ -150,24 +173,25 @@ void* memcpy(void* to, const void* from, std::size_t size) {
 }
 
 [[noreturn]] void fetch_main() {
+  let_alarm_end_this();
   const Order order = read_order();
-  // SIGALRM ends this program, whatever it waits for.
-  const long timer[4] = {0, 0, static_cast<long>(order.limit), 0};  // struct itimerval
-  call(kSetTimer, 0, timer, 0);
+  const long limit = order.limit;
+  set_limit(limit < kConnectLimit ? limit : kConnectLimit);
   const int socket = connect_to(order);
+  set_limit(limit);
   write_all(socket, order.ticket, sizeof order.ticket);
   Blake2b hash;
   for (std::uint64_t left = order.size; left > 0;) {
     const long n = call(kRead, socket, piece,
                         left < sizeof piece ? static_cast<std::size_t>(left) : sizeof piece);
-    if (n <= 0) give_up("the connection has ended too early", n);
+    if (n <= 0) give_up(dlaunch::fetch::kEndedEarly, n);
     hash.add(piece, static_cast<std::size_t>(n));
     write_all(1, piece, static_cast<std::size_t>(n));
     left -= static_cast<std::uint64_t>(n);
   }
   const std::uint64_t* const found = hash.end();
   for (std::size_t i = 0; i < 4; ++i) {
-    if (found[i] != order.hash[i]) give_up("what came is not the launcher's program");
+    if (found[i] != order.hash[i]) give_up(dlaunch::fetch::kOtherProgram);
   }
   leave(0);
 }

@@ -109,6 +109,15 @@ TEST(ConnectQueue, MoreTimeForAll) {
   EXPECT_EQ(queue.next(), kBegin + seconds(99));
 }
 
+TEST(ConnectQueue, MoreTimeForOne) {
+  ConnectQueue queue(1, 1);
+  add(queue, 2);
+  queue.extend(NodeId(0), seconds(5));
+  queue.extend(NodeId(7), seconds(5));  // it was never added
+  EXPECT_EQ(numbers(queue.expire(kBegin + seconds(30))), Numbers{1});
+  EXPECT_EQ(numbers(queue.expire(kBegin + seconds(35))), Numbers{0});
+}
+
 TEST(ConnectQueue, AddingAgainBeginsAnew) {
   ConnectQueue queue(1, 1);
   add(queue, 1);

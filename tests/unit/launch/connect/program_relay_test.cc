@@ -71,7 +71,7 @@ TEST(ProgramRelay, AHolderThatFailsIsNotAskedAgain) {
   relay.has(NodeId(9));
   lack(relay, 0, 2);
   EXPECT_THAT(relay.next(kNow), testing::ElementsAre(by(0, 8), by(1, 9)));
-  relay.failed(NodeId(0));  // the launcher feeds it
+  relay.failed(NodeId(0), true);  // the launcher feeds it
   lack(relay, 2, 4);
   EXPECT_THAT(relay.next(kNow), testing::ElementsAre(by(2, 9), by(3, 9)));
 }
@@ -82,7 +82,7 @@ TEST(ProgramRelay, WhereNodesCannotReachEachOtherTheLauncherFeedsAll) {
   lack(relay, 0, 20);
   const auto feeds = relay.next(kNow);
   ASSERT_EQ(feeds.size(), 9U);
-  for (const Feed& feed : feeds) relay.failed(feed.node);
+  for (const Feed& feed : feeds) relay.failed(feed.node, true);
   const auto rest = relay.next(kNow);
   ASSERT_EQ(rest.size(), 11U);
   for (const Feed& feed : rest) EXPECT_EQ(feed.from, std::nullopt);
@@ -95,7 +95,7 @@ TEST(ProgramRelay, AFewThatCannotReachOthersDoNotStopIt) {
   for (auto feeds = relay.next(kNow); !feeds.empty(); feeds = relay.next(kNow)) {
     for (const Feed& feed : feeds) {
       if (feed.from && feed.node.value % 5 == 0) {
-        relay.failed(feed.node);
+        relay.failed(feed.node, true);
         ++failures;
       }
       get(relay, feed.node.value);
@@ -104,6 +104,64 @@ TEST(ProgramRelay, AFewThatCannotReachOthersDoNotStopIt) {
   EXPECT_GE(failures, 6U);
   lack(relay, 40, 41);
   ASSERT_EQ(relay.next(kNow).size(), 1U);
+}
+
+TEST(ProgramRelay, WhatIsTheGuestsFaultIsNotTheHolders) {
+  ProgramRelay relay;
+  relay.has(NodeId(9));
+  for (std::uint32_t i = 0; i < 5; ++i) {
+    relay.lacks(NodeId(i), kUntil);
+    EXPECT_THAT(relay.next(kNow), testing::ElementsAre(by(i, 9)));
+    relay.failed(NodeId(i), false);
+  }
+}
+
+TEST(ProgramRelay, AHolderThatIsGoneIsNotAsked) {
+  ProgramRelay relay;
+  relay.has(NodeId(8));
+  relay.has(NodeId(9));
+  relay.gone(NodeId(8));
+  lack(relay, 0, 2);
+  EXPECT_THAT(relay.next(kNow), testing::ElementsAre(by(0, 9), by(1, 9)));
+}
+
+TEST(ProgramRelay, WhereNoneHasAnAddressTheLauncherFeedsAll) {
+  ProgramRelay relay;
+  relay.has(NodeId(9));
+  lack(relay, 0, 20);
+  for (const Feed& feed : relay.next(kNow)) {
+    relay.cannot_feed(*feed.from);
+    relay.failed(feed.node, false);
+  }
+  EXPECT_EQ(relay.next(kNow).size(), 17U);
+}
+
+TEST(ProgramRelay, ThreeWithoutAnAddressDoNotStopIt) {
+  ProgramRelay relay;
+  for (std::uint32_t holder = 100; holder < 104; ++holder) relay.has(NodeId(holder));
+  for (std::uint32_t holder = 100; holder < 103; ++holder) relay.cannot_feed(NodeId(holder));
+  lack(relay, 0, 1);
+  EXPECT_THAT(relay.next(kNow), testing::ElementsAre(by(0, 103)));
+}
+
+TEST(ProgramRelay, WhileItIsClosedTheLauncherFeedsAll) {
+  ProgramRelay relay;
+  relay.has(NodeId(9));
+  relay.close(true);
+  lack(relay, 0, 1);
+  EXPECT_THAT(relay.next(kNow), testing::ElementsAre(by_launcher(0)));
+  relay.close(false);
+  lack(relay, 1, 2);
+  EXPECT_THAT(relay.next(kNow), testing::ElementsAre(by(1, 9)));
+}
+
+TEST(ProgramRelay, WhoLacksItAgainTakesNoSecondPlace) {
+  ProgramRelay relay;
+  relay.has(NodeId(9));
+  for (std::size_t i = 0; i <= ProgramRelay::kGuests; ++i) {
+    lack(relay, 0, 1);
+    EXPECT_THAT(relay.next(kNow), testing::ElementsAre(by(0, 9)));
+  }
 }
 
 }  // namespace

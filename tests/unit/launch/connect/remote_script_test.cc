@@ -38,7 +38,7 @@ class RemoteScript : public testing::Test {
     // A new one for each test: the script also looks into the other places.
     build_ = "feed" + std::to_string(::getpid());
     binary_ = "#!/bin/sh\nif [ \"$2\" = --probe ]; then echo " + build_ +
-              "; else echo ran \"$@\"; umask; fi\n";
+              "; else echo ran \"$@\"; umask; cat; fi\n";  // with the rest of its stdin
   }
   void TearDown() override { fs::remove_all(home_); }
 
@@ -189,6 +189,23 @@ TEST_F(RemoteScript, WhatWasNotFetchedIsStaged) {
   }
 }
 
+TEST_F(RemoteScript, WithoutAPlaceForTheFetcherItIsNotReadAsALine) {
+  const RemoteAgent its = agent(binary_.size());
+  const std::string fetcher = "echo evaluated\necho evaluated again\n";
+  const std::string input =
+      fetch_line(its, fetcher.size(), "0abc") + fetcher + stage_line(its, 0) + binary_;
+  // Its name is known once mktemp(1) has made the file for the binary.
+  fs::create_directory(home_ + "/bin");
+  std::ofstream(home_ + "/bin/mktemp")
+      << "#!/bin/sh\nf=$(PATH=/usr/bin:/bin mktemp \"$@\") && mkdir $f.g && echo $f\n";
+  fs::permissions(home_ + "/bin/mktemp", fs::perms::owner_all);
+  const std::string before = "PATH='" + home_ + "/bin':$PATH;";
+  const Answer answer = run(agent_script(its), input, "/bin/sh", before);
+  EXPECT_THAT(answer.out, HasSubstr(std::string(kMark) + "unfetched "));
+  EXPECT_THAT(answer.out, testing::Not(HasSubstr("evaluated")));
+  EXPECT_THAT(answer.out, HasSubstr(staged()));
+}
+
 TEST_F(RemoteScript, WhatWasNotFetchedAndIsNotStagedLeavesNothing) {
   EXPECT_EQ(fetch("echo no connection >&2; exit 1").out,
             std::string(kMark) + "unfetched no connection\n");
@@ -197,7 +214,8 @@ TEST_F(RemoteScript, WhatWasNotFetchedAndIsNotStagedLeavesNothing) {
 
 TEST_F(RemoteScript, ABinaryThatHasComeMeanwhileIsUsed) {
   const RemoteAgent its = agent(binary_.size());
-  const std::string line = fetch_line(its, 10, "0abc") + "never read";
+  const std::string fetcher = "#!/bin/sh\necho never executed; exit 1\n";
+  const std::string line = fetch_line(its, fetcher.size(), "0abc") + fetcher;
   ASSERT_EQ(stage().out, staged());
   // The launcher's answer to a shell that has not found it, as if it came now.
   fs::rename(folder(), home_ + "/later");
