@@ -166,7 +166,8 @@ struct FrontGone {
   bool operator==(const FrontGone&) const = default;
 };
 /// A connection has a question for the user, or its answer: the limit for connecting starts again
-/// from here, because people take longer than machines.
+/// from here, because people take longer than machines. Likewise when a node has waited for another one to give
+/// it dlaunch.
 struct UserAsked {
   bool operator==(const UserAsked&) const = default;
 };
