@@ -53,7 +53,8 @@ std::vector<std::string> files_in(const std::string& folder) {
     std::error_code error;
     for (std::filesystem::directory_iterator entry(folder + '/' + below, error), end;
          !error && entry != end; entry.increment(error)) {
-      if (std::filesystem::is_regular_file(entry->symlink_status(error))) names.push_back(below + entry->path().filename().string());
+      if (std::filesystem::is_regular_file(entry->symlink_status(error)))
+        names.push_back(below + entry->path().filename().string());
     }
   };
   add("");
@@ -144,8 +145,7 @@ struct ReportCommand {
     const std::string path = output.value_or(run->path + "/report.html");
     if (trace && target_of(*trace) == target_of(path))
       return print_error({exit_code::kUsage, "report and trace are the same file: " +
-                                                 plain_line(path) +
-                                                 "; give --trace another name"});
+                                                 plain_line(path) + "; give --trace another name"});
     auto input = read(*run, path);
     if (!input) return print_error(input.error());
     const ReportText text = report_text(std::move(*input));

@@ -65,8 +65,7 @@ Result<std::string> read_plain_file(const std::string& path, std::size_t most) {
   const UniqueFd fd(::open(path.c_str(), kHow | O_NOFOLLOW));
   struct stat info {};
   if (!fd && errno == ELOOP) return fail(exit_code::kJobFile, problem + ": it is a link");
-  if (!fd || ::fstat(fd.get(), &info) != 0)
-    return fail_errno(exit_code::kJobFile, problem, errno);
+  if (!fd || ::fstat(fd.get(), &info) != 0) return fail_errno(exit_code::kJobFile, problem, errno);
   if (!S_ISREG(info.st_mode)) return fail(exit_code::kJobFile, problem + ": it is no file");
   return read_all(fd, problem, most);
 }

@@ -94,7 +94,8 @@ std::string html_section(std::string_view id, std::string_view title, std::strin
 
 std::string html_details(std::string_view title, std::string_view body, bool open) {
   std::string out;
-  put(out, open ? "<details open><summary>" : "<details><summary>", title, "</summary>\n", body, "</details>\n");
+  put(out, open ? "<details open><summary>" : "<details><summary>", title, "</summary>\n", body,
+      "</details>\n");
   return out;
 }
 

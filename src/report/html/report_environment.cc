@@ -55,8 +55,8 @@ void write_variables(JsonText& json_text, const json& object) {
 }
 
 /// {"all": {...}, "nodes": [{...}], "of": [node of each rank], "names": [...], "ranks": [[values in
-/// the order of names, or null]], "why": {name: reason}}: what ranks share stands once. `count`: the
-/// ranks in it, as many as there is room for.
+/// the order of names, or null]], "why": {name: reason}}: what ranks share stands once. `count`:
+/// the ranks in it, as many as there is room for.
 std::string data_of(const json& plan, std::size_t& count) {
   std::string out;
   JsonText text(out);
@@ -137,8 +137,7 @@ std::string environment_part(const ReportFiles& files) {
   if (count < ranks.size())
     put(out, "<p class=\"m\">Variables of ", std::to_string(ranks.size() - count),
         " more ranks are in plan.json.</p>\n");
-  put(out,
-      names_line(plan, "passed", "Passed on from the launcher, values not recorded: "),
+  put(out, names_line(plan, "passed", "Passed on from the launcher, values not recorded: "),
       names_line(plan, "secret", "Secret: "), "<script type=\"application/json\" id=\"envdata\">",
       data, "</script>\n");
   return out;

@@ -146,9 +146,9 @@ struct Part {
 
 std::string body_of(const ReportFiles& files) {
   const auto& incidents = files.story.incidents;
-  const bool is_stalled =
-      std::any_of(incidents.begin(), incidents.end(),
-                  [](const Incident& one) { return one.kind == "stall" || one.kind == "hang"; });
+  const bool is_stalled = std::any_of(incidents.begin(), incidents.end(), [](const Incident& one) {
+    return one.kind == "stall" || one.kind == "hang";
+  });
   const std::string stacks = stacks_part(files, is_stalled);
   const std::array<Part, 13> parts{{
       {"ledger", "Where the time went", ledger_part(files)},

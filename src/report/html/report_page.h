@@ -27,7 +27,7 @@ struct ReportInput {
   std::string preflight;
   std::vector<std::pair<std::string, std::string>> stacks;  // name and content of each file
   std::vector<std::string> files;                           // relative to the run folder, ascending
-  std::vector<std::string> notes;  // what is missing, and why
+  std::vector<std::string> notes;                           // what is missing, and why
   std::string
       folder;         // of the run, relative to that of the page, with a slash at the end, or empty
   std::string nonce;  // letters and digits that nobody can guess: only our script is executed

@@ -76,8 +76,8 @@ std::optional<double> least(const Series& series) {
   return low;
 }
 
-/// Where the value lies from `low` to `high`. Where both are 0, that is the bottom; another constant
-/// lies in the middle.
+/// Where the value lies from `low` to `high`. Where both are 0, that is the bottom; another
+/// constant lies in the middle.
 double part_of(double value, double low, double high) {
   if (!(high > low)) return low == 0 ? 0 : 0.5;
   const double part = (value / 2 - low / 2) / (high / 2 - low / 2);  // the range may overflow

@@ -217,7 +217,8 @@ std::string stacks_title(const ReportFiles& files, const std::string& file) {
   const std::string name = file.substr(0, file.rfind('.'));
   const auto time = parse_time(name);
   if (!time) return html(name);
-  return "after " + seconds_text(std::chrono::duration<double>(*time - files.story.started).count());
+  return "after " +
+         seconds_text(std::chrono::duration<double>(*time - files.story.started).count());
 }
 
 }  // namespace

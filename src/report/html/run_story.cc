@@ -158,9 +158,8 @@ class StoryReader {
         if (value.is_number() && value.get<double>() > 0) next = row;
       }
     }
-    return next == std::numeric_limits<std::size_t>::max()
-               ? std::numeric_limits<double>::infinity()
-               : step * static_cast<double>(next);
+    return next == std::numeric_limits<std::size_t>::max() ? std::numeric_limits<double>::infinity()
+                                                           : step * static_cast<double>(next);
   }
 
   void begin_attempt(const json& event) {
