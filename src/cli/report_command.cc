@@ -146,7 +146,7 @@ struct ReportCommand {
     if (trace && target_of(*trace) == target_of(path))
       return print_error({exit_code::kUsage, "report and trace are the same file: " +
                                                  plain_line(path) + "; give --trace another name"});
-    auto input = read(*run, path);
+    auto input = read(*run, target_of(path));
     if (!input) return print_error(input.error());
     const ReportText text = report_text(std::move(*input));
     if (const Status written = write(path, text.page); !written)
