@@ -53,7 +53,8 @@ std::vector<std::string> files_in(const std::string& folder) {
     std::error_code error;
     for (std::filesystem::directory_iterator entry(folder + '/' + below, error), end;
          !error && entry != end; entry.increment(error)) {
-      if (entry->is_regular_file(error)) names.push_back(below + entry->path().filename().string());
+      if (std::filesystem::is_regular_file(entry->symlink_status(error)))
+        names.push_back(below + entry->path().filename().string());
     }
   };
   add("");
@@ -67,6 +68,7 @@ std::vector<std::string> files_in(const std::string& folder) {
 std::vector<std::string> stacks_in(const std::string& folder) {
   std::vector<std::string> names;
   std::error_code error;
+  if (std::filesystem::is_symlink(folder + "/stacks", error)) return names;
   for (std::filesystem::directory_iterator entry(folder + "/stacks", error), end;
        !error && entry != end; entry.increment(error))
     names.push_back(entry->path().filename().string());
@@ -74,18 +76,41 @@ std::vector<std::string> stacks_in(const std::string& folder) {
   return names;
 }
 
-/// A file is replaced in one step; a device or a pipe (/dev/stdout) stays what it is.
-Status write_private(const std::string& path, const std::string& text) {
+/// The file behind all links, which need not exist.
+std::string target_of(const std::string& path) {
+  std::error_code error;
+  const auto target = std::filesystem::weakly_canonical(path, error);
+  return error ? path : target.string();
+}
+
+/// What is there is written to, and not replaced: a device, a pipe, a descriptor (/dev/stdout).
+bool is_special(const std::string& path) {
   struct stat info {};
-  const bool is_special = ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode);
-  const std::string temporary = is_special ? path : path + '.' + std::to_string(::getpid());
-  if (!is_special) ::unlink(temporary.c_str());
-  const int how = is_special ? O_WRONLY : O_WRONLY | O_CREAT | O_EXCL;
+  if (::stat(path.c_str(), &info) != 0) return false;
+  std::error_code error;
+  const std::string whole = std::filesystem::absolute(path, error).lexically_normal().string();
+  return !S_ISREG(info.st_mode) || whole.starts_with("/dev/") || whole.starts_with("/proc/");
+}
+
+bool is_stdout(const std::string& path) {
+  struct stat own {};
+  struct stat other {};
+  return ::fstat(STDOUT_FILENO, &own) == 0 && ::stat(path.c_str(), &other) == 0 &&
+         own.st_dev == other.st_dev && own.st_ino == other.st_ino;
+}
+
+/// A file is replaced in one step.
+Status write_private(const std::string& path, const std::string& text) {
+  const bool in_place = is_special(path);
+  const std::string target = in_place ? path : target_of(path);
+  const std::string temporary = in_place ? path : target + '.' + std::to_string(::getpid());
+  if (!in_place) ::unlink(temporary.c_str());
+  const int how = in_place ? O_WRONLY | O_TRUNC : O_WRONLY | O_CREAT | O_EXCL;
   const UniqueFd file(::open(temporary.c_str(), how | O_CLOEXEC, kMode));
   int error = file ? write_all(file.get(), text) : errno;
-  if (error == 0 && !is_special && ::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
+  if (error == 0 && !in_place && ::rename(temporary.c_str(), target.c_str()) != 0) error = errno;
   if (error == 0) return {};
-  if (file && !is_special) ::unlink(temporary.c_str());
+  if (file && !in_place) ::unlink(temporary.c_str());
   return fail_errno(kNoPermission, "cannot write " + plain_line(path), error);
 }
 
@@ -118,20 +143,22 @@ struct ReportCommand {
     const auto run = find_run(*folders, word);
     if (!run) return print_error(run.error());
     const std::string path = output.value_or(run->path + "/report.html");
-    auto input = read(*run, path);
+    if (trace && target_of(*trace) == target_of(path))
+      return print_error({exit_code::kUsage, "report and trace are the same file: " +
+                                                 plain_line(path) + "; give --trace another name"});
+    auto input = read(*run, target_of(path));
     if (!input) return print_error(input.error());
-    const auto page = report_page(*input);
-    if (!page) return print_error(page.error());
-    if (const Status written = write(path, *page); !written) return print_error(written.error());
-    std::string said = path;
+    const ReportText text = report_text(std::move(*input));
+    if (const Status written = write(path, text.page); !written)
+      return print_error(written.error());
     if (trace) {
-      const auto text = report_trace(*input);
-      if (!text) return print_error(text.error());
-      if (const Status written = write(*trace, *text); !written)
+      if (const Status written = write(*trace, text.trace); !written)
         return print_error(written.error());
-      said += '\n' + *trace;
     }
-    const int code = print_text(said);
+    // Nothing else goes to where the report went.
+    std::string said = is_stdout(path) ? "" : path;
+    if (trace && !is_stdout(*trace)) said += (said.empty() ? "" : "\n") + *trace;
+    const int code = said.empty() ? exit_code::kOk : print_text(said);
     if (code != exit_code::kOk || !open) return code;
     std::fflush(nullptr);
     return print_error(open_in_browser(path));
@@ -155,13 +182,20 @@ struct ReportCommand {
     return error || way == "." ? "" : way.string() + '/';
   }
 
-  /// A run whose launcher was killed ended about when it last recorded something.
-  static WallTime end_of(const RunView& run, WallTime started) {
-    if (run.witness.ending) return started + run.witness.ending->elapsed;
-    struct stat info {};
-    if (is_live(run.state) || ::stat((run.path + "/events.jsonl").c_str(), &info) != 0)
-      return wall_now();
-    return WallTime(std::chrono::seconds(info.st_mtim.tv_sec));
+  /// A run whose launcher was killed ended about when it, or a rank, last recorded something.
+  static WallTime end_of(const RunView& run, const ReportInput& input) {
+    if (run.witness.ending) return input.started + run.witness.ending->elapsed;
+    if (is_live(run.state)) return wall_now();
+    WallTime last = input.started;
+    for (const std::string& name : input.files) {
+      struct stat info {};
+      const bool tells = name == "events.jsonl" || name == "samples.json" ||
+                         name.find('/') != std::string::npos;  // attempt-N/
+      if (!tells || ::lstat((run.path + '/' + name).c_str(), &info) != 0) continue;
+      last = std::max(last, WallTime(std::chrono::seconds(info.st_mtim.tv_sec) +
+                                     std::chrono::nanoseconds(info.st_mtim.tv_nsec)));
+    }
+    return last;
   }
 
   static Result<ReportInput> read(const RunView& run, const std::string& page) {
@@ -172,30 +206,29 @@ struct ReportCommand {
     input.text = state_text(run);
     input.version = DLAUNCH_VERSION;
     input.started = run.witness.record ? run.witness.record->started : wall_now();
-    input.ended = end_of(run, input.started);
     input.files = files_in(run.path);
+    input.ended = end_of(run, input);
     input.folder = way_to(run.path, page);
     const std::pair<const char*, std::string*> texts[] = {
         {"job.yaml", &input.job_yaml},         {"plan.json", &input.plan_json},
         {"summary.json", &input.summary_json}, {"events.jsonl", &input.events},
         {"samples.json", &input.samples_json}, {"preflight.txt", &input.preflight}};
-    const auto read_file = [&](const std::string& name, std::string& text) -> Status {
+    const auto read_file = [&](const std::string& name, std::string& text) {
       const std::string path = run.path + '/' + name;
-      if (!is_regular_file(path)) return {};  // it has not come so far
-      auto content = read_bounded_file(path, "file", kMostBytes);
-      if (!content) return tl::unexpected(content.error());
-      text = std::move(*content);
-      return {};
+      if (::access(path.c_str(), F_OK) != 0) return;  // it has not come so far
+      auto content = read_plain_file(path, kMostBytes);
+      if (content) {
+        text = std::move(*content);
+      } else {
+        input.notes.push_back(content.error().message);
+      }
     };
-    for (const auto& [name, text] : texts) {
-      if (Status done = read_file(name, *text); !done) return tl::unexpected(done.error());
-    }
+    for (const auto& [name, text] : texts) read_file(name, *text);
     const auto stacks = stacks_in(run.path);
     for (std::size_t i = 0; i < stacks.size(); ++i) {
       input.stacks.emplace_back(stacks[i], "");
       if (i + kMostStacks < stacks.size()) continue;
-      if (Status done = read_file("stacks/" + stacks[i], input.stacks.back().second); !done)
-        return tl::unexpected(done.error());
+      read_file("stacks/" + stacks[i], input.stacks.back().second);
     }
     auto nonce = random_secret();
     if (!nonce) return tl::unexpected(nonce.error());

@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "os/unique_fd.h"
@@ -28,14 +29,10 @@ bool is_ready(int fd, Clock::time_point deadline) {
   }
 }
 
-}  // namespace
+// Non-blocking, because opening a pipe without a writer would wait without a limit.
+constexpr int kHow = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 
-Result<std::string> read_bounded_file(const std::string& path, const std::string& what,
-                                      std::size_t most) {
-  const std::string problem = "cannot read the " + what + ' ' + path;
-  // Non-blocking, because opening a pipe without a writer would wait without a limit.
-  const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (!fd) return fail_errno(exit_code::kJobFile, problem, errno);
+Result<std::string> read_all(const UniqueFd& fd, const std::string& problem, std::size_t most) {
   const auto deadline = Clock::now() + kLimit;
   std::string text;
   char buffer[16384];
@@ -51,6 +48,26 @@ Result<std::string> read_bounded_file(const std::string& path, const std::string
     text.append(buffer, static_cast<std::size_t>(n));
   }
   return text;
+}
+
+}  // namespace
+
+Result<std::string> read_bounded_file(const std::string& path, const std::string& what,
+                                      std::size_t most) {
+  const std::string problem = "cannot read the " + what + ' ' + path;
+  const UniqueFd fd(::open(path.c_str(), kHow));
+  if (!fd) return fail_errno(exit_code::kJobFile, problem, errno);
+  return read_all(fd, problem, most);
+}
+
+Result<std::string> read_plain_file(const std::string& path, std::size_t most) {
+  const std::string problem = "cannot read " + path;
+  const UniqueFd fd(::open(path.c_str(), kHow | O_NOFOLLOW));
+  struct stat info {};
+  if (!fd && errno == ELOOP) return fail(exit_code::kJobFile, problem + ": it is a link");
+  if (!fd || ::fstat(fd.get(), &info) != 0) return fail_errno(exit_code::kJobFile, problem, errno);
+  if (!S_ISREG(info.st_mode)) return fail(exit_code::kJobFile, problem + ": it is no file");
+  return read_all(fd, problem, most);
 }
 
 }  // namespace dlaunch

@@ -13,4 +13,8 @@ namespace dlaunch {
 [[nodiscard]] Result<std::string> read_bounded_file(const std::string& path,
                                                     const std::string& what, std::size_t most);
 
+/// Likewise the content of a regular file in a folder that others may write to: error if `path` is
+/// a link or something else.
+[[nodiscard]] Result<std::string> read_plain_file(const std::string& path, std::size_t most);
+
 }  // namespace dlaunch

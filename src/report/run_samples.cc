@@ -15,6 +15,7 @@ constexpr int kVersion = 1;
 constexpr std::size_t kMostRows = 600;
 constexpr std::size_t kLeastRows = 60;
 constexpr std::size_t kMostCells = 60'000;  // of all nodes: some 2 MB as text
+constexpr double kMostNumber = 1e18;
 constexpr double kPercent = 100;
 constexpr double kMega = 1e6;
 
@@ -36,7 +37,7 @@ void write_list(JsonText& json, std::string_view name, const All& all, const Val
   json.line(4).key(name).begin_array();
   for (const auto& one : all) {
     const std::optional<double> value = value_of(one);
-    value ? json.number(std::llround(*value)) : json.null();
+    value ? json.number(std::llround(std::min(*value, kMostNumber))) : json.null();
   }
   json.end_array();
 }
@@ -58,8 +59,10 @@ void RunSamples::Value::add(const Value& other) {
   if (other.count == 0) return;
   low = count == 0 ? other.low : std::min(low, other.low);
   high = count == 0 ? other.high : std::max(high, other.high);
-  sum += other.sum;
   count += other.count;
+  // A sum could overflow.
+  const double part = static_cast<double>(other.count) / static_cast<double>(count);
+  mean = mean * (1 - part) + other.mean * part;
 }
 
 RunSamples::RunSamples(std::vector<std::string> metrics)
@@ -99,6 +102,7 @@ void RunSamples::make_room(MonotonicTime at) {
     }
     rows.resize((rows.size() + 1) / 2);
   };
+  if (row_of(at) < rows_) return;
   while (row_of(at) >= most_rows()) {
     step_ *= 2;
     for (OfNode& node : nodes_) halve(node.uses);
@@ -119,7 +123,9 @@ void RunSamples::add(NodeId node, const NodePulse& pulse, const std::vector<Rank
   if (pulse.cores > 0) seen.cores = pulse.cores;
   spread(seen, use_of_ranks(node, ranks), std::exchange(seen.heard, at), at);
   note_network(seen, pulse.network_bytes, at);
-  for (const RankPulse& rank : ranks) note_metrics(rank, at);
+  for (const RankPulse& rank : ranks) {
+    if (ranks_[node].contains(rank.rank)) note_metrics(rank, at);
+  }
 }
 
 /// `ranks` has only those of which something has changed.
@@ -151,11 +157,12 @@ RunSamples::Use RunSamples::use_of_ranks(NodeId id, const std::vector<RankPulse>
 }
 
 void RunSamples::note_network(OfNode& node, std::uint64_t bytes, MonotonicTime at) {
+  constexpr std::chrono::seconds kNetworkLook{12};  // agents look every 10 s: before, it was idle
   const std::uint64_t before = std::exchange(node.network, bytes);
   if (before == bytes) return;
   Use use;
   use.network = since(before, bytes);
-  if (before > 0) spread(node, use, node.network_at, at);
+  if (before > 0) spread(node, use, std::max(node.network_at, at - kNetworkLook), at);
   node.network_at = at;
 }
 
@@ -221,7 +228,7 @@ std::string RunSamples::json(WallTime started) const {
       json.end_array();
     };
     list("low", [](const Value& value) { return value.low; });
-    list("mean", [](const Value& value) { return value.sum / static_cast<double>(value.count); });
+    list("mean", [](const Value& value) { return value.mean; });
     list("high", [](const Value& value) { return value.high; });
     json.end_object();
   }

@@ -55,7 +55,7 @@ class RunSamples {
   struct Value {
     double low = 0;
     double high = 0;
-    double sum = 0;
+    double mean = 0;
     std::uint64_t count = 0;
     void add(const Value& other);
   };

@@ -44,9 +44,32 @@ int fill(int file, RunRecord& record) {
   return static_cast<std::size_t>(written) == text.size() ? 0 : ENOSPC;
 }
 
+/// What reads or writes the parsed value recurses.
+bool is_too_deep(std::string_view json) {
+  constexpr int kMostDepth = 64;
+  int depth = 0;
+  bool in_string = false;
+  for (std::size_t at = 0; at < json.size(); ++at) {
+    const char c = json[at];
+    if (in_string && c == '\\') {
+      ++at;
+    } else if (c == '"') {
+      in_string = !in_string;
+    } else if (in_string) {
+      continue;
+    } else if (c == '{' || c == '[') {
+      if (++depth > kMostDepth) return true;
+    } else if (c == '}' || c == ']') {
+      --depth;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 std::optional<nlohmann::json> parse_json_object(std::string_view text) {
+  if (is_too_deep(text)) return std::nullopt;
   nlohmann::json object = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!object.is_object()) return std::nullopt;
   return object;

@@ -58,7 +58,7 @@ std::string_view trimmed(std::string_view text) {
 }
 
 std::string decimals(double value, int places) {
-  std::array<char, 64> text{};
+  std::array<char, 384> text{};  // 1e308 has 309 digits before the point
   std::snprintf(text.data(), text.size(), "%.*f", places, value);
   return text.data();
 }

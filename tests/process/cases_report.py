@@ -2,11 +2,13 @@
 
 import json
 import os
+import signal
 import sys
 import time
 
 from case import case
 from expectations import Skip, expect, expect_equal, expect_in
+from processes import wait_until
 from run_helpers import NO_PERMISSION, USAGE, listed
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "support"))
@@ -15,6 +17,7 @@ import report_probe  # noqa: E402
 from html_page import Page  # noqa: E402
 
 SECRET = "hf_S3cretValueThatNobodyMaySee"
+INTERNAL = 70
 HOSTILE = "</pre></script><script>alert(1)</script>\"'&<img src=x onerror=alert(2)>"
 
 
@@ -88,6 +91,19 @@ def a_hang_shows_where_ranks_stood(box):
 
 
 @case
+def a_killed_launcher_loses_its_ranks(box):
+    run = box.start("run", "-n", "2", "--", box.rank, "tell", "ready", "pause")
+    box.expect_all("ready", 2)
+    wait_until(lambda: box.read(box.run_folder(), "events.jsonl").count(b"rank-started") == 2, "events are recorded")
+    os.kill(run.chain()[0], signal.SIGKILL)
+    run.end(INTERNAL)
+    page = report(box)
+    expect_in("lost: its launcher was killed", page.headline, "the headline")
+    expect_equal(page.texts["ranks"].count("was lost with the launcher"), 2, "ranks without a summary")
+    expect_equal(page.source.count('<rect class="b lost"') > 0, True, "bars")
+
+
+@case
 def success_and_other_places(box):
     box.run("run", "--", "echo", "fine")
     run = listed(box)[0]["run"]
@@ -108,8 +124,56 @@ def mistakes_are_said(box):
     text = box.run("report", "--open", env={"BROWSER": "no-such-browser", "PATH": "/nowhere"}, code=127).text
     expect_in("no browser can be started here", text, "no browser")
     expect_in(f"open it yourself: runs/{run}/report.html", text, "where it is")
+    text = box.run("report", "-o", "a.html", "--trace", "./a.html", code=USAGE).text
+    expect_in("report and trace are the same file: a.html", text, "one name for both")
+    expect(not box.exists("a.html"), "a.html is written")
+
+
+@case
+def a_damaged_or_foreign_file_costs_only_its_parts(box):
+    box.run("run", "--", "true")
+    run = listed(box)[0]["run"]
     box.write(f"runs/{run}/samples.json", "{")
-    expect_in(f"samples.json of run {run} is damaged", box.run("report", code=USAGE).text, "a damaged file")
+    box.write("foreign", "of another user")
+    os.symlink(box.path("foreign"), box.path("runs", run, "preflight.txt"))
+    box.make_folder(f"runs/{run}/stacks")
+    os.mkfifo(box.path("runs", run, "stacks", "a.json"))
+    page = report(box)
+    expect_in("samples.json is damaged: no plots", page.texts["cause"], "a damaged file")
+    expect_in(f"cannot read runs/{run}/preflight.txt: it is a link", page.texts["cause"], "a link")
+    expect_in("a.json: it is no file", page.texts["cause"], "a pipe")
+    expect("of another user" not in page.source, "the file behind the link is in the report")
+    expect_in("done in", page.headline, "the headline")
+    box.write(f"runs/{run}/plan.json", '{"notes": ' + "[" * 300_000 + "]" * 300_000 + "}")
+    expect_in("plan.json is damaged: no plan", report(box).texts["cause"], "a deep file")
+
+
+@case
+def where_it_is_written(box):
+    box.run("run", "--", "true")
+    box.write("target.html", "old")
+    os.chmod(box.path("target.html"), 0o644)
+    os.symlink("target.html", box.path("link.html"))
+    expect_in("done in", report(box, "-o", "link.html").headline, "the file behind the link")
+    expect(os.path.islink(box.path("link.html")), "the link is replaced")
+    expect_equal(os.stat(box.path("target.html")).st_mode & 0o777, 0o600, "its mode")
+    out = box.run("report", "-o", "/dev/stdout").out.decode()
+    expect(out.startswith("<!DOCTYPE html>") and out.endswith("</html>\n"), "the page is all of stdout")
+
+
+@case
+def values_that_look_secret_are_masked(box):
+    box.write("job.yaml", f"processes: 2\nenv: {{API_KEY: {SECRET}, SHORT_TOKEN: s3cr, LR: '0.1'}}\n"
+              "command: 'echo key $API_KEY >&2; exit 3'\n")
+    box.run("run", code=3)
+    page = report(box, "--trace", "trace.json")
+    expect_in("key ***", page.texts["cause"], "its last line")
+    expect_in("API_KEY***", page.texts["environment"], "variables")
+    expect_in("LR0.1", page.texts["environment"], "other variables")
+    expect_in("***", page.texts["plan"], "job.yaml")
+    for secret in (SECRET, "s3cr"):
+        expect(secret not in page.source, f"{secret} is in the report")
+    expect(SECRET.encode() not in box.read("trace.json"), "it is in the trace")
 
 
 @case

@@ -25,8 +25,10 @@ void SamplesSide::on(NodeId node, const wire::Pulse& pulse, MonotonicTime now) {
 void SamplesSide::write() {
   const MonotonicTime now = monotonic_now();
   written_ = now;
-  if (samples_.empty() || has_failed_) return;
-  has_failed_ = !store_.write("samples.json", samples_.json(wall_now() - (now - began_)));
+  if (samples_.empty()) return;
+  const std::string text = samples_.json(wall_now() - (now - began_));
+  has_failed_ = has_failed_ ? !store_.folder().write("samples.json", text)
+                            : !store_.write("samples.json", text);
 }
 
 }  // namespace dlaunch

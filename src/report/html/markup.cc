@@ -80,6 +80,8 @@ std::string percent(double fraction) {
 
 std::string seconds_text(double seconds) {
   constexpr double kNanos = 1e9;
+  constexpr double kMost = 1e9;
+  seconds = std::clamp(seconds, 0.0, kMost);
   return duration_text(std::chrono::nanoseconds(static_cast<std::int64_t>(seconds * kNanos)));
 }
 
@@ -90,9 +92,10 @@ std::string html_section(std::string_view id, std::string_view title, std::strin
   return out;
 }
 
-std::string html_details(std::string_view title, std::string_view body) {
+std::string html_details(std::string_view title, std::string_view body, bool open) {
   std::string out;
-  put(out, "<details><summary>", title, "</summary>\n", body, "</details>\n");
+  put(out, open ? "<details open><summary>" : "<details><summary>", title, "</summary>\n", body,
+      "</details>\n");
   return out;
 }
 

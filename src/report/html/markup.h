@@ -35,7 +35,8 @@ void put(std::string& out, const Parts&... parts) {
 /// <section id="ID"><h2>TITLE</h2>BODY</section>; nothing for an empty body.
 [[nodiscard]] std::string html_section(std::string_view id, std::string_view title,
                                        std::string_view body);
-/// <details> that are closed.
-[[nodiscard]] std::string html_details(std::string_view title, std::string_view body);
+/// <details>, closed unless `open`.
+[[nodiscard]] std::string html_details(std::string_view title, std::string_view body,
+                                       bool open = false);
 
 }  // namespace dlaunch

@@ -15,7 +15,7 @@
     return two(Math.floor(s / 3600)) + ":" + two(Math.floor(s / 60) % 60) + ":" + two(s % 60) + (length < 600 ? (t % 1).toFixed(2).slice(1) : "");
   };
   const amount = (v, unit) => {
-    if (unit[0] != "B") return +v.toPrecision(3) + (unit && " " + unit);
+    if (unit[0] != "B") return +v.toPrecision(unit ? 3 : 6) + (unit && " " + unit);
     let i = 0;
     for (; v >= 1000 && i < 5; ++i) v /= 1000;
     return +v.toPrecision(3) + " " + ["", "k", "M", "G", "T", "P"][i] + unit;

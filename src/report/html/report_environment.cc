@@ -18,11 +18,16 @@ using nlohmann::json;
 
 constexpr std::size_t kMostRanks = 4096;
 constexpr std::size_t kMostValue = 4096;  // bytes
+constexpr std::size_t kMostData = 2'000'000;
 
 std::string value_of(const json& value) {
   std::string text = json_text_of(value);
   if (text.size() > kMostValue) text = text.substr(0, kMostValue) + "[...]";
   return text;
+}
+
+std::size_t node_of(const json& rank) {
+  return static_cast<std::size_t>(std::clamp(json_real(rank, "node", 0), 0.0, 1e9));
 }
 
 /// The variables of one rank, by name. plan.json has no values of `env_pass` and `env_secret`.
@@ -35,8 +40,7 @@ std::map<std::string, std::string> variables_of(const json& plan, std::size_t ra
   };
   add(plan);
   const json& own = json_item(json_member(plan, "ranks"), rank);
-  const double node = std::max(json_real(own, "node", 0), 0.0);
-  add(json_item(json_member(plan, "nodes"), static_cast<std::size_t>(node)));
+  add(json_item(json_member(plan, "nodes"), node_of(own)));
   add(own);
   return all;
 }
@@ -51,20 +55,26 @@ void write_variables(JsonText& json_text, const json& object) {
 }
 
 /// {"all": {...}, "nodes": [{...}], "of": [node of each rank], "names": [...], "ranks": [[values in
-/// the order of names, or null]], "why": {name: reason}}: what ranks share stands once.
-std::string data_of(const json& plan) {
+/// the order of names, or null]], "why": {name: reason}}: what ranks share stands once. `count`:
+/// the ranks in it, as many as there is room for.
+std::string data_of(const json& plan, std::size_t& count) {
   std::string out;
   JsonText text(out);
   const json& nodes = json_member(plan, "nodes");
   const json& ranks = json_member(plan, "ranks");
-  const std::size_t count = std::min(ranks.size(), kMostRanks);
+  count = std::min(ranks.size(), kMostRanks);
   text.begin_object().key("all");
   write_variables(text, plan);
   text.key("nodes").begin_array();
-  for (const json& node : nodes) write_variables(text, node);
+  std::size_t nodes_in_it = 0;
+  for (; nodes_in_it < nodes.size() && out.size() < kMostData / 2; ++nodes_in_it)
+    write_variables(text, json_item(nodes, nodes_in_it));
   text.end_array().key("of").begin_array();
-  for (std::size_t i = 0; i < count; ++i)
-    text.number(static_cast<std::int64_t>(json_real(ranks[i], "node", 0)));
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t node = node_of(ranks[i]);
+    if (node >= nodes_in_it && node < nodes.size()) count = i;
+    if (i < count) text.number(static_cast<std::int64_t>(node));
+  }
   std::set<std::string> names;
   for (std::size_t i = 0; i < count; ++i) {
     const json& variables = json_member(ranks[i], "variables");
@@ -76,6 +86,8 @@ std::string data_of(const json& plan) {
   text.end_array().key("ranks").begin_array();
   for (std::size_t i = 0; i < count; ++i) {
     const json& variables = json_member(ranks[i], "variables");
+    if (out.size() >= kMostData) count = i;
+    if (i == count) break;
     text.begin_array();
     for (const std::string& name : names) {
       const json& value = json_member(variables, name.c_str());
@@ -109,20 +121,25 @@ std::string environment_part(const ReportFiles& files) {
   const auto first = json_number(files.summary, "first").value_or(0);
   const std::size_t rank = first >= 0 && static_cast<std::size_t>(first) < ranks.size() ? first : 0;
   const json& reasons = json_member(plan, "reasons");
+  std::size_t count = 0;
+  const std::string data = script_data(data_of(plan, count));
   std::string out;
   put(out, "<p>Rank <b id=\"envrank\">", std::to_string(rank),
       "</b> <label id=\"envpick\" hidden>another: <input type=\"number\" min=\"0\" max=\"",
-      std::to_string(ranks.size() - 1), "\" value=\"", std::to_string(rank),
+      std::to_string(std::max<std::size_t>(count, 1) - 1), "\" value=\"", std::to_string(rank),
       "\"></label></p>\n<div class=\"wide\"><table><thead><tr><th>Variable</th><th>Value</th>"
       "<th>Because</th></tr></thead>\n<tbody id=\"env\">\n");
   for (const auto& [name, value] : variables_of(plan, rank)) {
     put(out, "<tr><td>", html(name), "</td><td>", html(value), "</td><td>",
         html(json_text_of(json_member(reasons, name.c_str()))), "</td></tr>\n");
   }
-  put(out, "</tbody></table></div>\n",
-      names_line(plan, "passed", "Passed on from the launcher, values not recorded: "),
+  put(out, "</tbody></table></div>\n");
+  if (count < ranks.size())
+    put(out, "<p class=\"m\">Variables of ", std::to_string(ranks.size() - count),
+        " more ranks are in plan.json.</p>\n");
+  put(out, names_line(plan, "passed", "Passed on from the launcher, values not recorded: "),
       names_line(plan, "secret", "Secret: "), "<script type=\"application/json\" id=\"envdata\">",
-      script_data(data_of(plan)), "</script>\n");
+      data, "</script>\n");
   return out;
 }
 

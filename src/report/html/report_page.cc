@@ -7,9 +7,11 @@
 
 #include "report/html/markup.h"
 #include "report/html/report_parts.h"
+#include "report/html/report_secrets.h"
 #include "report/html/trace_json.h"
 #include "report/json_values.h"
 #include "runs/run_record.h"
+#include "runs/run_view.h"
 #include "text/strings.h"
 
 namespace dlaunch {
@@ -24,24 +26,53 @@ struct Parsed {
   json plan = json::object();
   json samples = json::object();
   RunStory story;
+  ReportSecrets secrets;
 };
 
-Result<Parsed> parse(const ReportInput& input) {
-  Parsed parsed;
-  const std::array<std::tuple<const char*, const std::string*, json*>, 3> all{{
-      {"summary.json", &input.summary_json, &parsed.summary},
-      {"plan.json", &input.plan_json, &parsed.plan},
-      {"samples.json", &input.samples_json, &parsed.samples},
+void parse(ReportInput& input, Parsed& parsed) {
+  struct File {
+    const char* name;
+    const std::string& text;
+    json& object;
+    const char* parts;  // what is only there
+  };
+  const std::array<File, 3> all{{
+      {"summary.json", input.summary_json, parsed.summary, "ledger, attempts and ends of ranks"},
+      {"plan.json", input.plan_json, parsed.plan, "plan, environment and names of nodes"},
+      {"samples.json", input.samples_json, parsed.samples, "plots"},
   }};
-  for (const auto& [name, text, object] : all) {
-    if (text->empty()) continue;
-    auto read = parse_json_object(*text);
-    if (!read)
-      return fail(exit_code::kUsage, std::string(name) + " of run " + input.id + " is damaged");
-    *object = std::move(*read);
+  for (const File& file : all) {
+    if (file.text.empty()) continue;
+    if (auto read = parse_json_object(file.text)) {
+      file.object = std::move(*read);
+    } else {
+      input.notes.push_back(std::string(file.name) + " is damaged: no " + file.parts);
+    }
   }
-  parsed.story = read_story(input.events, parsed.plan, input.started, input.ended);
-  return parsed;
+}
+
+/// Nothing behind this sees a secret.
+void mask(ReportInput& input, Parsed& parsed) {
+  ReportSecrets& secrets = parsed.secrets;
+  secrets.take_from_plan(parsed.plan);
+  input.job_yaml = secrets.take_from_job(input.job_yaml);
+  secrets.mask(parsed.plan);
+  secrets.mask(parsed.summary);
+  for (std::string* text : {&input.name, &input.text, &input.preflight})
+    *text = secrets.masked(std::move(*text));
+  for (Incident& one : parsed.story.incidents) one.text = secrets.masked(std::move(one.text));
+}
+
+/// When the launcher of a lost run was killed, a sample may be the last that it has written.
+WallTime end_of(const ReportInput& input, const json& samples) {
+  constexpr double kLongest = 1e9;  // seconds
+  if (input.state != name_of(RunState::lost)) return input.ended;
+  std::size_t rows = 0;
+  for (const json& node : json_member(samples, "nodes"))
+    rows = std::max(rows, json_member(node, "cpu").size());
+  const double seconds = json_real(samples, "step_s", 0) * static_cast<double>(rows);
+  return std::max(input.ended, input.started + std::chrono::seconds(static_cast<std::int64_t>(
+                                                   std::clamp(seconds, 0.0, kLongest))));
 }
 
 constexpr std::string_view kName = "dlaunch: ";
@@ -102,6 +133,7 @@ std::string header(const ReportFiles& files) {
       html(input.state), "</span> <b>", html(input.name.empty() ? input.id : input.name),
       "</b></p>\n<h1>", html(cause.headline), "</h1>\n<p class=\"m\">", facts_line(files),
       "</p>\n");
+  for (const std::string& note : input.notes) put(out, "<p class=\"m\">", html(note), "</p>\n");
   if (!cause.rest.empty()) put(out, "<pre>", html_lines(cause.rest, kMostRest), "</pre>\n");
   return out + "</header>\n";
 }
@@ -113,14 +145,20 @@ struct Part {
 };
 
 std::string body_of(const ReportFiles& files) {
-  const std::array<Part, 12> parts{{
+  const auto& incidents = files.story.incidents;
+  const bool is_stalled = std::any_of(incidents.begin(), incidents.end(), [](const Incident& one) {
+    return one.kind == "stall" || one.kind == "hang";
+  });
+  const std::string stacks = stacks_part(files, is_stalled);
+  const std::array<Part, 13> parts{{
       {"ledger", "Where the time went", ledger_part(files)},
       {"timeline", "Timeline", timeline_part(files.story)},
       {"attempts", "Attempts", attempts_part(files)},
       {"incidents", "Incidents", incidents_part(files)},
+      {"stacks", "Where ranks stood", is_stalled ? stacks : ""},
       {"metrics", "Metrics", metrics_part(files)},
       {"nodes", "Nodes", nodes_part(files)},
-      {"stacks", "Where ranks stood", stacks_part(files)},
+      {"stacks", "Where ranks stood", is_stalled ? "" : stacks},
       {"ranks", "Ranks", ranks_part(files)},
       {"preflight", "Preflight", preflight_part(files)},
       {"plan", "Plan", plan_part(files)},
@@ -136,12 +174,8 @@ std::string body_of(const ReportFiles& files) {
   return out + "</main>\n";
 }
 
-}  // namespace
-
-Result<std::string> report_page(const ReportInput& input) {
-  const auto parsed = parse(input);
-  if (!parsed) return tl::unexpected(parsed.error());
-  const ReportFiles files{input, parsed->summary, parsed->plan, parsed->samples, parsed->story};
+std::string page_of(const ReportFiles& files) {
+  const ReportInput& input = files.input;
   const std::string title = input.name.empty() ? input.id : input.name;
   std::string out;
   put(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n",
@@ -159,10 +193,18 @@ Result<std::string> report_page(const ReportInput& input) {
   return out;
 }
 
-Result<std::string> report_trace(const ReportInput& input) {
-  const auto parsed = parse(input);
-  if (!parsed) return tl::unexpected(parsed.error());
-  return trace_json(parsed->story);
+}  // namespace
+
+ReportText report_text(ReportInput input) {
+  Parsed parsed;
+  parse(input, parsed);
+  const bool is_lost = input.state == name_of(RunState::lost);
+  parsed.story = read_story(input.events, parsed.plan, parsed.samples, input.started,
+                            end_of(input, parsed.samples), is_lost);
+  mask(input, parsed);
+  const ReportFiles files{input,          parsed.summary, parsed.plan,
+                          parsed.samples, parsed.story,   parsed.secrets};
+  return {page_of(files), trace_json(parsed.story)};
 }
 
 }  // namespace dlaunch

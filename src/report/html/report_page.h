@@ -6,12 +6,11 @@
 #include <utility>
 #include <vector>
 
-#include "model/result.h"
 #include "model/time.h"
 
 namespace dlaunch {
 
-/// What a run folder holds; empty: the file is not there.
+/// What a run folder holds; empty: the file is not there, or is damaged.
 struct ReportInput {
   std::string id;
   std::string name;   // of the job; may be empty
@@ -28,17 +27,22 @@ struct ReportInput {
   std::string preflight;
   std::vector<std::pair<std::string, std::string>> stacks;  // name and content of each file
   std::vector<std::string> files;                           // relative to the run folder, ascending
+  std::vector<std::string> notes;                           // what is missing, and why
   std::string
       folder;         // of the run, relative to that of the page, with a slash at the end, or empty
   std::string nonce;  // letters and digits that nobody can guess: only our script is executed
 };
 
-/// Errors, exit_code::kUsage: a file is damaged.
-[[nodiscard]] Result<std::string> report_page(const ReportInput& input);
+struct ReportText {
+  std::string page;
+  /// The same run for https://ui.perfetto.dev (Trace Event Format): a process for each node, a
+  /// thread for each rank.
+  std::string trace;
+};
 
-/// The same run for https://ui.perfetto.dev (Trace Event Format): a process for each node, a thread
-/// for each rank.
-[[nodiscard]] Result<std::string> report_trace(const ReportInput& input);
+/// A file that is damaged costs its parts of the page, which says so. Values of variables whose
+/// names look secret are in neither.
+[[nodiscard]] ReportText report_text(ReportInput input);
 
 /// src/report/html/page.css and page.js.
 extern const char* const kPageStyle;

@@ -8,6 +8,7 @@
 #include <nlohmann/json_fwd.hpp>
 
 #include "report/html/report_page.h"
+#include "report/html/report_secrets.h"
 #include "report/html/run_story.h"
 
 namespace dlaunch {
@@ -19,6 +20,7 @@ struct ReportFiles {
   const nlohmann::json& plan;
   const nlohmann::json& samples;
   const RunStory& story;
+  const ReportSecrets& secrets;
 };
 
 /// Phases, incidents, and a bar for each rank and attempt.
@@ -32,7 +34,8 @@ struct ReportFiles {
 [[nodiscard]] std::string attempts_part(const ReportFiles& files);
 [[nodiscard]] std::string ranks_part(const ReportFiles& files);
 [[nodiscard]] std::string incidents_part(const ReportFiles& files);
-[[nodiscard]] std::string stacks_part(const ReportFiles& files);
+/// `open`: the newest ones.
+[[nodiscard]] std::string stacks_part(const ReportFiles& files, bool open);
 [[nodiscard]] std::string preflight_part(const ReportFiles& files);
 [[nodiscard]] std::string plan_part(const ReportFiles& files);
 /// The variables of one rank, and the data of all for the script.

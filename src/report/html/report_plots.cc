@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdio>
 #include <limits>
 #include <optional>
 
@@ -75,6 +76,14 @@ std::optional<double> least(const Series& series) {
   return low;
 }
 
+/// Where the value lies from `low` to `high`. Where both are 0, that is the bottom; another
+/// constant lies in the middle.
+double part_of(double value, double low, double high) {
+  if (!(high > low)) return low == 0 ? 0 : 0.5;
+  const double part = (value / 2 - low / 2) / (high / 2 - low / 2);  // the range may overflow
+  return std::isfinite(part) ? std::clamp(part, 0.0, 1.0) : 0.5;
+}
+
 /// The numbers of a path, as short as SVG allows.
 void add_number(std::string& path, int number, bool is_first) {
   if (number >= 0 && !is_first) path += ' ';
@@ -93,7 +102,7 @@ std::string line_path(const Series& series, double low, double high, int units, 
       is_drawn = is_drawn && !gaps;
       continue;
     }
-    const double part = high > low ? (series[i] - low) / (high - low) : 0.5;
+    const double part = part_of(series[i], low, high);
     const int next_y = units - static_cast<int>(std::lround(part * units));
     const int next_x = static_cast<int>(i);
     if (!is_drawn) {
@@ -119,7 +128,7 @@ std::string band_path(const Series& low, const Series& high, double bottom, doub
   std::string path;
   const auto add = [&](std::size_t i, double value) {
     if (!std::isfinite(value)) return;
-    const double part = top > bottom ? (value - bottom) / (top - bottom) : 0.5;
+    const double part = part_of(value, bottom, top);
     put(path, path.empty() ? "M" : "L", std::to_string(i), " ",
         std::to_string(units - static_cast<int>(std::lround(part * units))));
   };
@@ -128,13 +137,21 @@ std::string band_path(const Series& low, const Series& high, double bottom, doub
   return path.empty() ? "" : path + 'Z';
 }
 
-/// A plot whose whole width is the time of the run. `steps`: that time, in units of x.
+/// All digits that a person may want to see under the pointer.
+std::string exact_number(double value) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.9g", value);
+  return text.data();
+}
+
+/// A plot whose whole width is the time of the run. `steps`: that time, in units of x. A value
+/// stands in the middle of its time.
 std::string plot(std::string_view kind, double steps, int units, double low, double high,
                  std::string_view unit, std::string_view paths) {
   std::string out;
-  put(out, "<svg class=\"t ", kind, "\" data-l=\"", short_number(low, 6), "\" data-m=\"",
-      short_number(high, 6), "\" data-u=\"", unit,
-      "\"><svg class=\"z\" width=\"100%\" viewBox=\"0 0 ", short_number(steps, 3), " ",
+  put(out, "<svg class=\"t ", kind, "\" data-l=\"", exact_number(low), "\" data-m=\"",
+      exact_number(high), "\" data-u=\"", unit,
+      "\"><svg class=\"z\" width=\"100%\" viewBox=\"-0.5 0 ", short_number(steps, 3), " ",
       std::to_string(units), "\" preserveAspectRatio=\"none\">", paths, "</svg></svg>");
   return out;
 }
@@ -156,8 +173,9 @@ constexpr std::array kQuantities{
 };
 
 std::string amount(double value, std::string_view unit) {
+  constexpr double kMostBytes = 1e18;
   if (unit == "B" || unit == "B/s")
-    return size_text(static_cast<std::uint64_t>(std::max(value, 0.0))) +
+    return size_text(static_cast<std::uint64_t>(std::clamp(value, 0.0, kMostBytes))) +
            (unit == "B/s" ? "/s" : "");
   if (unit == "%") return short_number(value, 0) + " %";
   return three_digits(value) + ' ' + std::string(unit);
@@ -266,7 +284,8 @@ std::string metric_plot(const std::string& name, const Series& low, const Series
   return out;
 }
 
-/// How fast `step` has grown between two samples; a restart, which lets it fall, tells nothing.
+/// How fast `step` has grown between two samples; a restart, which lets it fall, tells nothing. Nor
+/// does the last sample, whose time had not passed.
 Series rate_of(const Series& step, double seconds) {
   Series rate(step.size(), std::numeric_limits<double>::quiet_NaN());
   std::optional<std::size_t> before;
@@ -276,6 +295,7 @@ Series rate_of(const Series& step, double seconds) {
       rate[i] = (step[i] - step[*before]) / (static_cast<double>(i - *before) * seconds);
     before = i;
   }
+  if (!rate.empty()) rate.back() = std::numeric_limits<double>::quiet_NaN();
   return rate;
 }
 
@@ -298,11 +318,12 @@ std::string metrics_part(const ReportFiles& files) {
   for (std::size_t i = 0; i < std::min(metrics.size(), kMostMetrics); ++i) {
     const json& metric = metrics[i];
     const std::string name = json_text_of(json_member(metric, "name"));
-    const Series mean = series_of(json_member(metric, "mean"));
-    out += metric_plot(name, series_of(json_member(metric, "low")), mean,
-                       series_of(json_member(metric, "high")), steps);
+    const Series high = series_of(json_member(metric, "high"));
+    out += metric_plot(name, series_of(json_member(metric, "low")),
+                       series_of(json_member(metric, "mean")), high, steps);
     if (name != "step") continue;
-    const Series rate = rate_of(mean, step);
+    // The mean depends on which ranks have said something in that time.
+    const Series rate = rate_of(high, step);
     out += metric_plot("steps per second", rate, rate, rate, steps);
   }
   if (out.empty()) return "";

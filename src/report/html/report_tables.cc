@@ -138,9 +138,42 @@ std::string attempts_part(const ReportFiles& files) {
                rows, earlier.size() + 1, "attempt");
 }
 
+namespace {
+
+std::string ranks_table(const std::string& rows, std::size_t count) {
+  std::string out =
+      table({"Rank", "Node", "End", "Started after", "Ended after", "Logs"}, rows, count, "rank");
+  if (count > kMostRanks)
+    put(out, "<p class=\"m\">", std::to_string(count - kMostRanks),
+        " more ranks are in the run folder.</p>\n");
+  return out;
+}
+
+/// Before there is a summary: the last attempt, as events.jsonl has it.
+std::string ranks_so_far(const ReportFiles& files) {
+  if (files.story.attempts.empty()) return "";
+  const StoryAttempt& attempt = files.story.attempts.back();
+  std::string rows;
+  std::size_t count = 0;
+  for (const RankPeriod& one : files.story.spans) {
+    if (one.attempt != attempt.number || one.rank >= attempt.node_of_rank.size()) continue;
+    if (count++ >= kMostRanks) continue;
+    const std::string number = std::to_string(one.rank);
+    const bool runs = one.end == RankPeriod::End::running;
+    put(rows, "<tr id=\"r", number, "\"><td class=\"n\">", number, "</td><td>",
+        html(attempt.node_of_rank[one.rank]), "</td><td>",
+        one.how.empty() ? name_of(one.end) : html(one.how), "</td><td class=\"n\">",
+        seconds_text(one.from), "</td><td class=\"n\">", runs ? "" : seconds_text(one.to),
+        "</td><td>", log_links(files, std::to_string(attempt.number), one.rank), "</td></tr>\n");
+  }
+  return count == 0 ? "" : ranks_table(rows, count);
+}
+
+}  // namespace
+
 std::string ranks_part(const ReportFiles& files) {
   const json& ranks = json_member(files.summary, "ranks");
-  if (!ranks.is_array() || ranks.empty()) return "";
+  if (!ranks.is_array() || ranks.empty()) return ranks_so_far(files);
   const std::string attempt = json_text_of(json_member(files.summary, "attempt"));
   std::string rows;
   for (std::size_t i = 0; i < std::min(ranks.size(), kMostRanks); ++i) {
@@ -155,10 +188,7 @@ std::string ranks_part(const ReportFiles& files) {
         time_after(files, rank, "ended"), "</td><td>", log_links(files, attempt, i),
         "</td></tr>\n");
   }
-  std::string out = table({"Rank", "Node", "End", "Started after", "Ended after", "Logs"}, rows,
-                          ranks.size(), "rank");
-  if (ranks.size() > kMostRanks) put(out, "<p class=\"m\">The others are in summary.json.</p>\n");
-  return out;
+  return ranks_table(rows, ranks.size());
 }
 
 std::string incidents_part(const ReportFiles& files) {
@@ -180,7 +210,20 @@ std::string incidents_part(const ReportFiles& files) {
   return table({"After", "Event", "What"}, rows, std::min(all.size(), kMostIncidents), "incident");
 }
 
-std::string stacks_part(const ReportFiles& files) {
+namespace {
+
+/// The file is named by its time.
+std::string stacks_title(const ReportFiles& files, const std::string& file) {
+  const std::string name = file.substr(0, file.rfind('.'));
+  const auto time = parse_time(name);
+  if (!time) return html(name);
+  return "after " +
+         seconds_text(std::chrono::duration<double>(*time - files.story.started).count());
+}
+
+}  // namespace
+
+std::string stacks_part(const ReportFiles& files, bool open) {
   std::string out;
   const auto& all = files.input.stacks;
   const std::size_t skipped = all.size() - std::min(all.size(), kMostStacks);
@@ -188,11 +231,11 @@ std::string stacks_part(const ReportFiles& files) {
     const auto reply = parse_stacks(all[i].second);
     const std::string text =
         reply ? stacks_text(*reply, kStackColumns) : reply.error().message + '\n';
-    std::string body = "<pre>" + html_lines(text, kMostText) + "</pre>\n";
+    std::string body = "<pre>" + html_lines(files.secrets.masked(text), kMostText) + "</pre>\n";
     put(body,
         "<p class=\"m\">All of it: ", file_link(files, "stacks/" + all[i].first, all[i].first),
         "</p>\n");
-    out += html_details(html(all[i].first.substr(0, all[i].first.rfind('.'))), body);
+    out += html_details(stacks_title(files, all[i].first), body, open && i + 1 == all.size());
   }
   if (skipped > 0)
     put(out, "<p class=\"m\">", std::to_string(skipped), " earlier ones are in stacks/.</p>\n");

@@ -67,7 +67,6 @@ std::vector<Bar> few_bars(const RunStory& story) {
     bars = bars_of(story, story.length / parts);
     if (bars.size() <= kMostBars) break;
   }
-  if (bars.size() > kMostBars) bars.resize(kMostBars);
   return bars;
 }
 
@@ -167,7 +166,10 @@ class Timeline {
 
   void bars() {
     const double gap = row_ > 4 ? 2 : 0;
-    for (const Bar& bar : few_bars(story_)) {
+    const std::vector<Bar> all = few_bars(story_);
+    left_out_bars_ = all.size() - std::min(all.size(), kMostBars);  // the earliest attempts
+    for (std::size_t i = left_out_bars_; i < all.size(); ++i) {
+      const Bar& bar = all[i];
       const RankPeriod& span = bar.span;
       rect(std::string("b ") + name_of(span.end), span.from, span.to,
            kAbove + row_ * span.rank + gap / 2, row_ * (bar.last - span.rank + 1) - gap);
@@ -189,8 +191,9 @@ class Timeline {
 
   void marks() {
     const std::size_t most = std::min(story_.incidents.size(), kMostMarks);
-    std::vector<Incident> shown(story_.incidents.begin(),
-                                story_.incidents.begin() + static_cast<std::ptrdiff_t>(most));
+    left_out_marks_ = story_.incidents.size() - most;
+    std::vector<Incident> shown(story_.incidents.end() - static_cast<std::ptrdiff_t>(most),
+                                story_.incidents.end());
     // Failures lie above the others.
     std::stable_sort(shown.begin(), shown.end(),
                      [](const Incident& a, const Incident& b) { return a.weight < b.weight; });
@@ -212,6 +215,9 @@ class Timeline {
         swatch("b", name_of(static_cast<RankPeriod::End>(end)));
     }
     out_ += "</p>\n";
+    if (left_out_bars_ + left_out_marks_ > 0)
+      put(out_, "<p class=\"m\">Not drawn: ", counted(left_out_bars_, "bar"), " and ",
+          counted(left_out_marks_, "incident"), ", the earliest ones.</p>\n");
   }
 
   void swatch(std::string_view kind, std::string_view name) {
@@ -223,6 +229,8 @@ class Timeline {
   std::size_t ranks_ = 0;
   double row_ = 0;
   double height_ = 0;
+  std::size_t left_out_bars_ = 0;
+  std::size_t left_out_marks_ = 0;
   std::string out_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -50,7 +51,8 @@ constexpr std::array<std::string_view, 10> kUsual{
 
 class StoryReader {
  public:
-  StoryReader(const json& plan, WallTime started, WallTime ended) : plan_(plan) {
+  StoryReader(const json& plan, const json& samples, WallTime started, WallTime ended, bool is_lost)
+      : plan_(plan), samples_(samples), is_lost_(is_lost) {
     story_.started = started;
     story_.length = std::max(since_start(ended), kLeastLength);
   }
@@ -64,9 +66,15 @@ class StoryReader {
 
   RunStory take() {
     for (Open& open : open_) {
-      if (open) end_span(*std::exchange(open, std::nullopt), story_.length);
+      if (!open) continue;
+      RankPeriod span = *std::exchange(open, std::nullopt);
+      if (is_lost_) span.end = RankPeriod::End::lost;
+      if (is_lost_) span.how = "was lost with the launcher";
+      end_span(std::move(span), story_.length);
     }
-    const bool has_ended = phase_ == PhaseSpan::Kind::run && running_ == 0 && last_end_ > 0;
+    go_on(story_.length);
+    const bool ran = phase_ == PhaseSpan::Kind::run || phase_ == PhaseSpan::Kind::stalled;
+    const bool has_ended = ran && running_ == 0 && last_end_ > 0;
     if (has_ended) turn(PhaseSpan::Kind::stop, last_end_);
     turn(phase_, story_.length);
     if (!story_.attempts.empty()) story_.attempts.back().to = story_.length;
@@ -94,12 +102,14 @@ class StoryReader {
 
   void on(const json& event, const std::string& kind) {
     last_ = time_in(event, "time");
+    go_on(last_);
     const double at = event.contains("at") ? time_in(event, "at") : last_;
     if (kind == "node-ready") ready_ = last_;
     if (kind == "plan-made") begin_attempt(event);
     if (kind == "rank-started") begin_rank(event, at);
     if (kind == "rank-exited") end_rank(event, at);
     if (kind == "node-lost") lose_node(event);
+    if (kind == "stall") stall(event);
     if (kind == "cancel" || kind == "hang" || kind == "deadline") stop(last_);
     if (kind == "restart") {
       turn(PhaseSpan::Kind::wait, last_);
@@ -118,8 +128,38 @@ class StoryReader {
   }
 
   void stop(double at) {
-    if (phase_ == PhaseSpan::Kind::start || phase_ == PhaseSpan::Kind::run)
+    if (phase_ == PhaseSpan::Kind::start || phase_ == PhaseSpan::Kind::run ||
+        phase_ == PhaseSpan::Kind::stalled)
       turn(PhaseSpan::Kind::stop, at);
+  }
+
+  /// The job had made no progress for some time; until it makes some again.
+  void stall(const json& event) {
+    const bool works = json_string(event, "verdict") == "working";
+    if (works && phase_ == PhaseSpan::Kind::stalled) turn(PhaseSpan::Kind::run, last_);
+    if (works || phase_ != PhaseSpan::Kind::run) return;
+    turn(PhaseSpan::Kind::stalled, last_ - json_real(event, "silence_s", 0));
+    moves_ = next_output(last_);
+  }
+
+  void go_on(double now) {
+    if (phase_ == PhaseSpan::Kind::stalled && moves_ <= now) turn(PhaseSpan::Kind::run, moves_);
+  }
+
+  /// When ranks printed again: events do not say that. Infinity: never.
+  [[nodiscard]] double next_output(double after) const {
+    const double step = std::max(json_real(samples_, "step_s", 1), 1.0);
+    const auto first = static_cast<std::size_t>(after / step) + 1;
+    std::size_t next = std::numeric_limits<std::size_t>::max();
+    for (const json& node : json_member(samples_, "nodes")) {
+      const json& output = json_member(node, "output");
+      for (std::size_t row = first; row < std::min(output.size(), next); ++row) {
+        const json& value = json_item(output, row);
+        if (value.is_number() && value.get<double>() > 0) next = row;
+      }
+    }
+    return next == std::numeric_limits<std::size_t>::max() ? std::numeric_limits<double>::infinity()
+                                                           : step * static_cast<double>(next);
   }
 
   void begin_attempt(const json& event) {
@@ -230,7 +270,7 @@ class StoryReader {
     const json& ranks = json_member(plan_, "ranks");
     for (std::size_t rank = 0; rank < nodes_.size(); ++rank) {
       const auto place = json_real(json_item(ranks, rank), "node", -1);
-      const json& node = json_item(nodes, static_cast<std::size_t>(std::max(place, 0.0)));
+      const json& node = json_item(nodes, static_cast<std::size_t>(std::clamp(place, 0.0, 1e9)));
       if (place >= 0) names[nodes_[rank]] = json_text_of(json_member(node, "name"));
     }
     const auto name_for = [&](std::int64_t node) {
@@ -250,11 +290,14 @@ class StoryReader {
   }
 
   const json& plan_;
+  const json& samples_;
+  const bool is_lost_;
   RunStory story_;
   double last_ = 0;   // the time of the event before
   double ready_ = 0;  // when the last node was ready
   PhaseSpan::Kind phase_ = PhaseSpan::Kind::connect;
   double since_ = 0;
+  double moves_ = 0;                 // when a stall ends
   std::vector<std::int64_t> nodes_;  // of the attempt's ranks
   std::vector<std::vector<std::int64_t>> nodes_of_attempts_;
   std::vector<Open> open_;  // ranks of the attempt that run
@@ -273,8 +316,8 @@ const char* name_of(RankPeriod::End end) {
 }
 
 const char* name_of(PhaseSpan::Kind kind) {
-  constexpr std::array kNames{"connecting", "preparing", "starting",
-                              "running",    "stopping",  "waiting"};
+  constexpr std::array kNames{"connecting", "preparing", "starting", "running",
+                              "stalled",    "stopping",  "waiting"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 
@@ -283,8 +326,9 @@ const char* name_of(Incident::Weight weight) {
   return kNames[static_cast<std::size_t>(weight)];
 }
 
-RunStory read_story(std::string_view events, const json& plan, WallTime started, WallTime ended) {
-  StoryReader reader(plan, started, ended);
+RunStory read_story(std::string_view events, const json& plan, const json& samples,
+                    WallTime started, WallTime ended, bool is_lost) {
+  StoryReader reader(plan, samples, started, ended, is_lost);
   reader.read(events);
   return reader.take();
 }

@@ -26,7 +26,7 @@ struct RankPeriod {
 };
 
 struct PhaseSpan {
-  enum class Kind : std::uint8_t { connect, prepare, start, run, stop, wait };
+  enum class Kind : std::uint8_t { connect, prepare, start, run, stalled, stop, wait };
   Kind kind = Kind::connect;
   std::uint32_t attempt = 0;
   double from = 0;
@@ -65,8 +65,10 @@ struct RunStory {
 [[nodiscard]] const char* name_of(Incident::Weight);
 
 /// `events`: the content of events.jsonl; lines that are no events are skipped. `plan`: plan.json
-/// of the last attempt. `ended`: of the run, or now.
+/// of the last attempt. `samples`: samples.json, which shows when a stall ended. `ended`: of the
+/// run, or now. `is_lost`: its launcher was killed, and its ranks with it.
 [[nodiscard]] RunStory read_story(std::string_view events, const nlohmann::json& plan,
-                                  WallTime started, WallTime ended);
+                                  const nlohmann::json& samples, WallTime started, WallTime ended,
+                                  bool is_lost);
 
 }  // namespace dlaunch

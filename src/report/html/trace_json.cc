@@ -18,7 +18,9 @@ constexpr std::int64_t kIncidents = 3;
 
 class Trace {
  public:
-  explicit Trace(const RunStory& story) : story_(story) {}
+  explicit Trace(const RunStory& story) : story_(story) {
+    for (const StoryAttempt& attempt : story.attempts) attempts_.emplace(attempt.number, &attempt);
+  }
 
   std::string text() {
     json_.begin_object().key("displayTimeUnit").string("ms").key("traceEvents").begin_array();
@@ -89,14 +91,14 @@ class Trace {
   }
 
   [[nodiscard]] std::string node_of(const RankPeriod& span) const {
-    for (const StoryAttempt& attempt : story_.attempts) {
-      if (attempt.number == span.attempt && span.rank < attempt.node_of_rank.size())
-        return attempt.node_of_rank[span.rank];
-    }
-    return "?";
+    const auto attempt = attempts_.find(span.attempt);
+    const bool is_known =
+        attempt != attempts_.end() && span.rank < attempt->second->node_of_rank.size();
+    return is_known ? attempt->second->node_of_rank[span.rank] : "?";
   }
 
   const RunStory& story_;
+  std::map<std::uint32_t, const StoryAttempt*> attempts_;
   std::string out_;
   JsonText json_{out_};
 };

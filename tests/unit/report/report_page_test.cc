@@ -105,9 +105,14 @@ ReportInput input() {
   return in;
 }
 
+std::string page_of(const ReportInput& in) {
+  return report_text(in).page;
+}
+
 TEST(RunStoryTest, AttemptsPhasesAndEndsOfRanks) {
-  const RunStory story = read_story(events(), plan(), WallTime(std::chrono::seconds(100)),
-                                    WallTime(std::chrono::seconds(150)));
+  const RunStory story =
+      read_story(events(), plan(), json::object(), WallTime(std::chrono::seconds(100)),
+                 WallTime(std::chrono::seconds(150)), false);
   EXPECT_EQ(story.length, 50);
   using Kind = PhaseSpan::Kind;
   EXPECT_THAT(story.phases,
@@ -116,13 +121,13 @@ TEST(RunStoryTest, AttemptsPhasesAndEndsOfRanks) {
                           PhaseSpan{Kind::stop, 0, 10, 13}, PhaseSpan{Kind::wait, 0, 13, 18},
                           PhaseSpan{Kind::prepare, 0, 18, 30}, PhaseSpan{Kind::start, 1, 30, 31},
                           PhaseSpan{Kind::run, 1, 31, 49}, PhaseSpan{Kind::stop, 1, 49, 50}));
-  using End = RankSpan::End;
+  using End = RankPeriod::End;
   EXPECT_THAT(story.spans,
-              ElementsAre(RankSpan{0, 0, 3, 12, End::stopped,
-                                   "was killed by SIGTERM after dlaunch had told it to stop"},
-                          RankSpan{0, 1, 3, 10, End::failed, "exited with code 3"},
-                          RankSpan{1, 0, 31, 49, End::done, "exited with code 0"},
-                          RankSpan{1, 1, 31, 49, End::done, "exited with code 0"}));
+              ElementsAre(RankPeriod{0, 0, 3, 12, End::stopped,
+                                     "was killed by SIGTERM after dlaunch had told it to stop"},
+                          RankPeriod{0, 1, 3, 10, End::failed, "exited with code 3"},
+                          RankPeriod{1, 0, 31, 49, End::done, "exited with code 0"},
+                          RankPeriod{1, 1, 31, 49, End::done, "exited with code 0"}));
   ASSERT_EQ(story.attempts.size(), 2U);
   EXPECT_EQ(story.attempts[0].to, 30);
   EXPECT_THAT(story.attempts[0].node_of_rank, ElementsAre("gpu01", "gpu01"));
@@ -137,71 +142,89 @@ TEST(RunStoryTest, ALostNodeTakesItsRanks) {
                            line(102, "rank-started", {{"attempt", 0}, {"rank", 0}}) +
                            line(102, "rank-started", {{"attempt", 0}, {"rank", 1}}) +
                            line(105, "node-lost", {{"node", 5}, {"what", "no answer"}});
-  const RunStory story = read_story(text, json::object(), WallTime(std::chrono::seconds(100)),
-                                    WallTime(std::chrono::seconds(107)));
+  const RunStory story =
+      read_story(text, json::object(), json::object(), WallTime(std::chrono::seconds(100)),
+                 WallTime(std::chrono::seconds(107)), false);
   ASSERT_EQ(story.spans.size(), 2U);
-  EXPECT_EQ(story.spans[0].end, RankSpan::End::running);
+  EXPECT_EQ(story.spans[0].end, RankPeriod::End::running);
   EXPECT_EQ(story.spans[0].to, 7);
-  EXPECT_EQ(story.spans[1].end, RankSpan::End::lost);
+  EXPECT_EQ(story.spans[1].end, RankPeriod::End::lost);
   EXPECT_EQ(story.spans[1].to, 5);
   ASSERT_EQ(story.incidents.size(), 1U);
   EXPECT_EQ(story.incidents[0].text, "node 5: no answer");
 }
 
+TEST(RunStoryTest, AStallIsAPhaseUntilRanksPrintAgain) {
+  const std::string begin = line(101, "plan-made", {{"attempt", 0}, {"node_of_rank", {4}}}) +
+                            line(102, "rank-started", {{"attempt", 0}, {"rank", 0}}) +
+                            line(120, "stall", {{"silence_s", 8.0}, {"verdict", "hang"}});
+  const json samples{{"step_s", 10}, {"nodes", {{{"output", {1, 1, 9, 0, 5}}}}}};
+  const auto phases = [&](const std::string& more, const json& seen) {
+    return read_story(begin + more, json::object(), seen, WallTime(std::chrono::seconds(100)),
+                      WallTime(std::chrono::seconds(150)), false)
+        .phases;
+  };
+  using Kind = PhaseSpan::Kind;
+  const PhaseSpan connect{Kind::connect, 0, 0, 1};
+  const PhaseSpan start{Kind::start, 0, 1, 2};
+  const PhaseSpan run{Kind::run, 0, 2, 12};
+  EXPECT_THAT(phases("", samples),
+              ElementsAre(connect, start, run, PhaseSpan{Kind::stalled, 0, 12, 40},
+                          PhaseSpan{Kind::run, 0, 40, 50}));
+  EXPECT_THAT(phases(line(130, "cancel"), json::object()),
+              ElementsAre(connect, start, run, PhaseSpan{Kind::stalled, 0, 12, 30},
+                          PhaseSpan{Kind::stop, 0, 30, 50}));
+}
+
 TEST(ReportPageTest, WhatTheJobSaysIsTextOnly) {
-  const auto page = report_page(input());
-  ASSERT_TRUE(page) << page.error().message;
-  EXPECT_THAT(*page, Not(HasSubstr("<script>")));
-  EXPECT_THAT(*page, Not(HasSubstr("<b onclick")));
+  const std::string page = page_of(input());
+  EXPECT_THAT(page, Not(HasSubstr("<script>")));
+  EXPECT_THAT(page, Not(HasSubstr("<b onclick")));
   std::size_t scripts = 0;
-  for (auto at = page->find("</script>"); at != std::string::npos;
-       at = page->find("</script>", at + 1))
+  for (auto at = page.find("</script>"); at != std::string::npos;
+       at = page.find("</script>", at + 1))
     ++scripts;
   EXPECT_EQ(scripts, 2U) << "the data of the environment and our script";
-  EXPECT_THAT(*page, HasSubstr("&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#39;&amp;"));
+  EXPECT_THAT(page, HasSubstr("&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#39;&amp;"));
 }
 
 TEST(ReportPageTest, TheCauseComesFirstInTheWordsOfTheSummary) {
-  const auto page = report_page(input());
-  ASSERT_TRUE(page);
-  const auto headline = page->find("<h1>done in 50 s, 2 ranks</h1>");
+  const std::string page = page_of(input());
+  const auto headline = page.find("<h1>done in 50 s, 2 ranks</h1>");
   ASSERT_NE(headline, std::string::npos);
-  EXPECT_LT(headline, page->find("<section"));
-  EXPECT_NE(page->find("dlaunch: attempt 0 failed", headline), std::string::npos);
+  EXPECT_LT(headline, page.find("<section"));
+  EXPECT_NE(page.find("dlaunch: attempt 0 failed", headline), std::string::npos);
   ReportInput old = input();
   old.summary_json = "";
-  EXPECT_THAT(*report_page(old), HasSubstr("<h1>done in 50 s</h1>"));
+  EXPECT_THAT(page_of(old), HasSubstr("<h1>done in 50 s</h1>"));
 }
 
 TEST(ReportPageTest, LinksLeadToFilesThatExist) {
-  const auto page = report_page(input());
-  ASSERT_TRUE(page);
-  EXPECT_THAT(*page, HasSubstr("<a href=\"runs/a%20b/attempt-1/rank-1.err\">err</a>"));
-  EXPECT_THAT(*page, Not(HasSubstr("rank-0.err")));
-  EXPECT_THAT(*page, Not(HasSubstr("href=\"http")));
+  const std::string page = page_of(input());
+  EXPECT_THAT(page, HasSubstr("<a href=\"runs/a%20b/attempt-1/rank-1.err\">err</a>"));
+  EXPECT_THAT(page, Not(HasSubstr("rank-0.err")));
+  EXPECT_THAT(page, Not(HasSubstr("href=\"http")));
 }
 
 TEST(ReportPageTest, EnvironmentHasWhatRanksShareOnce) {
-  const auto page = report_page(input());
-  ASSERT_TRUE(page);
+  const std::string page = page_of(input());
   const std::string begin = "id=\"envdata\">";
-  const auto from = page->find(begin) + begin.size();
-  const json env = json::parse(page->substr(from, page->find("</script>", from) - from));
+  const auto from = page.find(begin) + begin.size();
+  const json env = json::parse(page.substr(from, page.find("</script>", from) - from));
   EXPECT_EQ(env["all"], json({{"WORLD_SIZE", "2"}}));
   EXPECT_EQ(env["nodes"], json::array({{{"IF", "ib0"}}}));
   EXPECT_EQ(env["of"], json({0, 0}));
   EXPECT_EQ(env["names"], json({"RANK", "X"}));
   EXPECT_EQ(env["ranks"], json::array({json::array({"0", kHostile}), json::array({"1", nullptr})}));
-  EXPECT_THAT(*page, HasSubstr("Secret: <code>TOKEN</code>"));
+  EXPECT_THAT(page, HasSubstr("Secret: <code>TOKEN</code>"));
 }
 
 TEST(ReportPageTest, PlotsBreakWhereNothingIsKnown) {
-  const auto page = report_page(input());
-  ASSERT_TRUE(page);
-  EXPECT_THAT(*page, HasSubstr("d=\"M0 50h0M2 0h0l1 100 1-50\""));
-  EXPECT_THAT(*page, HasSubstr("viewBox=\"0 0 5 100\""));
-  EXPECT_THAT(*page, HasSubstr("d=\"M0 1000h0l1-500 1-500\"")) << "the mean of the metric";
-  EXPECT_THAT(*page, HasSubstr("d=\"M0 1000L1 1000L2 1000L2 0L1 0L0 1000Z\"")) << "its band";
+  const std::string page = page_of(input());
+  EXPECT_THAT(page, HasSubstr("d=\"M0 50h0M2 0h0l1 100 1-50\""));
+  EXPECT_THAT(page, HasSubstr("viewBox=\"-0.5 0 5 100\""));
+  EXPECT_THAT(page, HasSubstr("d=\"M0 1000h0l1-500 1-500\"")) << "the mean of the metric";
+  EXPECT_THAT(page, HasSubstr("d=\"M0 1000L1 1000L2 1000L2 0L1 0L0 1000Z\"")) << "its band";
 }
 
 TEST(ReportPageTest, ARunThatHasJustBegunHasAPage) {
@@ -211,26 +234,103 @@ TEST(ReportPageTest, ARunThatHasJustBegunHasAPage) {
   in.text = "running since 1 s";
   in.started = WallTime(std::chrono::seconds(100));
   in.ended = in.started;
-  const auto page = report_page(in);
-  ASSERT_TRUE(page);
-  EXPECT_THAT(*page, HasSubstr("<h1>running since 1 s</h1>"));
+  const std::string page = page_of(in);
+  EXPECT_THAT(page, HasSubstr("<h1>running since 1 s</h1>"));
 }
 
-TEST(ReportPageTest, ADamagedFileIsNamed) {
+TEST(ReportPageTest, ADamagedFileCostsOnlyItsParts) {
   ReportInput in = input();
   in.samples_json = "{";
-  EXPECT_EQ(report_page(in).error().message, "samples.json of run 20261120-210142-k3f is damaged");
-  in.samples_json = R"({"nodes": [1, {"cpu": "x"}], "metrics": [null], "step_s": -1})";
+  in.summary_json = R"({"text": )" + std::string(100'000, '[');
+  const std::string page = page_of(in);
+  EXPECT_THAT(page, HasSubstr("samples.json is damaged: no plots</p>"));
+  EXPECT_THAT(page,
+              HasSubstr("summary.json is damaged: no ledger, attempts and ends of ranks</p>"));
+  EXPECT_THAT(page, HasSubstr("<section id=\"plan\">"));
+  EXPECT_THAT(page, HasSubstr("<td>exited with code 0</td>")) << "ranks, as events.jsonl has them";
+  in.samples_json = R"({"nodes": [1, {"cpu": "x"}], "metrics": [null], "step_s": -1e300})";
   in.summary_json =
       R"({"ranks": [1, {}], "ledger": [], "earlier": [1], "text": 5, "elapsed_s": 1})";
-  in.plan_json = R"({"ranks": [1, {"node": 9}], "nodes": 7, "commands": [3]})";
-  EXPECT_TRUE(report_page(in)) << "of another dlaunch";
+  in.plan_json = R"({"ranks": [1, {"node": 9e300}], "nodes": 7, "commands": [3]})";
+  EXPECT_THAT(page_of(in), HasSubstr("</html>")) << "of another dlaunch";
+}
+
+TEST(ReportPageTest, DeepJsonIsDamaged) {
+  ReportInput in = input();
+  in.summary_json = R"({"text": )" + std::string(64, '[') + std::string(64, ']') + '}';
+  EXPECT_THAT(page_of(in), HasSubstr("summary.json is damaged"));
+  in.summary_json = R"({"text": [")" + std::string(100, '[') + R"(\"["]})";
+  EXPECT_THAT(page_of(in), Not(HasSubstr("is damaged"))) << "brackets in a string";
+}
+
+TEST(ReportPageTest, ValuesOfVariablesWithSecretNamesAreMasked) {
+  ReportInput in = input();
+  json plan = json::parse(in.plan_json);
+  plan["variables"]["API_KEY"] = "sk-0123456789";
+  plan["variables"]["A_TOKEN"] = "short";
+  plan["nodes"][0]["variables"]["NODE_PASSWORD"] = "of-the-node";
+  plan["ranks"][1]["variables"]["DB_PASS"] = "of-a-rank";
+  plan["commands"] = {{{"argv", {"train", "--key=sk-0123456789"}}}};
+  in.plan_json = plan.dump();
+  in.summary_json = json{{"text", {"dlaunch: FAILED: bad key sk-0123456789!"}}}.dump();
+  in.preflight = "the node says of-the-node";
+  in.events += line(121, "notice", {{"text", "key sk-0123456789, of-a-rank"}});
+  in.job_yaml =
+      "name: a\nenv:\n  API_KEY: sk-0123456789\n  LR: '0.1'\n  OTHER_SECRET: 'only-in-job'\n"
+      "  PEM_KEY: |\n    first-line-of-it\n    second\n\nenv_secret: [HF_TOKEN]\n"
+      "command: [train, --key=sk-0123456789, only-in-job]\n";
+  const ReportText text = report_text(in);
+  for (const char* secret : {"sk-0123456789", "of-the-node", "of-a-rank", "only-in-job", "short<",
+                             "\"short\"", "first-line-of-it", "second\n"}) {
+    EXPECT_THAT(text.page, Not(HasSubstr(secret)));
+    EXPECT_THAT(text.trace, Not(HasSubstr(secret)));
+  }
+  EXPECT_THAT(text.page, HasSubstr("<h1>FAILED: bad key ***!</h1>"));
+  EXPECT_THAT(text.page, HasSubstr("<td>API_KEY</td><td>***</td>"));
+  EXPECT_THAT(text.page, HasSubstr("\"API_KEY\": \"***\""));
+  EXPECT_THAT(text.page, HasSubstr("  LR: &#39;0.1&#39;\n  OTHER_SECRET: &#39;***&#39;\n"
+                                   "  PEM_KEY: &#39;***&#39;\nenv_secret: [HF_TOKEN]\n"
+                                   "command: [train, --key=***, ***]\n"));
+  EXPECT_THAT(text.trace, HasSubstr("key ***, ***"));
+}
+
+TEST(ReportPageTest, ARunWhoseLauncherWasKilledEndsWithItsLastSample) {
+  ReportInput in = input();
+  in.state = "lost";
+  in.summary_json = "";
+  in.ended = WallTime(std::chrono::seconds(140));
+  in.events = line(101, "plan-made", {{"attempt", 0}, {"node_of_rank", {4}}}) +
+              line(102, "rank-started", {{"attempt", 0}, {"rank", 0}});
+  const std::string page = page_of(in);
+  EXPECT_THAT(page, HasSubstr("data-length=\"50\"")) << "5 samples of 10 s";
+  EXPECT_THAT(page, HasSubstr("<rect class=\"b lost\""));
+  EXPECT_THAT(page, HasSubstr("<td>gpu01</td><td>was lost with the launcher</td>"));
+}
+
+TEST(ReportPageTest, StacksOfAStalledRunStandOpenBeforeItsMetrics) {
+  ReportInput in = input();
+  in.stacks = {{"1970-01-01T00:01:50.000000Z.json", "{}"},
+               {"1970-01-01T00:01:51.500000Z.json", "{}"}};
+  EXPECT_GT(page_of(in).find("id=\"stacks\""), page_of(in).find("id=\"metrics\""));
+  in.events += line(112, "stall", {{"silence_s", 5.0}, {"verdict", "hang"}});
+  const std::string page = page_of(in);
+  EXPECT_LT(page.find("id=\"stacks\""), page.find("id=\"metrics\""));
+  EXPECT_THAT(page, HasSubstr("<details><summary>after 10.0 s</summary>"));
+  EXPECT_THAT(page, HasSubstr("<details open><summary>after 11.5 s</summary>"));
+}
+
+TEST(ReportPageTest, StepsPerSecondAreThoseOfTheFastestRankWithoutTheLastSample) {
+  ReportInput in = input();
+  in.samples_json =
+      R"({"step_s": 10, "metrics": [{"name": "step", "low": [0, 5, 2, 15],
+          "mean": [0, 7, 11, 17], "high": [0, 10, 20, 21]}]})";
+  const std::string page = page_of(in);
+  EXPECT_THAT(page, HasSubstr("<b>steps per second</b><span class=\"last\">1</span>"));
+  EXPECT_THAT(page, HasSubstr("data-l=\"1\" data-m=\"1\""));
 }
 
 TEST(ReportPageTest, TheTraceHasATrackForEachRank) {
-  const auto trace = report_trace(input());
-  ASSERT_TRUE(trace);
-  const json events = json::parse(*trace)["traceEvents"];
+  const json events = json::parse(report_text(input()).trace)["traceEvents"];
   std::vector<std::string> tracks;
   std::size_t spans = 0;
   for (const json& one : events) {
@@ -263,6 +363,7 @@ TEST(StacksReadTest, ReadsWhatIsWritten) {
 }
 
 TEST(MarkupTest, LinksAndNumbersAreShort) {
+  EXPECT_EQ(short_number(1e308, 2).size(), 309U);
   EXPECT_EQ(url_path("a b/ü#?.out"), "a%20b/%C3%BC%23%3F.out");
   EXPECT_EQ(percent(0.5), "50%");
   EXPECT_EQ(percent(1.0 / 3), "33.333%");

@@ -81,6 +81,12 @@ TEST(RunSamplesTest, NetworkIsSpreadOverTheTimeBetweenItsLooks) {
   node.network_bytes = 1300;
   samples.add(NodeId(7), node, {}, seconds(4));
   EXPECT_EQ(read(samples)["nodes"][0]["network"], json({0, 100, 100, 100, nullptr}));
+  samples.add(NodeId(7), node, {}, seconds(90));
+  node.network_bytes += 1200;
+  samples.add(NodeId(7), node, {}, seconds(100));
+  const json network = read(samples)["nodes"][0]["network"];
+  EXPECT_EQ(network[80], 0) << "it was idle";
+  EXPECT_EQ(network[95], 100);
 }
 
 TEST(RunSamplesTest, AnotherAttemptCountsItsRanksAnew) {
@@ -102,7 +108,9 @@ TEST(RunSamplesTest, MetricsAreLeastMeanAndGreatestOfTheRanks) {
   RankPulse high = rank_pulse(1, 0, 0);
   low.metrics = {{0, "0.25"}, {1, "nan"}, {9, "1"}};
   high.metrics = {{0, "0.75"}};
-  samples.add(NodeId(7), {}, {low, high}, std::chrono::milliseconds(1500));
+  RankPulse foreign = rank_pulse(2, 0, 0);
+  foreign.metrics = {{0, "99"}};
+  samples.add(NodeId(7), {}, {low, high, foreign}, std::chrono::milliseconds(1500));
   const json seen = read(samples);
   const json& loss = seen["metrics"][0];
   EXPECT_EQ(loss["name"], "loss");
@@ -110,6 +118,17 @@ TEST(RunSamplesTest, MetricsAreLeastMeanAndGreatestOfTheRanks) {
   EXPECT_EQ(loss["mean"], json({nullptr, 0.5}));
   EXPECT_EQ(loss["high"], json({nullptr, 0.75}));
   EXPECT_EQ(seen["metrics"][1]["mean"], json({nullptr, nullptr}));
+}
+
+TEST(RunSamplesTest, TheMeanOfGreatNumbersIsFinite) {
+  RunSamples samples({"loss"});
+  samples.begin(plan_of({{"a", 2}}), seconds(0));
+  RankPulse one = rank_pulse(0, 0, 0);
+  RankPulse other = rank_pulse(1, 0, 0);
+  one.metrics = {{0, "1e308"}};
+  other.metrics = {{0, "1.5e308"}};
+  samples.add(NodeId(7), {}, {one, other}, seconds(1));
+  EXPECT_EQ(read(samples)["metrics"][0]["mean"], json({nullptr, 1.25e308}));
 }
 
 TEST(RunSamplesTest, ItsSizeIsBounded) {
