@@ -285,6 +285,7 @@ class ScriptReader {
     const bool was_prepared = std::exchange(is_prepared_, false) && one.after != After::none;
     const bool is_in_pipe = one.is_before_pipe || one.after == After::pipe;
     if (starts_ranks(one, command)) return true;
+    if (script_.line && is_assignment(command.front().text)) return true;
     if (script_.line || one.is_inside || is_in_pipe) {
       script_.ignored.push_back(line_of(command));
     } else if (command.front().text == "exit" && !is_conditional_) {
@@ -447,6 +448,7 @@ class ScriptReader {
     // A text with escapes or single quotes cannot be split into words that a shell reads again.
     if (known.is_known || word.spelled.find_first_of("'\\") == std::string::npos)
       texts_.emplace(name, known);
+    forget_texts_with(name);
     if (!is_exported) return;
     if (is_conditional_) script_.conditional.push_back(name);
     if (known.is_known) {
@@ -454,6 +456,17 @@ class ScriptReader {
     } else {
       script_.env_unknown.push_back(name);
     }
+  }
+
+  /// Such texts had the value before: in the launch line they would have this one.
+  void forget_texts_with(const std::string& name) {
+    std::erase_if(texts_, [&](const auto& one) {
+      if (one.second.is_known) return false;
+      const std::string text = revealed(one.second.text);
+      const bool has_arithmetic = text.find("$((") != std::string::npos;
+      return mentions_variable(text, name) ||
+             (has_arithmetic && text.find(name) != std::string::npos);
+    });
   }
 
   void add_directive(const BatchOption& given) {
