@@ -27,6 +27,12 @@ SCRIPTS = {
     "computed": 'DAY=$(echo mon tue)\nexport OUT="out/$DAY"\nN=$((2 * 3))\ntorchrun show.py --out "$OUT" --words $DAY --n $N',
     "lines": 'OPTIONS=" \\\n  --seq 128 \\\n  --save dir \\\n"\nsrun torchrun \\\n  --nproc_per_node 1 \\\n  show.py \\\n  $OPTIONS 2>&1 | cat',
     "bash -c": 'export LAUNCHER="torchrun --nproc_per_node 1"\nexport CMD="show.py --size 3 $(echo last)"\nsrun bash -c \'$LAUNCHER --node_rank 0 $CMD\'',
+    "texts": """: '\nsource evil\ncd /\n'\npython3 -c '\nsource = 1\n' # it's\ntorchrun show.py "a\nb" c""",
+    "later": 'A=1\nf() {\n  A=9\n}\n( A=8; cd / )\nfalse && A=7\ntorchrun show.py $A\nA=2\n: | cat\ncd /',
+    "expansions": "N=5\nN=$((N + 1))\nNAME=run-a.b\nARGS=(--one 'two three')\ntorchrun show.py $N ${NAME%.*} ${NAME/-/_} ${ARGS[@]} \"${ARGS[@]}\" ${#ARGS[@]} $'it\\'s'",
+    "read again": """L="torchrun show.py"\nC="--a 'x y'"\nsrun bash -c "$L $C \\$HOME\"""",
+    "homes": 'A=~/x\nexport B=~/y\ntorchrun show.py $A "$B" ~/z "~"',
+    "here-documents": "cat <<A <<B > config\nsource evil\nA\nit's\nB\n(( x = 1 << 3 ))\ntorchrun show.py last",
     "here-document": 'cat > config <<EOF\ntorchrun show.py wrong\nEOF\ntorchrun show.py --config config',
 }
 
@@ -67,7 +73,7 @@ def a_mistake_of_a_batch_script_has_its_place(box):
     box.write("job.sbatch", "#!/bin/bash\n#SBATCH --nodes=1 --ntasks-per-node=x\n#SBATCH --aray=1-3\nsrun python3 show.py\n")
     run = box.run("run", "job.sbatch", code=65)
     expect_in("job.sbatch:2:19: error: ", run.text, "a count")
-    expect_in('job.sbatch:3:9: error: sbatch has no option "--aray=1-3", did you mean "array"?', run.text, "a misspelt option")
+    expect_in('job.sbatch:3:9: error: sbatch has no option "--aray=1-3", did you mean "--array"?', run.text, "a misspelt option")
     expect(not box.exists("runs"), "a run folder was made")
 
 

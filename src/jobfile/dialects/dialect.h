@@ -36,6 +36,7 @@ struct Translation {
   std::vector<LocatedText> not_used{};
   /// Variables passed on from dlaunch's own environment, of all groups together.
   std::vector<LocatedText> passed{};
+  std::vector<LocatedText> secrets{};
   /// The words after "--" became part of the command.
   bool took_arguments = false;
   /// A missing command was reported; one answer on the command line fixes it for all groups.
@@ -54,6 +55,17 @@ struct Translation {
       if (one.text == variable.text) return;
     passed.push_back(variable);
     job.texts({"env_pass"}, passed, passed.front().range);
+  }
+
+  /// Its value does not belong in a job file, a plan or a record.
+  void keep_secret(const LocatedText& variable) {
+    for (const LocatedText& one : secrets)
+      if (one.text == variable.text) return;
+    secrets.push_back(variable);
+    job.texts({"env_secret"}, secrets, secrets.front().range);
+    note_at(variable.range, variable.text +
+                                " is a secret, whose value is not taken from the file: set it in "
+                                "the shell that starts dlaunch");
   }
 
   /// Adds "TEXT (line 7)"; the same text at several positions is one note: "TEXT (line 7, line

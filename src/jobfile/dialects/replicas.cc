@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "jobfile/dialects/shell_words.h"
+#include "jobfile/launch_lines/shell_text.h"
 #include "jobfile/scalar.h"
 #include "jobfile/shell_quote.h"
 #include "text/strings.h"
@@ -22,7 +23,7 @@ struct Meaning {
 /// "$$" is "$", "$(NAME)" is a reference, and any other "$" is literal. Calls `find` for each name;
 /// undefined references stay.
 template <class Find>
-LocatedText replaced(const LocatedText& word, const Find& find) {
+LocatedText replaced(Translation& t, const LocatedText& word, const Find& find) {
   LocatedText out{"", word.range};
   bool needs_shell = false;
   const auto add = [&](std::string_view text) {
@@ -42,6 +43,11 @@ LocatedText replaced(const LocatedText& word, const Find& find) {
       continue;
     }
     const auto meaning = find(std::string(text.substr(i + 2, end - i - 2)));
+    if (meaning && out.text.size() + meaning->text.size() > kLongestValue) {
+      t.diagnostics.error(word.range,
+                          "with the values of its variables this is longer than 64 KiB");
+      return word;
+    }
     if (!meaning) {
       add(text.substr(i, end + 1 - i));
     } else if (meaning->is_shell) {
@@ -73,8 +79,9 @@ std::optional<Meaning> find_in(const std::vector<EnvVariable>& env, const std::s
 }
 
 bool is_passed(const Translation& t, const std::string& name) {
-  return std::any_of(t.passed.begin(), t.passed.end(),
-                     [&](const LocatedText& one) { return one.text == name; });
+  const auto has_name = [&](const LocatedText& one) { return one.text == name; };
+  return std::any_of(t.passed.begin(), t.passed.end(), has_name) ||
+         std::any_of(t.secrets.begin(), t.secrets.end(), has_name);
 }
 
 }  // namespace
@@ -82,7 +89,7 @@ bool is_passed(const Translation& t, const std::string& name) {
 LocatedText with_references(Translation& t, const LocatedText& word,
                             const std::vector<EnvVariable>& env,
                             const std::vector<AddedVariable>& added) {
-  return replaced(word, [&](const std::string& name) -> std::optional<Meaning> {
+  return replaced(t, word, [&](const std::string& name) -> std::optional<Meaning> {
     for (const AddedVariable& one : added)
       if (one.name == name) return Meaning{one.value, one.is_shell};
     if (auto own = find_in(env, name)) return own;
@@ -107,7 +114,7 @@ LocatedText value_with_references(Translation& t, const LocatedText& value,
     }
     return meaning;
   };
-  return replaced(value, find);
+  return replaced(t, value, find);
 }
 
 namespace {
@@ -257,6 +264,10 @@ std::vector<EnvVariable> read_env_list(Translation& t, ForeignKeys& keys, std::s
                              meaning->is_shell});
         continue;
       }
+      if (value_of(t.document, from->value, "secretKeyRef") || is_secret(variable_name->text)) {
+        t.keep_secret(*variable_name);
+        continue;
+      }
       t.pass_on(*variable_name);
       t.note_at(from->key, variable_name->text +
                                " is passed on from where dlaunch is started, as its value is not "
@@ -264,6 +275,10 @@ std::vector<EnvVariable> read_env_list(Translation& t, ForeignKeys& keys, std::s
       continue;
     }
     const auto value = variable.text("value");
+    if (value && !value->text.empty() && is_secret(variable_name->text)) {
+      t.keep_secret(*variable_name);
+      continue;
+    }
     const LocatedText as_written{value ? value->text : "", variable_name->range};
     const LocatedText known = value_with_references(t, as_written, variables);
     const bool is_shell = !known.shell.empty();

@@ -32,15 +32,16 @@ class BatchScript {
 
   void translate() {
     for (const BatchOption& option : batch_options(text_)) read_option(option);
-    if (!has_one_line()) return;
+    if (refuse_mistakes() || !has_one_line()) return;
     line_at_ = range_of_line();
     set_framework();
     set_counts();
+    refuse_other_counts();
     set_command();
     set_setup();
-    set_environment();
     for (const OwnSetting& one : script_.line->options.settings) put(one, line_at_);
     for (const std::string& name : script_.line->options.passed) t_.pass_on({name, line_at_});
+    set_environment();
     set_workdir();
     add_notes();
   }
@@ -51,14 +52,12 @@ class BatchScript {
             static_cast<std::uint32_t>(option.end - option.begin)};
   }
 
-  [[nodiscard]] SourceRange range_of_line() const {
-    std::size_t at = 0;
-    for (std::size_t line = 1; line < script_.line_number; ++line)
-      at = std::min(text_.find('\n', at), text_.size() - 1) + 1;
-    at = std::min(text_.find_first_not_of(" \t", at), text_.size());
+  [[nodiscard]] SourceRange range_at(std::size_t at) const {
     const auto end = std::min(text_.find('\n', at), text_.size());
     return {0, static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(end - at)};
   }
+
+  [[nodiscard]] SourceRange range_of_line() const { return range_at(script_.offset); }
 
   /// Where the script assigns the variable, or mentions the text; otherwise the launch line.
   [[nodiscard]] SourceRange range_of(std::string_view needle) const {
@@ -77,6 +76,9 @@ class BatchScript {
       return t_.diagnostics.error(at,
                                   "an array of jobs, and dlaunch runs one: leave " + given.typed +
                                       " out, and write a value in place of $SLURM_ARRAY_TASK_ID");
+    if (given.name == "hetjob" || given.name == "packjob")
+      return t_.diagnostics.error(at, "a job of unlike parts, and dlaunch starts one program: roles "
+                                      "have others: dlaunch help roles");
     if (given.name == "gpus-per-task") return read_gpus_per_task(given, at);
     const LauncherOption* option = find_launcher_option(given.name, launcher::kSrun);
     if (option == nullptr) return read_other_option(given, at);
@@ -113,8 +115,36 @@ class BatchScript {
     known.emplace_back("array");
     for (const LauncherOption& option : launcher_options())
       if ((option.launchers & launcher::kSrun) != 0) known.push_back(option.name);
+    std::vector<std::string> spelled;
+    for (const std::string_view name : known) spelled.push_back(dashed(name));
+    const std::vector<std::string_view> names(spelled.begin(), spelled.end());
     t_.diagnostics.error(
-        at, "sbatch has no option " + in_quotes(given.typed) + did_you_mean(given.name, known));
+        at, "sbatch has no option " + in_quotes(given.typed) + did_you_mean(dashed(given.name), names));
+  }
+
+  /// True: errors were reported.
+  bool refuse_mistakes() {
+    for (const ScriptMistake& one : script_.mistakes)
+      t_.diagnostics.error(range_at(std::min(one.offset, text_.size())), one.text);
+    return !script_.mistakes.empty();
+  }
+
+  /// Counts of the command line change the world, but not numbers that the program has been given.
+  void refuse_other_counts() {
+    const bool is_other =
+        t_.is_set("nodes") || t_.is_set("processes") || t_.is_set("processes_per_node");
+    if (!is_other) return;
+    const LaunchScript other = read_launch_script(text_, false);
+    const bool uses_counts = other.env != script_.env || !other.line ||
+                             program_words(*other.line) != program_words(*script_.line);
+    if (uses_counts)
+      t_.diagnostics.error(line_at_,
+                           "the program is given a number of Slurm, such as $SLURM_NNODES, which "
+                           "the command line would change: change the #SBATCH lines instead");
+  }
+
+  static std::string dashed(std::string_view name) {
+    return (name.size() == 1 ? "-" : "--") + std::string(name);
   }
 
   /// False: an error was reported.
@@ -304,10 +334,20 @@ class BatchScript {
 
   /// sbatch passes on the environment that it is started in.
   void pass_names(const Names& names, const std::vector<const ShellStep*>& steps) {
+    for (const ScriptMistake& one : script_.set_by_commands) {
+      if (names.contains(one.text) && !is_set_by_dlaunch(one.text))
+        t_.diagnostics.error(range_at(one.offset),
+                             "the launch line uses $" + one.text +
+                                 ", whose value is known only when the script runs: write the "
+                                 "value in its place, or submit the script with sbatch");
+    }
     for (const std::string& name : names) {
       const bool is_assigned =
           std::any_of(steps.begin(), steps.end(), [&](auto* step) { return step->name == name; });
-      if (is_assigned || is_digit(name.front()) || is_usual(name) || is_of_slurm(name) ||
+      const bool is_of_command =
+          std::any_of(script_.set_by_commands.begin(), script_.set_by_commands.end(),
+                      [&](const ScriptMistake& one) { return one.text == name; });
+      if (is_assigned || is_of_command || is_digit(name.front()) || is_usual(name) || is_of_slurm(name) ||
           is_set_by_dlaunch(name) || slurm_only_.contains(name) || name.starts_with("DLAUNCH_") ||
           contains(script_.env_unknown, name))
         continue;
@@ -399,6 +439,17 @@ class BatchScript {
     return command.substr(0, command.find_first_of(" \n"));
   }
 
+  /// Further words may be secrets: "wandb login KEY".
+  static std::string first_words(const std::string& command) {
+    const auto second = command.find(' ');
+    const auto third = second == std::string::npos ? second : command.find(' ', second + 1);
+    const std::string words = command.substr(0, third);
+    const bool may_be_secret = words.find_first_of("=:") != std::string::npos;
+    return third == std::string::npos && !may_be_secret ? command
+           : may_be_secret                              ? first_word(command) + " ..."
+                                                        : words + " ...";
+  }
+
   /// Commands of the script beside the launch line.
   void note_ignored() {
     std::vector<std::string> commands;
@@ -410,7 +461,7 @@ class BatchScript {
       const bool is_started = is_program || starts_something(command);
       if (is_started || is_harmless(first)) continue;
       if (commands.empty()) at = range_of(first);
-      if (commands.size() < kMostShown) commands.push_back(in_quotes(command));
+      if (commands.size() < kMostShown) commands.push_back(in_quotes(first_words(command)));
     }
     if (!commands.empty())
       t_.note_at(at, "commands of the script that dlaunch does not run: " + joined(commands));

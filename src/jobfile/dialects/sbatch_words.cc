@@ -25,6 +25,17 @@ constexpr std::string_view kHarmless =
     "exit return [ [[ test then else elif fi for do done while until if case esac { } scontrol "
     "squeue sacct scancel which type whoami local unset ((";
 
+/// Names need no "$" there.
+void add_arithmetic(std::string_view text, Names& names) {
+  text = text.substr(0, text.find("))"));
+  for (std::size_t at = 0; at < text.size();) {
+    auto end = at;
+    while (end < text.size() && (is_letter_or_digit(text[end]) || text[end] == '_')) ++end;
+    if (end > at && !is_digit(text[at])) names.emplace(text.substr(at, end - at));
+    at = end + 1;
+  }
+}
+
 bool is_word_of(std::string_view list, std::string_view word) {
   return contains(split_words(list), word);
 }
@@ -48,6 +59,7 @@ Names names_in(std::string_view text) {
     auto end = begin;
     while (end < text.size() && (is_letter_or_digit(text[end]) || text[end] == '_')) ++end;
     if (end > begin) names.emplace(text.substr(begin, end - begin));
+    if (text.substr(at, 3) == "$((") add_arithmetic(text.substr(at + 3), names);
   }
   return names;
 }

@@ -222,10 +222,36 @@ class CommandSplitter {
       ++at_;
       enter(')');
     } else if (peek(0) == '{') {
-      const auto end = std::min(text_.find('}', at_), text_.size() - 1);
-      word() += text_.substr(at_, end + 1 - at_);
-      at_ = end + 1;
+      const auto end = end_of_braces();
+      word() += text_.substr(at_, end - at_);
+      at_ = end;
+    } else if (peek(0) == '\'') {  // $'it\'s'
+      word().pop_back();
+      for (++at_; at_ < text_.size() && text_[at_] != '\''; ++at_) {
+        word() += text_[at_];
+        if (text_[at_] == '\\' && at_ + 1 < text_.size()) word() += text_[++at_];
+      }
+      ++at_;
     }
+  }
+
+  /// Behind the "}" of "${", which is at hand; one in quotes, as in ${A:-'}'}, is another.
+  [[nodiscard]] std::size_t end_of_braces() const {
+    std::size_t depth = 0;
+    for (std::size_t at = at_; at < text_.size(); ++at) {
+      const char c = text_[at];
+      const auto quote = c == '\'' || c == '"' ? text_.find(c, at + 1) : std::string_view::npos;
+      if (c == '\\') {
+        ++at;
+      } else if (quote != std::string_view::npos) {
+        at = quote;
+      } else if (c == '{') {
+        ++depth;
+      } else if (c == '}' && --depth == 0) {
+        return at + 1;
+      }
+    }
+    return std::min(text_.find('}', at_), text_.size() - 1) + 1;
   }
 
   void backquote() {

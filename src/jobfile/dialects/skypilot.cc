@@ -7,6 +7,7 @@
 #include "jobfile/dialects/paths.h"
 #include "jobfile/dialects/sbatch_words.h"
 #include "jobfile/dialects/started_programs.h"
+#include "jobfile/launch_lines/shell_text.h"
 #include "jobfile/scalar.h"
 #include "model/rank_variables.h"
 #include "text/strings.h"
@@ -87,6 +88,8 @@ class SkyTask {
         t_.note_at(one.key, one.name + " is not used: dlaunch sets it");
       } else if (t_.document[one.value].kind == NodeKind::null) {  // as `sky launch --env NAME`
         t_.pass_on({one.name, one.key});
+      } else if (is_secret(one.name)) {
+        secrets_.push_back({one.name, one.key});
       } else {
         t_.job.node({"env", one.name}, one.value, one.key);
       }
@@ -100,10 +103,11 @@ class SkyTask {
 
   /// What SkyPilot tells each node. Other lines of the addresses than the first only count.
   [[nodiscard]] std::string exports(const Names& names) const {
-    std::string addresses = "$MASTER_ADDR";
-    for (std::int64_t node = 1; node < count_ && node < kMostAddresses; ++node) addresses += "\n-";
+    const std::string addresses =
+        "$MASTER_ADDR$(node=1; while [ $node -lt $GROUP_WORLD_SIZE ]; do "
+        "printf '\\n-'; node=$((node + 1)); done)";
     const std::pair<const char*, std::string> kVariables[] = {
-        {"SKYPILOT_NODE_RANK", "$NODE_RANK"},    {"SKYPILOT_NUM_NODES", std::to_string(count_)},
+        {"SKYPILOT_NODE_RANK", "$NODE_RANK"},    {"SKYPILOT_NUM_NODES", "$GROUP_WORLD_SIZE"},
         {"SKYPILOT_NODE_IPS", addresses},        {"SKYPILOT_NUM_GPUS_PER_NODE", gpus_},
         {"SKYPILOT_TASK_ID", "$DLAUNCH_RUN_ID"}, {"SKYPILOT_JOB_ID", "$DLAUNCH_RUN_ID"}};
     std::string line;
@@ -154,8 +158,6 @@ class SkyTask {
     top_.refuse_misspelt();
     for (const LocatedText& key : top_.others()) t_.not_used.push_back(key);
   }
-
-  static constexpr std::int64_t kMostAddresses = 1000;
 
   Translation& t_;
   ForeignKeys top_;

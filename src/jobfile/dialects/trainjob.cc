@@ -180,15 +180,14 @@ class TrainJob {
   /// What torchrun reads (plugins/torch), and what jax.distributed.initialize() is given
   /// (plugins/jax).
   void set_policy_variables() {
-    const std::string nodes = std::to_string(job_.nodes());
     if (policy_ == Policy::torch) {
-      job_.add_export("PET_NNODES", nodes);
+      job_.add_export("PET_NNODES", "$GROUP_WORLD_SIZE");
       job_.add_export("PET_NPROC_PER_NODE", each_ ? each_->text : "auto");
       job_.add_export("PET_NODE_RANK", "$DLAUNCH_NODE_RANK");
       job_.add_export("PET_MASTER_ADDR", "$MASTER_ADDR");
       job_.add_export("PET_MASTER_PORT", "$MASTER_PORT");
     } else if (policy_ == Policy::jax) {
-      job_.add_export("JAX_NUM_PROCESSES", nodes);
+      job_.add_export("JAX_NUM_PROCESSES", "$DLAUNCH_WORLD_SIZE");
       job_.add_export("JAX_PROCESS_ID", "$DLAUNCH_NODE_RANK");
       job_.add_export("JAX_COORDINATOR_PORT", "${JAX_COORDINATOR_ADDRESS##*:}");
     }

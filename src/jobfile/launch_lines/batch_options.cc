@@ -46,6 +46,8 @@ std::vector<DirectiveWord> directive_words(std::string_view script, std::size_t 
 void add_options(const std::vector<DirectiveWord>& words, std::vector<BatchOption>& options) {
   for (std::size_t at = 0; at < words.size();) {
     const DirectiveWord& word = words[at++];
+    if (word.text == "hetjob" || word.text == "packjob")
+      options.push_back({word.text, "", word.text, word.begin, word.end});
     if (!word.text.starts_with('-')) continue;
     const auto equals = word.text.find('=');
     BatchOption one{option_name(word.text),

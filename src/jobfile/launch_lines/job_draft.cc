@@ -75,6 +75,8 @@ class DraftWriter {
     add_all(line_.options);
     for (const OwnSetting& one : source_.script.env)
       settings_.push_back({"env." + one.key, one.value});
+    for (const ScriptMistake& one : source_.script.mistakes)
+      left_out_.push_back({source_.where, one.text});
     for (const auto* more : {&source_.script.left_out, &source_.script.setup_unknown})
       left_out_.insert(left_out_.end(), more->begin(), more->end());
   }

@@ -8,6 +8,7 @@
 #include "jobfile/dialects/shell_words.h"
 #include "jobfile/dialects/started_programs.h"
 #include "jobfile/launch_lines/batch_options.h"
+#include "jobfile/launch_lines/script_commands.h"
 #include "jobfile/scalar.h"
 #include "jobfile/shell_quote.h"
 #include "text/strings.h"
@@ -20,25 +21,43 @@ using Words = std::vector<std::string>;
 
 constexpr const char* kConditional = "it is only for some cases";
 
+/// Whether a command may fail only where the script is wrong: what follows it behind "&&" is for all
+/// cases.
+bool is_sure(const ShellCommand& command) {
+  constexpr std::array<std::string_view, 8> kSure{"cd",   "mkdir", "echo", "set",
+                                                  "true", ":",     "shopt", "export"};
+  const std::string& word = command.front().text;
+  return contains(kSure, word) || declares(word) || is_assignment(word) ||
+         prepares_shell(word, joined(command, " ", &ShellWord::spelled));
+}
+
 class ScriptReader {
  public:
-  explicit ScriptReader(std::string_view text)
-      : whole_(without_substitutions(text, script_.substitutions)),
-        text_(whole_),
-        value_of_([this](std::string_view name) { return value(name); }) {}
+  /// `takes_programs`: a Python script without a launcher is a launch line.
+  ScriptReader(std::string_view source, bool takes_programs, bool knows_counts)
+      : source_(source),
+        takes_programs_(takes_programs),
+        knows_counts_(knows_counts),
+        clean_(read_script_text(source)),
+        text_(clean_.text),
+        value_of_([this](std::string_view name) { return value(name); }) {
+    script_.substitutions = clean_.substitutions;
+  }
 
   LaunchScript read() {
-    for (const BatchOption& option : batch_options(text_)) add_directive(option);
+    const auto dos = source_.find("\r\n");
+    if (dos != std::string_view::npos)
+      clean_.mistake = ScriptMistake{dos, "DOS line breaks: dos2unix FILE removes them"};
+    if (clean_.mistake) return refused(*clean_.mistake);
+    const ScriptCommands all = script_commands(text_);
+    if (all.mistake)
+      return refused({clean_.source_offset(all.mistake->offset), all.mistake->text});
+    for (const BatchOption& option : batch_options(source_)) add_directive(option);
     script_.batch.settle();
     set_slurm_variables();
-    for (std::string_view rest = text_; !rest.empty();) {
-      std::string line = take_whole_line(rest);
-      if (begins_array(line)) take_array(line, rest);
-      take_open_quote(line, rest);
-      skip_here_document(line, rest);
-      read_line(line);
-    }
-    find_line();
+    for (const std::string& name : all.loop_variables) script_.set_by_commands.push_back({0, name});
+    for (const ScriptCommand& one : all.commands)
+      if (!read_next(one)) break;
     for (std::string& line : script_.setup) reveal(line);
     for (ShellStep& step : script_.steps) reveal(step.text);
     for (std::string& command : script_.ignored) reveal(command);
@@ -46,32 +65,39 @@ class ScriptReader {
   }
 
  private:
+  LaunchScript refused(ScriptMistake mistake) {
+    script_.is_batch = !batch_options(source_).empty();
+    script_.mistakes.push_back(std::move(mistake));
+    return std::move(script_);
+  }
+
+  void refuse(std::string text) { script_.mistakes.push_back({at_, std::move(text)}); }
+
   [[nodiscard]] std::optional<std::string> value(std::string_view name) const {
     const auto found = variables_.find(name);
     return found == variables_.end() ? std::nullopt : std::optional(found->second);
   }
 
-  void take_array(std::string& line, std::string_view& rest) {
+  /// The words have the values that they have here.
+  void take_array(std::string_view line) {
     const auto open = line.find("=(");
-    std::string name(without_declaration(std::string_view(line).substr(0, open)));
+    std::string name(without_declaration(line.substr(0, open)));
     const bool adds = name.ends_with('+');
     if (adds) name.pop_back();
-    std::string content = line.substr(open + 2);
-    auto end = end_of_group(content, 0);
-    while (end == std::string::npos && !rest.empty()) {
-      content += '\n' + take_whole_line(rest);
-      end = end_of_group(content, 0);
-    }
-    const std::string whole = std::exchange(line, "");
-    if (depth_ > 0) note_condition(name, whole);
-    if (depth_ > 0 && arrays_.contains(name)) return;
-    ShellCommand words;
-    script_.steps.push_back(
-        {std::string(without_declaration(whole.substr(0, open + 2))) + content.substr(0, end) + ')',
-         name});
-    for (const ShellCommand& command : shell_commands(content.substr(0, end)))
-      words.insert(words.end(), command.begin(), command.end());
+    const std::string_view content = line.substr(open + 2);
+    const auto end = std::min(end_of_group(content, 0), content.size());
+    if (is_conditional_) note_condition(name, line);
+    if (is_conditional_ && arrays_.contains(name)) return;
+    script_.steps.push_back({std::string(without_declaration(line.substr(0, open + 2))) +
+                                 std::string(content.substr(0, end)) + ')',
+                             name});
     ShellCommand& array = arrays_[name];
+    ShellCommand words;
+    for (const ShellCommand& command : shell_commands(content.substr(0, end)))
+      for (const ShellWord& word : split_variables(command)) {
+        ExpandedWord known = expanded(word.spelled, value_of_);
+        words.push_back({std::move(known.text), std::move(known.spelled)});
+      }
     if (!adds) array.clear();
     array.insert(array.end(), words.begin(), words.end());
   }
@@ -93,10 +119,14 @@ class ScriptReader {
                                  split.back().text.starts_with('-') &&
                                  file_name(split[split.size() - 2].text).ends_with("sh");
       if (is_shell_text && word.spelled.find_first_of("'\"") == 0) {
-        const std::string text = with_values(word.text, [this](std::string_view variable) {
+        const VariableValue text_of = [this](std::string_view variable) {
           const auto known = texts_.find(variable);
           return known == texts_.end() ? std::nullopt : std::optional(known->second.text);
-        });
+        };
+        // In double quotes the values are part of what the inner shell reads.
+        const bool is_read_again = word.spelled.starts_with('"');
+        const std::string text = is_read_again ? expanded(word.spelled, text_of).text
+                                               : with_values(word.text, text_of);
         split.push_back({text, shell_quote(text)});
         continue;
       }
@@ -111,7 +141,7 @@ class ScriptReader {
       const auto array = arrays_.find(name);
       const auto text = texts_.find(name);
       if (is_variable && is_array && array != arrays_.end()) {
-        split.insert(split.end(), array->second.begin(), array->second.end());
+        for (const ShellWord& one : array->second) add_element(one, is_quoted, split);
       } else if (is_variable && !is_array && !is_quoted && text != texts_.end() &&
                  can_be_split(text->second.text)) {
         for (const std::string_view part : split_words(text->second.text)) {
@@ -125,32 +155,57 @@ class ScriptReader {
     return split;
   }
 
+  /// Without quotes, an element with blanks is several words.
+  void add_element(const ShellWord& element, bool is_quoted, ShellCommand& words) const {
+    const ExpandedWord known = expanded(element.spelled, value_of_);
+    if (is_quoted || !known.is_known || split_words(known.text).size() == 1)
+      return words.push_back(element);
+    for (const std::string_view part : split_words(known.text))
+      words.push_back({std::string(part), unquoted_value(part)});
+  }
+
   /// Scripts look at their nodes before they start the job: "srun hostname".
   static bool only_looks(const LaunchLine& line) {
     constexpr std::array<std::string_view, 16> kPrograms{
         "hostname", "nvidia-smi", "echo", "mkdir", "cp",   "rsync", "tar",  "pip",
         "ls",       "df",         "env",  "rm",    "date", "sleep", "free", "printenv"};
-    return line.program.empty() || contains(kPrograms, file_name(line.program.front().text));
+    if (line.program.empty()) return true;
+    const std::string_view program = file_name(line.program.front().text);
+    return contains(kPrograms, program) && (program != "env" || line.program.size() == 1);
   }
 
-  void find_line() {
-    const auto commands = started_shell_commands(text_);
-    for (const ShellCommand& started : commands) {
-      auto line = read_launch_line(split_variables(started), value_of_);
+  /// Whether the command starts ranks.
+  bool starts_ranks(const ScriptCommand& one, const ShellCommand& command) {
+    bool is_start = false;
+    for (const ShellCommand& started : started_shell_commands(line_of(command))) {
+      const ShellCommand words = split_variables(started);
+      auto line = read_launch_line(words, value_of_);
+      if (line) refuse_programs(*line);
+      if (!line && takes_programs_ && !script_.line && runs_program(words)) {
+        line.emplace();
+        for (const ShellWord& word : words)
+          line->program.push_back(expanded(word.spelled, value_of_));
+      }
       if (!line || only_looks(*line)) continue;
-      if (script_.line) {
+      is_start = true;
+      if (script_.loop.empty()) script_.loop = one.loop;
+      if (one.is_inside) {
+        refuse("the line that starts the ranks is in a function or in parentheses: write it "
+               "outside of them, or submit the script with sbatch");
+      } else if (script_.line) {
         script_.others.push_back(line->launcher);
       } else {
-        set_line(std::move(*line), started);
+        set_line(std::move(*line), one, command, started);
       }
     }
-    for (const ShellCommand& started : commands) {
-      const ShellCommand words = split_variables(started);
-      if (script_.line || !runs_program(words)) continue;
-      LaunchLine line;
-      for (const ShellWord& word : words) line.program.push_back(expanded(word.spelled, value_of_));
-      set_line(std::move(line), started);
-    }
+    return is_start;
+  }
+
+  void refuse_programs(const LaunchLine& line) {
+    for (const LeftOut& one : line.options.left_out)
+      if (one.typed == ":" || one.typed.starts_with("--multi-prog"))
+        refuse("the line starts several programs (" + one.typed +
+               "), and dlaunch starts one: roles have others: dlaunch help roles");
   }
 
   /// "python train.py", where no launcher stands before it.
@@ -159,21 +214,50 @@ class ScriptReader {
            words[1].text.ends_with(".py") && file_name(words[1].text) != "setup.py";
   }
 
-  void set_line(LaunchLine line, const ShellCommand& started) {
+  void set_line(LaunchLine line, const ScriptCommand& one, const ShellCommand& command,
+                const ShellCommand& started) {
     script_.line = std::move(line);
-    find_line_number(texts_of(started));
-    for (LeftOut& one : script_.line->options.left_out) reveal(one.typed);
+    script_.offset = at_;
+    script_.line_number =
+        1 + static_cast<std::size_t>(std::count(
+                source_.begin(), source_.begin() + static_cast<std::ptrdiff_t>(at_), '\n'));
+    if (one.reads_input)
+      refuse("the program reads standard input, which ranks do not have: put it in a file, and give "
+             "the program its name");
+    for (LeftOut& left_out : script_.line->options.left_out) reveal(left_out.typed);
     const std::string spelled = line_of(started);
-    const auto prefix = std::find_if(prefixes_.begin(), prefixes_.end(),
-                                     [&](const auto& one) { return one.first == spelled; });
-    if (prefix != prefixes_.end())
-      for (const ShellWord& word : prefix->second) assign(word, true);
+    if (is_conditional_ && one.loop.empty())
+      script_.left_out.push_back({revealed(spelled), kConditional});
     for (const auto& [name, assignment] : conditions_)
       if (mentions_variable(spelled, name))
         script_.left_out.push_back({revealed(assignment), kConditional});
+    assign_prefix(command, started);
     for (const std::string& name : secrets_)
       if (mentions_variable(spelled, name) && !contains(script_.env, OwnSetting{name, ""}))
         script_.env.push_back({name, ""});
+  }
+
+  /// "A=1 env B=2 torchrun ...": the shell has expanded the line before it sets them.
+  void assign_prefix(const ShellCommand& command, const ShellCommand& started) {
+    const bool is_here =
+        command.size() >= started.size() &&
+        line_of({command.end() - static_cast<std::ptrdiff_t>(started.size()), command.end()}) ==
+            line_of(started);
+    const std::size_t count = is_here ? command.size() - started.size() : command.size();
+    const std::string program = joined(script_.line->program, " ", &ExpandedWord::spelled);
+    is_conditional_ = false;
+    for (std::size_t at = 0; at < count; ++at) {
+      const ShellWord& word = command[at];
+      if (!is_assignment(word.text)) {
+        if (!is_here) return;
+        continue;
+      }
+      const std::string name = word.text.substr(0, word.text.find_first_of("+="));
+      if (is_here && mentions_variable(program, name))
+        refuse("the line sets $" + name + " and uses the value that it had before: write that "
+               "value in its place, or export " + name + " in a line above");
+      assign(word, true);
+    }
   }
 
   static std::string line_of(const ShellCommand& command) {
@@ -190,57 +274,41 @@ class ScriptReader {
     conditions_.emplace_back(name, trimmed(assignment));
   }
 
-  void read_line(const std::string& whole) {
-    const std::string_view line = trimmed(whole);
-    if (line.empty() || line.front() == '#') return;
-    // "source x || exit 1", "[ -n A ] && B=1": what follows is for some cases only.
-    const bool has_cases = line.find('|') != std::string_view::npos;
-    bool tests = false;
-    bool prepared = false;
-    std::size_t number = 0;
-    for (ShellCommand& command : shell_commands(line)) {
-      count_depth(command);
-      if (command.empty() || (has_cases && number++ > 0)) continue;
-      depth_ += tests ? 1 : 0;
-      prepared = read_next(command, prepared);
-      depth_ -= tests ? 1 : 0;
-      tests = tests || begins_test(command.front().text);
-    }
-  }
-
-  static bool begins_test(std::string_view word) {
-    constexpr std::array<std::string_view, 3> kTests{"[", "[[", "test"};
-    return contains(kTests, word);
-  }
-
-  /// Whether the command prepares the shell; `prepared`: the one before it in the line does.
-  bool read_next(const ShellCommand& command, bool prepared) {
-    const bool prepares = prepares_shell(command.front().text, revealed(line_of(command)));
-    if (prepares) {
+  /// False: the script ends here.
+  bool read_next(const ScriptCommand& one) {
+    const std::vector<ShellCommand> parts = shell_commands(one.text);  // "<(x)" is one, too
+    at_ = clean_.source_offset(one.begin);
+    set_condition(one);
+    if (one.text.starts_with("((")) names_set_by(one.text);
+    if (parts.empty()) return true;
+    const ShellCommand& command = parts.back();
+    const bool was_prepared = std::exchange(is_prepared_, false) && one.after != After::none;
+    const bool is_in_pipe = one.is_before_pipe || one.after == After::pipe;
+    if (starts_ranks(one, command)) return true;
+    if (script_.line && is_assignment(command.front().text)) return true;
+    if (script_.line || one.is_inside || is_in_pipe) {
+      script_.ignored.push_back(line_of(command));
+    } else if (command.front().text == "exit" && !is_conditional_) {
+      return false;
+    } else if (begins_array(one.text)) {
+      take_array(one.text);
+    } else if (prepares_shell(command.front().text, revealed(line_of(command)))) {
       add_setup(command);
-    } else if (prepared) {
+      is_prepared_ = true;
+    } else if (was_prepared) {
       leave_out(command);
     } else {
       read_command(command);
     }
-    return prepares;
+    is_chain_sure_ = is_chain_sure_ && is_sure(command);
+    return true;
   }
 
-  /// What stands in an `if` or a loop counts only where nothing else is known. Takes the words off
-  /// that lead to a command.
-  void count_depth(ShellCommand& command) {
-    constexpr std::array<std::string_view, 6> kBegin{"if",    "for",  "while",
-                                                     "until", "case", "select"};
-    constexpr std::array<std::string_view, 3> kEnd{"fi", "done", "esac"};
-    constexpr std::array<std::string_view, 4> kBefore{"then", "do", "else", "{"};
-    while (!command.empty() && contains(kBefore, command.front().text))
-      command.erase(command.begin());
-    if (command.empty()) return;
-    const std::string& word = command.front().text;
-    if (contains(kBegin, word)) ++depth_;
-    if (contains(kEnd, word) && depth_ > 0) --depth_;
-    if (word == "for" || word == "while" || word == "until") loop_ = line_of(command);
-    if (word == "done") loop_.clear();
+  /// What stands in an `if` or a loop, or behind a test, counts only where nothing else is known.
+  void set_condition(const ScriptCommand& one) {
+    if (one.after == After::none) is_chain_sure_ = true;
+    if (one.after == After::or_if) is_chain_sure_ = false;
+    is_conditional_ = one.is_for_some || !is_chain_sure_;
   }
 
   void add_setup(const ShellCommand& command) {
@@ -248,7 +316,7 @@ class ScriptReader {
     const bool is_unknown = std::any_of(unknown_.begin(), unknown_.end(), [&](const auto& name) {
       return mentions_variable(line, name);
     });
-    if (depth_ > 0) return script_.left_out.push_back({revealed(line), kConditional});
+    if (is_conditional_) return script_.left_out.push_back({revealed(line), kConditional});
     const std::string known = joined(command, " ", [this](const ShellWord& word) {
       return expanded(word.spelled, value_of_).spelled;
     });
@@ -269,52 +337,83 @@ class ScriptReader {
     constexpr std::array<std::string_view, 7> kOthers{"fi",     "done", "esac", "exit",
                                                       "return", "true", ":"};
     if (contains(kOthers, command.front().text)) return;
-    for (const ShellCommand& started : started_shell_commands(line_of(command)))
-      if (read_launch_line(started, value_of_) || runs_program(started)) return;
     script_.left_out.push_back({revealed(line_of(command)), "for setup, if ranks need it"});
   }
 
   void read_command(const ShellCommand& command) {
     if (command.front().text != "cd" || command.size() != 2) return read_assignments(command);
+    if (is_conditional_)
+      return script_.left_out.push_back({revealed(line_of(command)), kConditional});
     const ExpandedWord folder = expanded(command[1].spelled, value_of_);
     if (folder.is_known && folder.text != ".") script_.workdir = folder.text;
     if (!folder.is_known) script_.steps.push_back({"cd " + folder.spelled, ""});
   }
 
-  /// "export A=1", "A=1", and "A=1 torchrun ...".
+  /// "export A=1", "A=1". Before a program they are its own.
   void read_assignments(const ShellCommand& words) {
-    const bool is_export = words.front().text == "export";
-    const bool is_declaration = is_export || declares(words.front().text);
-    if (!is_declaration && !is_assignment(words.front().text)) see_command(words);
+    const std::string& first = words.front().text;
+    bool is_export = first == "export";
+    const bool is_declaration = is_export || declares(first);
+    if (!is_declaration && !is_assignment(first)) return see_command(words);
     std::size_t at = is_declaration ? 1 : 0;
-    while (is_declaration && at < words.size() && words[at].text.starts_with('-')) ++at;
+    for (; is_declaration && at < words.size() && words[at].text.starts_with('-'); ++at)
+      is_export = is_export || words[at].text.find('x') != std::string::npos;
     const auto end =
         std::find_if_not(words.begin() + static_cast<std::ptrdiff_t>(at), words.end(),
                          [](const ShellWord& word) { return is_assignment(word.text); });
-    if (end != words.end() && !is_declaration) {
-      for (const ShellCommand& started : started_shell_commands(line_of({end, words.end()})))
-        prefixes_.emplace_back(line_of(started), ShellCommand(words.begin(), end));
-      return;
-    }
+    if (end != words.end() && !is_declaration) return see_command({end, words.end()});
     for (; at < words.size() && is_assignment(words[at].text); ++at) assign(words[at], is_export);
-    for (; is_export && at < words.size(); ++at) {  // "export A B"
-      const std::string& name = words[at].text;
-      if (const auto known = value(name)) script_.env.push_back({name, *known});
-      if (contains(secrets_, name)) script_.env.push_back({name, ""});
+    for (; is_export && at < words.size(); ++at) export_name(words[at].text);
+  }
+
+  void export_name(const std::string& name) {
+    if (const auto known = value(name)) {
+      script_.env.push_back({name, *known});
+    } else if (contains(secrets_, name)) {
+      script_.env.push_back({name, ""});
+    } else {
+      for (ShellStep& step : script_.steps)
+        step.is_exported = step.is_exported || step.name == name;
     }
   }
 
   void see_command(const ShellCommand& words) {
-    for (const ShellCommand& started : started_shell_commands(line_of(words)))
-      if (read_launch_line(split_variables(started), value_of_)) {
-        if (script_.loop.empty()) script_.loop = loop_;
-        if (depth_ > 0 && loop_.empty())
-          script_.left_out.push_back({revealed(line_of(started)), kConditional});
-      }
-    script_.ignored.push_back(line_of(words));
+    constexpr std::array<std::string_view, 6> kSetters{"read",    "mapfile", "readarray",
+                                                       "getopts", "let",     "unset"};
+    const std::string& word = words.front().text;
+    const std::string line = line_of(words);
+    if (contains(kSetters, word) || line.starts_with("printf -v ")) names_set_by(line);
+    if (word == "unset")
+      for (const ShellWord& name : words)
+        std::erase_if(script_.env, [&](const OwnSetting& one) { return one.key == name.text; });
+    if (word == "set" && words.size() > 1) read_set(words);
+    script_.ignored.push_back(line);
+  }
+
+  void read_set(const ShellCommand& words) {
+    if (words.back().text == "allexport" || words[1].text == "-a") exports_all_ = true;
+    if (words[1].text == "--")
+      refuse("\"set --\" replaces the script's arguments: write them in the launch line instead");
+  }
+
+  /// The names in "read -r NAME", ((NAME++)) and the like, whose values are not known from here on.
+  void names_set_by(std::string_view text) {
+    if (script_.line) return;
+    for (std::size_t at = 0; at < text.size();) {
+      auto end = at;
+      while (end < text.size() && (is_letter_or_digit(text[end]) || text[end] == '_')) ++end;
+      const std::string name(text.substr(at, end - at));
+      at = end + 1;
+      if (name.empty() || is_digit(name.front())) continue;
+      script_.set_by_commands.push_back({at_, name});
+      variables_.erase(name);
+      texts_.erase(name);
+      arrays_.erase(name);
+    }
   }
 
   void assign(const ShellWord& word, bool is_exported) {
+    is_exported = is_exported || exports_all_;
     std::string name = word.text.substr(0, word.text.find('='));
     const bool adds = name.ends_with('+');
     if (adds) name.pop_back();
@@ -325,17 +424,23 @@ class ScriptReader {
       if (is_exported) script_.env.push_back({name, ""});
       return;
     }
-    if (depth_ > 0) note_condition(name, word.spelled);
-    if (depth_ > 0 && texts_.contains(name)) return;
+    if (is_conditional_) note_condition(name, word.spelled);
+    if (is_conditional_ && texts_.contains(name)) return;
+    if (known.spelled.find(":~") != std::string::npos) known.is_known = false;  // a home folder
     if (adds) {
       const ExpandedWord& before = texts_[name];
-      known.text.insert(0, before.text);
-      known.is_known = known.is_known && before.is_known;
+      known.is_known = known.is_known && before.is_known &&
+                       before.text.size() + known.text.size() <= kLongestValue;
+      known.text.insert(0, before.text.substr(0, kLongestValue));
     }
+    std::erase_if(script_.set_by_commands, [&](const auto& one) { return one.text == name; });
     variables_.erase(name);
     texts_.erase(name);
-    if (known.is_known) variables_.emplace(name, known.text);
-    if (!known.is_known) {
+    if (known.is_known) {
+      variables_.emplace(name, known.text);
+      // For ${NAME%.*} and the like, which only a shell expands.
+      script_.steps.push_back({name + '=' + shell_quote(known.text), name, false});
+    } else {
       unknown_.push_back(name);
       script_.steps.push_back(
           {word.text.substr(0, word.text.find('=') + 1) + known.spelled, name, is_exported});
@@ -343,13 +448,25 @@ class ScriptReader {
     // A text with escapes or single quotes cannot be split into words that a shell reads again.
     if (known.is_known || word.spelled.find_first_of("'\\") == std::string::npos)
       texts_.emplace(name, known);
+    forget_texts_with(name);
     if (!is_exported) return;
-    if (depth_ > 0) script_.conditional.push_back(name);
+    if (is_conditional_) script_.conditional.push_back(name);
     if (known.is_known) {
       script_.env.push_back({name, known.text});
     } else {
       script_.env_unknown.push_back(name);
     }
+  }
+
+  /// Such texts had the value before: in the launch line they would have this one.
+  void forget_texts_with(const std::string& name) {
+    std::erase_if(texts_, [&](const auto& one) {
+      if (one.second.is_known) return false;
+      const std::string text = revealed(one.second.text);
+      const bool has_arithmetic = text.find("$((") != std::string::npos;
+      return mentions_variable(text, name) ||
+             (has_arithmetic && text.find(name) != std::string::npos);
+    });
   }
 
   void add_directive(const BatchOption& given) {
@@ -383,53 +500,48 @@ class ScriptReader {
     set("SLURM_SUBMIT_DIR", ".");
     for (const OwnSetting& one : batch.settings)
       if (one.key == "name") set("SLURM_JOB_NAME", one.value);
-    set("SLURM_NNODES", nodes);
-    set("SLURM_JOB_NUM_NODES", nodes);
-    set("SLURM_NTASKS_PER_NODE", batch.per_node);
     set("SLURM_GPUS_ON_NODE", gpus_);
     set("SLURM_GPUS_PER_NODE", gpus_);
     set("SLURM_CPUS_PER_TASK", cpus_);
+    if (!knows_counts_) return;
+    set("SLURM_NNODES", nodes);
+    set("SLURM_JOB_NUM_NODES", nodes);
+    set("SLURM_NTASKS_PER_NODE", batch.per_node);
     const auto each = parse_integer(batch.per_node);
     const auto all = parse_integer(nodes);
     set("SLURM_NTASKS", each && all ? std::to_string(*each * *all) : batch.total);
   }
 
-  /// The first line with the word, or words, that the command begins with.
-  void find_line_number(const Words& started) {
-    std::size_t number = 0;
-    for (std::string_view rest = text_; !rest.empty();) {
-      ++number;
-      const std::string_view line = trimmed(take_line(rest));
-      const bool has_program = !script_.line->launcher.empty() ||  // "python" stands in many
-                               line.find(started[1]) != std::string_view::npos;
-      const bool has_words = has_program && line.find(started.front()) != std::string_view::npos;
-      if (line.starts_with('#') || !has_words) continue;
-      script_.line_number = number;
-      return;
-    }
-  }
+  using After = ScriptCommand::After;
 
   LaunchScript script_;
-  std::string whole_;
+  std::string_view source_;
+  bool takes_programs_;
+  bool knows_counts_;
+  ScriptText clean_;
   std::string_view text_;
   VariableValue value_of_;
-  std::size_t depth_ = 0;                                      // of if and loops
-  std::string loop_;                                           // that is open: "for i in 1 2"
+  std::size_t at_ = 0;           // of the command at hand, in `source_`
+  bool is_conditional_ = false;  // the command at hand
+  bool is_chain_sure_ = true;    // what stands before it, joined by "&&"
+  bool is_prepared_ = false;     // the command before it prepares the shell
+  bool exports_all_ = false;     // set -a
   std::map<std::string, std::string, std::less<>> variables_;  // whose values are known
   std::map<std::string, ExpandedWord, std::less<>> texts_;     // also with variables that are not
   std::map<std::string, ShellCommand, std::less<>> arrays_;
   std::vector<std::string> secrets_;
   std::vector<std::string> unknown_;  // variables that only the script knows
   std::vector<std::pair<std::string, std::string>> conditions_;  // names and their assignments
-  std::vector<std::pair<std::string, ShellCommand>> prefixes_;   // commands, and those before them
   std::string gpus_;
   std::string cpus_;
 };
 
 }  // namespace
 
-LaunchScript read_launch_script(std::string_view text) {
-  return ScriptReader(text).read();
+LaunchScript read_launch_script(std::string_view text, bool knows_counts) {
+  LaunchScript script = ScriptReader(text, false, knows_counts).read();
+  const bool is_done = script.line || !script.mistakes.empty();
+  return is_done ? script : ScriptReader(text, true, knows_counts).read();
 }
 
 }  // namespace dlaunch::jobfile

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "jobfile/launch_lines/launch_line.h"
+#include "jobfile/launch_lines/script_text.h"
 
 namespace dlaunch::jobfile {
 
@@ -21,7 +22,9 @@ struct ShellStep {
 
 struct LaunchScript {
   std::optional<LaunchLine> line;          // the first one
-  std::size_t line_number = 0;             // where it stands, from 1
+  std::size_t offset = 0;                  // where it begins; bytes
+  std::size_t line_number = 0;             // the same, from 1
+  std::vector<ScriptMistake> mistakes;     // why the job would not be the script's
   std::vector<std::string> others;         // the launchers of more lines
   bool is_batch = false;                   // it has #SBATCH lines
   OwnOptions batch;                        // of these; settled
@@ -32,13 +35,16 @@ struct LaunchScript {
   std::vector<LeftOut> setup_unknown;  // more of them, with variables that only the script knows
   std::vector<LeftOut> left_out;           // commands that the job file lacks
   std::vector<ShellStep> steps;            // these, those of `setup` and assignments, in order
+  std::vector<ScriptMistake> set_by_commands;  // "NAME", by commands such as `read`: not known
   std::vector<std::string> ignored;        // other commands
   std::string loop;  // "for ...", which starts the line many times; empty: none
   std::string workdir;                     // of `cd`; empty: none, or not known
   std::vector<std::string> substitutions;  // "$(pwd)"; the program's words have stand-ins for them
 };
 
-/// Lenient: what it does not understand is as if it were not there.
-[[nodiscard]] LaunchScript read_launch_script(std::string_view text);
+/// Reads up to the launch line; variables have the values that they have there. What it does not
+/// understand is among `mistakes`; a script whose commands it cannot find has no `line`.
+/// `knows_counts`: $SLURM_NNODES and $SLURM_NTASKS are as its #SBATCH lines say.
+[[nodiscard]] LaunchScript read_launch_script(std::string_view text, bool knows_counts = true);
 
 }  // namespace dlaunch::jobfile

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "jobfile/scalar.h"
 #include "jobfile/shell_quote.h"
 #include "text/strings.h"
 
@@ -16,61 +17,79 @@ bool is_of_name(char c) {
   return is_letter_or_digit(c) || c == '_';
 }
 
-/// Behind the quoted text, the escape or the character at `at`. Substitutions in double quotes may
-/// hold quotes of their own.
-std::size_t behind(std::string_view text, std::size_t at);
+/// Finds ends of quotes and groups. One that has no end ends the search for all: what it finds then
+/// are single characters, in linear time.
+class EndFinder {
+ public:
+  explicit EndFinder(std::string_view text) : text_(text) {}
 
-/// Behind the group whose content begins at `at`, as in "$(...)" or "${...}".
-std::size_t behind_group(std::string_view text, std::size_t at, char open, char close) {
-  for (std::size_t depth = 1; at < text.size();) {
-    const char c = text[at];
-    at = behind(text, at);
-    if (c == open) ++depth;
-    if (c == close && --depth == 0) return at;
+  /// Behind the quoted text, the escape or the character at `at`. Substitutions in double quotes may
+  /// hold quotes of their own.
+  std::size_t behind(std::size_t at) {
+    const char c = text_[at++];
+    if (c == '\\') return std::min(at + 1, text_.size());
+    if (c == '\'') return std::min(text_.find('\'', at), text_.size() - 1) + 1;
+    if (c != '"') return at;
+    while (at < text_.size() && text_[at] != '"') {
+      const auto end = text_[at] == '$' || text_[at] == '`' ? behind_expansion(at) : kNowhere;
+      if (end != kNowhere) {
+        at = end;
+      } else {
+        at += text_[at] == '\\' ? 2 : 1;
+      }
+    }
+    return std::min(at + 1, text_.size());
   }
-  return kNowhere;
-}
 
-/// Behind the expansion at `at`, "$(...)", "${...}" or "`...`"; npos: it has no end, or is none.
-std::size_t behind_expansion(std::string_view text, std::size_t at) {
-  if (text[at] == '`') {
-    const auto end = text.find('`', at + 1);
-    return end == kNowhere ? end : end + 1;
+  /// Behind the expansion at `at`, "$(...)", "${...}" or "`...`"; npos: it has no end, or is none.
+  std::size_t behind_expansion(std::size_t at) {
+    if (has_no_end_ || depth_ > kDeepest) return kNowhere;
+    if (text_[at] == '`') {
+      const auto end = text_.find('`', at + 1);
+      return end == kNowhere ? end : end + 1;
+    }
+    const bool is_braced = text_.substr(at, 2) == "${";
+    if (!is_braced && text_.substr(at, 2) != "$(") return kNowhere;
+    ++depth_;
+    const auto end = is_braced ? behind_group(at + 2, '{', '}') : behind_group(at + 2, '(', ')');
+    --depth_;
+    has_no_end_ = has_no_end_ || end == kNowhere;
+    return end;
   }
-  if (text.substr(at, 2) == "$(") return behind_group(text, at + 2, '(', ')');
-  return text.substr(at, 2) == "${" ? behind_group(text, at + 2, '{', '}') : kNowhere;
-}
+
+ private:
+  static constexpr int kDeepest = 64;
+
+  /// Behind the group whose content begins at `at`.
+  std::size_t behind_group(std::size_t at, char open, char close) {
+    for (std::size_t depth = 1; at < text_.size();) {
+      const char c = text_[at];
+      at = behind(at);
+      if (c == open) ++depth;
+      if (c == close && --depth == 0) return at;
+    }
+    return kNowhere;
+  }
+
+  std::string_view text_;
+  int depth_ = 0;
+  bool has_no_end_ = false;
+};
 
 std::size_t behind(std::string_view text, std::size_t at) {
-  const char c = text[at++];
-  if (c == '\\') return std::min(at + 1, text.size());
-  if (c == '\'') return std::min(text.find('\'', at), text.size() - 1) + 1;
-  if (c != '"') return at;
-  while (at < text.size() && text[at] != '"') {
-    const auto end = text[at] == '$' || text[at] == '`' ? behind_expansion(text, at) : kNowhere;
-    if (end != kNowhere) {
-      at = end;
-    } else {
-      at += text[at] == '\\' ? 2 : 1;
-    }
-  }
-  return std::min(at + 1, text.size());
+  return EndFinder(text).behind(at);
 }
 
-/// Where a comment begins: "#" at the beginning of a word.
-bool begins_comment(std::string_view text, std::size_t at) {
-  return text[at] == '#' &&
-         (at == 0 || std::string_view(" \t\n;&|()").find(text[at - 1]) != kNowhere);
+std::size_t behind_expansion(std::string_view text, std::size_t at) {
+  return EndFinder(text).behind_expansion(at);
 }
 
-std::string stand_in(std::size_t number) {
-  return "${DLAUNCH_INIT_" + std::to_string(number) + '}';
-}
+constexpr std::string_view kStandIn = "${DLAUNCH_INIT_";
 
 class Expander {
  public:
   Expander(std::string_view word, const VariableValue& value_of)
-      : word_(word), value_of_(value_of) {}
+      : word_(word), value_of_(value_of), ends_(word) {}
 
   ExpandedWord expand() {
     while (at_ < word_.size()) step();
@@ -96,6 +115,7 @@ class Expander {
     } else {
       out_.text += c;
     }
+    if (c == '~' && !in_quotes_ && at_ == 0) out_.is_known = false;  // a home folder
     out_.spelled += c;
     ++at_;
   }
@@ -112,7 +132,7 @@ class Expander {
   void expansion() {
     const std::size_t begin = at_;
     const bool is_braced = word_.substr(at_, 2) == "${";
-    std::size_t end = behind_expansion(word_, at_);
+    std::size_t end = ends_.behind_expansion(at_);
     const std::size_t name_at = begin + (is_braced ? 2 : 1);
     std::size_t name_end = name_at;
     while (word_[begin] == '$' && name_end < word_.size() && is_of_name(word_[name_end]))
@@ -143,8 +163,9 @@ class Expander {
     const bool has_default = rest.starts_with(":-") || rest.starts_with(":=");
     auto value = name.empty() ? std::nullopt : value_of_(name);
     if (!rest.empty() && !has_default) value.reset();
-    if (value && !(has_default && value->empty())) return add_value(*value);
-    if (!has_default || name.empty()) {
+    const bool is_too_long = value && out_.text.size() + value->size() > kLongestValue;
+    if (value && !is_too_long && !(has_default && value->empty())) return add_value(*value);
+    if (!has_default || name.empty() || is_too_long) {
       out_.is_known = false;
       return add_literal(whole);
     }
@@ -166,21 +187,13 @@ class Expander {
 
   std::string_view word_;
   const VariableValue& value_of_;
+  EndFinder ends_;
   std::size_t at_ = 0;
   bool in_quotes_ = false;
   ExpandedWord out_;
 };
 
 }  // namespace
-
-std::string take_whole_line(std::string_view& text) {
-  std::string line(take_line(text));
-  while (line.ends_with('\\') && !text.empty()) {
-    line.pop_back();
-    line += take_line(text);
-  }
-  return line;
-}
 
 bool declares(std::string_view word) {
   constexpr std::array<std::string_view, 4> kWords{"declare", "local", "readonly", "typeset"};
@@ -203,39 +216,6 @@ bool begins_array(std::string_view line) {
   if (open == kNowhere) return false;
   const std::size_t plus = open > 0 && line[open - 1] == '+' ? 1 : 0;
   return is_assignment(std::string(line.substr(0, open - plus)) + '=');
-}
-
-void take_open_quote(std::string& line, std::string_view& rest) {
-  const std::string_view begin = without_declaration(line);
-  const auto at = begin.find_first_of("\"'");
-  if (at == kNowhere || at == 0 || begin[at - 1] != '=' || !is_assignment(begin.substr(0, at)))
-    return;
-  const char quote = begin[at];
-  if (std::count(begin.begin(), begin.end(), quote) % 2 == 0) return;
-  std::string whole = line;
-  for (std::string_view later = rest; !later.empty();) {
-    const std::string more = take_whole_line(later);
-    whole += '\n' + more;
-    if (more.find(quote) == std::string::npos) continue;
-    line = std::move(whole);
-    rest = later;
-    return;
-  }
-}
-
-void skip_here_document(std::string_view line, std::string_view& rest) {
-  const auto at = line.find("<<");
-  if (at == kNowhere || line.substr(at).starts_with("<<<")) return;
-  std::string_view name = line.substr(at + 2);
-  while (!name.empty() && (name.front() == '-' || name.front() == ' ')) name.remove_prefix(1);
-  std::string end(name.substr(0, name.find_first_of(" \t;|&<>)")));
-  std::erase_if(end, [](char c) { return c == '\'' || c == '"' || c == '\\'; });
-  if (end.empty() || !is_of_name(end.front())) return;
-  for (std::string_view later = rest; !later.empty();) {
-    if (trimmed(take_line(later)) != end) continue;
-    rest = later;
-    return;
-  }
 }
 
 bool prepares_shell(std::string_view word, std::string_view line) {
@@ -325,45 +305,35 @@ std::size_t end_of_group(std::string_view text, std::size_t at) {
   return kNowhere;
 }
 
-std::string without_substitutions(std::string_view script, std::vector<std::string>& found) {
-  std::string out;
-  bool in_quotes = false;
-  for (std::size_t at = 0; at < script.size();) {
-    const char c = script[at];
-    auto end = at + 1;
-    if (!in_quotes && begins_comment(script, at)) {
-      end = std::min(script.find('\n', at), script.size());
-    } else if (c == '\\' || (c == '\'' && !in_quotes)) {
-      end = behind(script, at);
-    } else if (c == '"') {
-      in_quotes = !in_quotes;
-    } else if (c == '`' || script.substr(at, 2) == "$(") {
-      const auto behind_it = behind_expansion(script, at);
-      if (behind_it != kNowhere) {
-        const std::string_view whole = script.substr(at, behind_it - at);
-        out += stand_in(found.size());
-        for (const char one : whole)
-          if (one == '\n') out += "\\\n";  // lines keep their numbers
-        found.emplace_back(whole);
-        at = behind_it;
-        continue;
-      }
-    }
-    out += script.substr(at, end - at);
-    at = end;
-  }
-  return out;
+bool begins_comment(std::string_view text, std::size_t at) {
+  return text[at] == '#' &&
+         (at == 0 || std::string_view(" \t\n;&|()").find(text[at - 1]) != kNowhere);
+}
+
+std::size_t behind_part(std::string_view text, std::size_t at) {
+  const auto end = text[at] == '$' ? behind_expansion(text, at) : kNowhere;
+  return end == kNowhere ? behind(text, at) : end;
+}
+
+std::string substitution_stand_in(std::size_t number) {
+  return std::string(kStandIn) + std::to_string(number) + '}';
 }
 
 std::string with_substitutions(std::string text, const std::vector<std::string>& substitutions) {
-  for (std::size_t i = 0; i < substitutions.size(); ++i) {
-    const std::string name = stand_in(i);
-    for (auto at = text.find(name); at != std::string::npos; at = text.find(name, at)) {
-      text.replace(at, name.size(), substitutions[i]);
-      at += substitutions[i].size();
-    }
+  std::string out;
+  std::string_view rest = text;
+  for (auto at = rest.find(kStandIn); at != kNowhere; at = rest.find(kStandIn)) {
+    const auto end = std::min(rest.find('}', at), rest.size() - 1);
+    const auto number = parse_integer(rest.substr(at + kStandIn.size(), end - at - kStandIn.size()));
+    const bool is_one = number && *number >= 0 &&
+                        static_cast<std::size_t>(*number) < substitutions.size();
+    out += rest.substr(0, at);
+    out += is_one ? substitutions[static_cast<std::size_t>(*number)]
+                  : std::string(rest.substr(at, end + 1 - at));
+    rest.remove_prefix(end + 1);
   }
-  return text;
+  out += rest;
+  return out;
 }
 
 bool is_secret(std::string_view name) {

@@ -14,8 +14,8 @@ namespace dlaunch::jobfile {
 /// The value of a shell variable; nullopt: not known before the script runs.
 using VariableValue = std::function<std::optional<std::string>(std::string_view name)>;
 
-/// Takes a line with those that a backslash joins to it.
-[[nodiscard]] std::string take_whole_line(std::string_view& text);
+/// A longer value is as one that is not known; bytes.
+constexpr std::size_t kLongestValue = 64 * 1024;
 
 /// Whether the word begins a declaration: declare, local, readonly.
 [[nodiscard]] bool declares(std::string_view word);
@@ -25,12 +25,6 @@ using VariableValue = std::function<std::optional<std::string>(std::string_view 
 
 /// "ARGS=(", whose words stand in this line and the next ones.
 [[nodiscard]] bool begins_array(std::string_view line);
-
-/// Adds the lines up to the quote that ends an assignment: `ARGS="` with lines below it.
-void take_open_quote(std::string& line, std::string_view& rest);
-
-/// Skips the lines of the here-document that the line begins: "cat <<END".
-void skip_here_document(std::string_view line, std::string_view& rest);
 
 /// Whether a command, by its first word and its line, changes the shell in which a program starts:
 /// source, module, conda.
@@ -61,10 +55,14 @@ struct ExpandedWord {
 /// The position of the ")" that closes a group, whose content begins at `at`; npos: there is none.
 [[nodiscard]] std::size_t end_of_group(std::string_view text, std::size_t at);
 
-/// The script with a variable in the place of each substitution, "$(pwd)", which is added to
-/// `found`. Comments and single quotes stay.
-[[nodiscard]] std::string without_substitutions(std::string_view script,
-                                                std::vector<std::string>& found);
+/// Where a comment begins: "#" at the beginning of a word.
+[[nodiscard]] bool begins_comment(std::string_view text, std::size_t at);
+
+/// Behind the quoted text, the escape, the expansion or the character at `at`.
+[[nodiscard]] std::size_t behind_part(std::string_view text, std::size_t at);
+
+/// The variable in the place of a substitution of a script (script_text.h), by its number.
+[[nodiscard]] std::string substitution_stand_in(std::size_t number);
 
 /// The text with the substitutions in their places again.
 [[nodiscard]] std::string with_substitutions(std::string text,

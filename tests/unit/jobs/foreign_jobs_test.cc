@@ -184,6 +184,8 @@ class Judge {
       EXPECT_EQ(names[static_cast<int>(job_.spec.success)], line.rest);
     } else if (word == "pass") {
       EXPECT_THAT(job_.spec.env_pass, testing::Contains(line.rest));
+    } else if (word == "secret") {
+      EXPECT_THAT(job_.spec.env_secret, testing::Contains(line.rest));
     } else if (word == "no-pass") {
       EXPECT_THAT(job_.spec.env_pass, testing::Not(testing::Contains(line.rest)));
     } else if (word == "note") {

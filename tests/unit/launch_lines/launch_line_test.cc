@@ -155,17 +155,17 @@ TEST(LaunchScript, KeepsTheSpellingOfItsProgram) {
 
 TEST(LaunchScript, TakesOnlyWhatPreparesTheShell) {
   const LaunchScript script = read_launch_script(
-      ". ./env.sh && torchrun train.py\nmodule purge; module load cuda\n"
+      ". ./env.sh && ./x\nmodule purge; module load cuda\n"
       "source x || exit 1\nD=$(pwd)\nsource \"$D/x\"\nsource $HOME/z\nconda activate a && "
       "./prepare.sh\n"
-      "eval \"$(conda shell.bash hook)\"\nif [ -f y ]; then\n  source y\nfi\n");
+      "eval \"$(conda shell.bash hook)\"\nif [ -f y ]; then\n  source y\nfi\n"
+      "torchrun train.py\nsource late\n");
   EXPECT_THAT(script.setup, ElementsAre(". ./env.sh", "module purge", "module load cuda",
                                         "source x", "source $HOME/z", "conda activate a",
                                         "eval \"$(conda shell.bash hook)\""));
-  ASSERT_EQ(script.left_out.size(), 3U);
-  EXPECT_EQ(script.left_out[0].typed, "source \"$D/x\"");
-  EXPECT_EQ(script.left_out[1].typed, "./prepare.sh");
-  EXPECT_EQ(script.left_out[2].typed, "source y");
+  std::vector<std::string> left_out;
+  for (const LeftOut& one : script.left_out) left_out.push_back(one.typed);
+  EXPECT_THAT(left_out, ElementsAre("./x", "./prepare.sh", "source y"));
 }
 
 TEST(LaunchScript, SaysWhatOnlySomeCasesSet) {
@@ -246,11 +246,93 @@ TEST(LaunchScript, TakesVariablesOfItsOwnLineOnly) {
               ElementsAre(OwnSetting{"C", "3"}));
 }
 
+/// What is wrong with the script.
+std::string mistake(std::string_view text) {
+  const LaunchScript script = read_launch_script(text);
+  return script.mistakes.empty() ? "" : script.mistakes.front().text;
+}
+
+TEST(LaunchScript, TakesNoCommandsFromTexts) {
+  for (const char* text :
+       {"python3 -c '\nsource x\nexport A=1\ncd /x\n'\n", "echo \"a:\nsource x\n#\"\n",
+        ": '\nsrun evil\nsource x\n'\n", "cat <<A <<B\na\nA\nsource x\nB\n",
+        "cat <<-\"END OF\"\n\tit's\nEND\nsource x\n\tEND OF\n", "x=$(\nsource x\n)\n"}) {
+    const LaunchScript script = read_launch_script(std::string(text) + "srun -n 2 ./a\n");
+    EXPECT_THAT(script.setup, IsEmpty()) << text;
+    EXPECT_THAT(script.env, IsEmpty()) << text;
+    EXPECT_EQ(script.workdir, "") << text;
+    ASSERT_TRUE(script.line) << text << mistake(text);
+    EXPECT_THAT(program_words(*script.line), ElementsAre("./a")) << text;
+  }
+}
+
+TEST(LaunchScript, TakesOnlyCommandsThatRun) {
+  for (const char* text :
+       {"f() {\n  source x\n  export A=1\n}\n", "function f {\n source x\n}\n",
+        "( source x; export A=1; cd /x )\n", "false && source x\n",
+        "[ -f y ] || source x\n", "[ -f y ] && { source x; cd /x; }\n",
+        "while false; do source x; done\n", "case $1 in\n a|b) source x;;\n *) cd /x\nesac\n",
+        "for ((i = 1; i < 3; i++)); do source x; done\n", "echo x | source x\n"}) {
+    const LaunchScript script = read_launch_script(std::string(text) + "srun -n 2 ./a\n");
+    EXPECT_THAT(script.setup, IsEmpty()) << text;
+    EXPECT_EQ(script.workdir, "") << text;
+    ASSERT_TRUE(script.line) << text << mistake(text);
+    EXPECT_EQ(script.loop, "") << text;
+  }
+  const LaunchScript script = read_launch_script(
+      "A=1\nsrun ./a $A # \\\nA=2\nexport B=2\ncd /x\nsource x\nexit\nsrun ./b\n");
+  EXPECT_THAT(program_words(*script.line), ElementsAre("./a", "1"));
+  EXPECT_THAT(script.env, IsEmpty());
+  EXPECT_FALSE(read_launch_script("exit 0\nsrun ./a\n").line);
+}
+
+TEST(LaunchScript, RefusesWhatItWouldMisread) {
+  using testing::HasSubstr;
+  EXPECT_THAT(mistake("srun ./a < in"), HasSubstr("standard input"));
+  EXPECT_THAT(mistake("cat in | srun ./a"), HasSubstr("standard input"));
+  EXPECT_THAT(mistake("srun ./a <<X\nx\nX\n"), HasSubstr("standard input"));
+  EXPECT_EQ(mistake("srun ./a < /dev/null 2> x"), "");
+  EXPECT_THAT(mistake("f() { srun ./a; }\nf"), HasSubstr("in a function"));
+  EXPECT_THAT(mistake("srun ./a 'x\n"), HasSubstr("no end"));
+  EXPECT_THAT(mistake("cat <<X\nsrun ./a\n"), HasSubstr("here-document"));
+  EXPECT_THAT(mistake("srun ./a : ./b"), HasSubstr("several programs"));
+  EXPECT_THAT(mistake("srun --multi-prog conf"), HasSubstr("several programs"));
+  EXPECT_THAT(mistake("set -- --lr 1\nsrun ./a \"$@\""), HasSubstr("set --"));
+  EXPECT_THAT(mistake("FOO=1 srun ./a $FOO"), HasSubstr("the value that it had before"));
+  EXPECT_THAT(mistake("srun ./a\r\n"), HasSubstr("dos2unix"));
+  const LaunchScript script = read_launch_script("A=1\n  srun ./a 'x\n");
+  EXPECT_EQ(script.mistakes.front().offset, 15U);
+}
+
+TEST(LaunchScript, ReadsWhatBashReads) {
+  EXPECT_EQ(own("srun -n 2 env A=1 python3 a.py"), "-n 2 -- env A=1 python3 a.py");
+  EXPECT_EQ(own("(( x = 1 << 3 ))\nlet \"y = 1 << 3\"\nsrun -n 2 ./a"), "-n 2 -- ./a");
+  EXPECT_EQ(spelled("torchrun a.py $'it\\'s' ${A:-'}'}"), "python3 a.py $'it\\047s' ${A:-'}'}");
+  EXPECT_EQ(spelled("A=(--x 'a b')\ntorchrun a.py ${A[@]} \"${A[@]}\""),
+            "python3 a.py --x a b --x 'a b'");
+  EXPECT_EQ(spelled("L=\"a.py\"\nC=\"--x 'y z'\"\ntorchrun --no_python bash -c \"$L $C \\$R\""),
+            "bash -c 'a.py --x '\\''y z'\\'' $R'");
+}
+
+TEST(LaunchScript, IsReadInLinearTime) {
+  std::string nested = "A=";
+  for (int i = 0; i < 30000; ++i) nested += "$(";
+  EXPECT_FALSE(read_launch_script(nested + "\nsrun ./a\n").line);
+  std::string quotes = "A=";
+  for (int i = 0; i < 30000; ++i) quotes += "\"${a-";
+  EXPECT_FALSE(read_launch_script(quotes + "\nsrun ./a\n").line);
+  std::string doubled = "A=aaaaaaaaaaaaaaaa\n";
+  for (int i = 0; i < 60; ++i) doubled += "A=$A$A\n";
+  EXPECT_TRUE(read_launch_script(doubled + "srun ./a $A\n").line);
+}
+
 TEST(LaunchScript, OfAnythingElseIsEmpty) {
   for (const char* text : {"", "\\", "'", "\"", "$(", "#SBATCH", "#SBATCH --", "export", "cd",
                            "A=", "torchrun", "torchrun --nproc_per_node", "srun srun srun srun"}) {
     const LaunchScript script = read_launch_script(text);
-    if (script.line) EXPECT_THAT(script.line->options.settings, IsEmpty()) << text;
+    if (script.line) {
+      EXPECT_THAT(script.line->options.settings, IsEmpty()) << text;
+    }
   }
 }
 

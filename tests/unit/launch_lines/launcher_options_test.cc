@@ -36,7 +36,9 @@ TEST(LauncherOptions, SayWhyWhatIsLeftOut) {
   for (const LauncherOption& option : launcher_options()) {
     const bool is_left_out = option.becomes == Becomes::advice ||
                              option.becomes == Becomes::shows || option.becomes == Becomes::program;
-    if (is_left_out) EXPECT_FALSE(option.text.empty()) << option.name;
+    if (is_left_out) {
+      EXPECT_FALSE(option.text.empty()) << option.name;
+    }
   }
 }
 
