@@ -1,11 +1,13 @@
 #include "jobfile/launch_lines/batch_options.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "jobfile/launch_lines/launch_script.h"
 #include "jobfile/launch_lines/launcher_options.h"
 #include "jobfile/scalar.h"
+#include "jobfile/shell_quote.h"
 #include "text/strings.h"
 
 namespace dlaunch::jobfile {
@@ -81,6 +83,73 @@ std::vector<BatchOption> batch_options(std::string_view script) {
     at = end + 1;
   }
   return options;
+}
+
+namespace {
+
+class BatchReader {
+ public:
+  BatchReading read(std::string_view script, bool knows_counts) {
+    for (const BatchOption& option : batch_options(script)) add(option);
+    out_.options.settle();
+    if (out_.is_batch) set_variables(knows_counts);
+    return std::move(out_);
+  }
+
+ private:
+  void add(const BatchOption& given) {
+    const auto& [name, value, typed, begin, end] = given;
+    out_.is_batch = true;
+    constexpr std::array<std::string_view, 4> kOutput{"output", "o", "error", "e"};
+    if (contains(kOutput, name)) return;  // dlaunch keeps the output of every rank
+    if (name == "gpus-per-node" || name == "gres" || name == "gpus" || name == "G")
+      gpus_ = value.substr(value.rfind(':') + 1);
+    if (name == "cpus-per-task" || name == "c") cpus_ = value;
+    const LauncherOption* option = find_launcher_option(name, launcher::kSrun);
+    const bool is_place = option != nullptr && option->becomes == Becomes::advice;
+    if (option == nullptr) {
+      const std::string whole = name.size() == 1 ? '-' + name + value
+                                : value.empty()  ? "--" + name
+                                                 : "--" + name + '=' + value;
+      out_.options.left_out.push_back(
+          {typed, "for sbatch: dlaunch submit --sbatch=" + shell_quote(whole)});
+    } else if (!is_place || name.starts_with("container")) {
+      out_.options.add(*option, typed,
+                       option->values == 0 ? std::vector<std::string>{} : std::vector{value});
+    }
+  }
+
+  void set(const char* name, const std::string& text) {
+    if (!text.empty()) out_.variables.emplace_back(name, text);
+  }
+
+  void set_variables(bool knows_counts) {
+    const OwnOptions& batch = out_.options;
+    const std::string nodes = batch.nodes.empty() ? "1" : batch.nodes;
+    set("SLURM_SUBMIT_DIR", ".");
+    for (const OwnSetting& one : batch.settings)
+      if (one.key == "name") set("SLURM_JOB_NAME", one.value);
+    set("SLURM_GPUS_ON_NODE", gpus_);
+    set("SLURM_GPUS_PER_NODE", gpus_);
+    set("SLURM_CPUS_PER_TASK", cpus_);
+    if (!knows_counts) return;
+    set("SLURM_NNODES", nodes);
+    set("SLURM_JOB_NUM_NODES", nodes);
+    set("SLURM_NTASKS_PER_NODE", batch.per_node);
+    const auto each = parse_integer(batch.per_node);
+    const auto all = parse_integer(nodes);
+    set("SLURM_NTASKS", each && all ? std::to_string(*each * *all) : batch.total);
+  }
+
+  BatchReading out_;
+  std::string gpus_;
+  std::string cpus_;
+};
+
+}  // namespace
+
+BatchReading read_batch(std::string_view script, bool knows_counts) {
+  return BatchReader().read(script, knows_counts);
 }
 
 RankCounts counts_of(const LaunchScript& script) {

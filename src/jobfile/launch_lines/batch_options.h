@@ -5,7 +5,10 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
+
+#include "jobfile/launch_lines/own_options.h"
 
 namespace dlaunch::jobfile {
 
@@ -22,6 +25,16 @@ struct BatchOption {
 
 /// Those of the script; sbatch reads them up to the first command.
 [[nodiscard]] std::vector<BatchOption> batch_options(std::string_view script);
+
+/// What they come to.
+struct BatchReading {
+  bool is_batch = false;                                         // there are any
+  OwnOptions options;                                            // settled
+  std::vector<std::pair<std::string, std::string>> variables{};  // of Slurm, SLURM_...
+};
+
+/// `knows_counts`: with those of nodes and tasks.
+[[nodiscard]] BatchReading read_batch(std::string_view script, bool knows_counts);
 
 /// How many ranks the line starts, as words of its options; empty: the line does not say.
 struct RankCounts {

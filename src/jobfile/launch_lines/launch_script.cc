@@ -52,9 +52,7 @@ class ScriptReader {
     const ScriptCommands all = script_commands(text_);
     if (all.mistake)
       return refused({clean_.source_offset(all.mistake->offset), all.mistake->text});
-    for (const BatchOption& option : batch_options(source_)) add_directive(option);
-    script_.batch.settle();
-    set_slurm_variables();
+    read_batch_options();
     for (const std::string& name : all.loop_variables) script_.set_by_commands.push_back({0, name});
     for (const ScriptCommand& one : all.commands)
       if (!read_next(one)) break;
@@ -282,8 +280,8 @@ class ScriptReader {
     if (one.text.starts_with("((")) names_set_by(one.text);
     if (parts.empty()) return true;
     const ShellCommand& command = parts.back();
-    const bool was_prepared = std::exchange(is_prepared_, false) && one.after != After::none;
-    const bool is_in_pipe = one.is_before_pipe || one.after == After::pipe;
+    const bool was_prepared = std::exchange(is_prepared_, false) && one.after != ScriptCommand::After::none;
+    const bool is_in_pipe = one.is_before_pipe || one.after == ScriptCommand::After::pipe;
     if (starts_ranks(one, command)) return true;
     if (script_.line && is_assignment(command.front().text)) return true;
     if (script_.line || one.is_inside || is_in_pipe) {
@@ -306,8 +304,8 @@ class ScriptReader {
 
   /// What stands in an `if` or a loop, or behind a test, counts only where nothing else is known.
   void set_condition(const ScriptCommand& one) {
-    if (one.after == After::none) is_chain_sure_ = true;
-    if (one.after == After::or_if) is_chain_sure_ = false;
+    if (one.after == ScriptCommand::After::none) is_chain_sure_ = true;
+    if (one.after == ScriptCommand::After::or_if) is_chain_sure_ = false;
     is_conditional_ = one.is_for_some || !is_chain_sure_;
   }
 
@@ -469,50 +467,12 @@ class ScriptReader {
     });
   }
 
-  void add_directive(const BatchOption& given) {
-    const auto& [name, value, typed, begin, end] = given;
-    script_.is_batch = true;
-    constexpr std::array<std::string_view, 4> kOutput{"output", "o", "error", "e"};
-    if (contains(kOutput, name)) return;  // dlaunch keeps the output of every rank
-    if (name == "gpus-per-node" || name == "gres" || name == "gpus" || name == "G")
-      gpus_ = value.substr(value.rfind(':') + 1);
-    if (name == "cpus-per-task" || name == "c") cpus_ = value;
-    const LauncherOption* option = find_launcher_option(name, launcher::kSrun);
-    const bool is_place = option != nullptr && option->becomes == Becomes::advice;
-    if (option == nullptr) {
-      const std::string whole = name.size() == 1 ? '-' + name + value
-                                : value.empty()  ? "--" + name
-                                                 : "--" + name + '=' + value;
-      script_.batch.left_out.push_back(
-          {typed, "for sbatch: dlaunch submit --sbatch=" + shell_quote(whole)});
-    } else if (!is_place || name.starts_with("container")) {
-      script_.batch.add(*option, typed, option->values == 0 ? Words{} : Words{value});
-    }
+  void read_batch_options() {
+    BatchReading batch = read_batch(source_, knows_counts_);
+    script_.is_batch = batch.is_batch;
+    script_.batch = std::move(batch.options);
+    for (auto& [name, text] : batch.variables) variables_.try_emplace(name, std::move(text));
   }
-
-  void set_slurm_variables() {
-    const OwnOptions& batch = script_.batch;
-    const auto set = [this](const char* name, const std::string& text) {
-      if (!text.empty()) variables_.try_emplace(name, text);
-    };
-    if (!script_.is_batch) return;
-    const std::string nodes = batch.nodes.empty() ? "1" : batch.nodes;
-    set("SLURM_SUBMIT_DIR", ".");
-    for (const OwnSetting& one : batch.settings)
-      if (one.key == "name") set("SLURM_JOB_NAME", one.value);
-    set("SLURM_GPUS_ON_NODE", gpus_);
-    set("SLURM_GPUS_PER_NODE", gpus_);
-    set("SLURM_CPUS_PER_TASK", cpus_);
-    if (!knows_counts_) return;
-    set("SLURM_NNODES", nodes);
-    set("SLURM_JOB_NUM_NODES", nodes);
-    set("SLURM_NTASKS_PER_NODE", batch.per_node);
-    const auto each = parse_integer(batch.per_node);
-    const auto all = parse_integer(nodes);
-    set("SLURM_NTASKS", each && all ? std::to_string(*each * *all) : batch.total);
-  }
-
-  using After = ScriptCommand::After;
 
   LaunchScript script_;
   std::string_view source_;
@@ -532,8 +492,6 @@ class ScriptReader {
   std::vector<std::string> secrets_;
   std::vector<std::string> unknown_;  // variables that only the script knows
   std::vector<std::pair<std::string, std::string>> conditions_;  // names and their assignments
-  std::string gpus_;
-  std::string cpus_;
 };
 
 }  // namespace

@@ -99,7 +99,8 @@ class ScriptTextReader {
 
   /// A quote, an expansion, an escape or another character.
   void part(bool in_quotes, int depth) {
-    if (depth > kDeepestText) return fail(at_, "more than 64 quotes or groups are within each other");
+    if (depth > kDeepestText)
+      return fail(at_, "more than 64 quotes or groups are within each other");
     const char c = script_[at_];
     if (c == '\\') return take(2);
     if (c == '"') return in_quotes ? take(1) : double_quotes(depth);
