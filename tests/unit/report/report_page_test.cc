@@ -165,14 +165,14 @@ TEST(RunStoryTest, AStallIsAPhaseUntilRanksPrintAgain) {
         .phases;
   };
   using Kind = PhaseSpan::Kind;
-  const PhaseSpan connect{Kind::connect, 0, 0, 1};
+  const PhaseSpan prepare{Kind::prepare, 0, 0, 1};
   const PhaseSpan start{Kind::start, 0, 1, 2};
   const PhaseSpan run{Kind::run, 0, 2, 12};
   EXPECT_THAT(phases("", samples),
-              ElementsAre(connect, start, run, PhaseSpan{Kind::stalled, 0, 12, 40},
+              ElementsAre(prepare, start, run, PhaseSpan{Kind::stalled, 0, 12, 40},
                           PhaseSpan{Kind::run, 0, 40, 50}));
   EXPECT_THAT(phases(line(130, "cancel"), json::object()),
-              ElementsAre(connect, start, run, PhaseSpan{Kind::stalled, 0, 12, 30},
+              ElementsAre(prepare, start, run, PhaseSpan{Kind::stalled, 0, 12, 30},
                           PhaseSpan{Kind::stop, 0, 30, 50}));
 }
 
