@@ -79,7 +79,9 @@ std::vector<std::string> stacks_in(const std::string& folder) {
 /// The file behind all links, which need not exist.
 std::string target_of(const std::string& path) {
   std::error_code error;
-  const auto target = std::filesystem::weakly_canonical(path, error);
+  const auto whole =
+      std::filesystem::absolute(path, error);  // else a name that is not there stays relative
+  const auto target = std::filesystem::weakly_canonical(whole, error);
   return error ? path : target.string();
 }
 

@@ -51,7 +51,7 @@ def each_works_or_names_a_line_that_works(box):
     seen = set()
     for name, values, _ in rows():
         words = typed(name, values)
-        if name in seen or name in ("q", "v", "quiet", "verbose", "env"):  # dlaunch's own
+        if name in seen or name in ("h", "q", "v", "quiet", "verbose", "env"):  # dlaunch's own
             continue
         seen.add(name)
         if name in NOT_HERE:

@@ -41,7 +41,7 @@ def arguments_in_bash(box, script):
     for name in ("srun", "torchrun"):
         box.write(f"stubs/{name}", STUB)
         os.chmod(box.path(f"stubs/{name}"), 0o755)
-    environment = {**os.environ, "PATH": box.path("stubs") + ":" + os.environ["PATH"]}
+    environment = {**box.environment, "PATH": box.path("stubs") + ":" + os.environ["PATH"]}
     told = subprocess.run(["bash", script], cwd=box.folder, env=environment, stdout=subprocess.PIPE, check=True, timeout=20)
     return json.loads(told.stdout)
 

@@ -16,7 +16,9 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view kMask = "***";
+// Shorter ones are parts of words.
 constexpr std::size_t kLeastValue = 8;
+constexpr std::size_t kLeastInJob = 4;
 
 std::size_t indent_of(std::string_view line) {
   return std::min(line.find_first_not_of(' '), line.size());
@@ -25,7 +27,7 @@ std::size_t indent_of(std::string_view line) {
 }  // namespace
 
 void ReportSecrets::remember(std::string value) {
-  if (value.size() >= kLeastValue) values_.insert(std::move(value));
+  if (value.size() >= kLeastInJob) values_.insert(std::move(value));
 }
 
 void ReportSecrets::take_from_plan(json& plan) {
@@ -72,11 +74,16 @@ std::string ReportSecrets::take_from_job(std::string_view yaml) {
     if (content == "env:") env = indent;
     put(out, line, "\n");
   }
-  return masked(std::move(out));
+  return masked(std::move(out), kLeastInJob);
 }
 
 std::string ReportSecrets::masked(std::string text) const {
+  return masked(std::move(text), kLeastValue);
+}
+
+std::string ReportSecrets::masked(std::string text, std::size_t least) const {
   for (const std::string& value : values_) {
+    if (value.size() < least) continue;
     for (auto at = text.find(value); at != std::string::npos;
          at = text.find(value, at + kMask.size()))
       text.replace(at, value.size(), kMask);

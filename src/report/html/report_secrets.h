@@ -14,7 +14,8 @@ class ReportSecrets {
  public:
   /// Masks them among the variables of plan.json, and remembers them.
   void take_from_plan(nlohmann::json& plan);
-  /// The text of job.yaml without those of its `env`, which are remembered.
+  /// The text of job.yaml without those of its `env`, which are remembered, and with *** for each
+  /// value of 4 characters or more, wherever it stands.
   [[nodiscard]] std::string take_from_job(std::string_view yaml);
 
   /// The text with *** for each value of 8 characters or more; shorter ones stand in other words.
@@ -24,6 +25,7 @@ class ReportSecrets {
 
  private:
   void remember(std::string value);
+  [[nodiscard]] std::string masked(std::string text, std::size_t least) const;
 
   struct LongestFirst {
     bool operator()(const std::string& a, const std::string& b) const {
