@@ -188,7 +188,7 @@ class Completer {
     return all;
   }
 
-  /// Ranks of `run`, the first argument; `attach` takes one in its place, too.
+  /// `run` is the first argument. `attach` accepts a rank in its place.
   [[nodiscard]] CompletedWords values_of(const OptionRow& option, std::string_view word,
                                          const std::string& run) const {
     const bool only_live = !contains(kOfEndedRuns, command_.name);

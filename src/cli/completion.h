@@ -20,7 +20,8 @@ struct CompletedWord {
 struct CompletionSources {
   std::function<std::vector<CompletedWord>()> hosts;
   std::function<std::vector<CompletedWord>(bool only_live)> runs;
-  /// Of a run as the user names it; empty: the newest, or the only one that has not ended.
+  /// The ranks of a run, given as on the command line. An empty name means the newest run, or with
+  /// only_live the only one that has not ended.
   std::function<std::vector<CompletedWord>(const std::string& run, bool only_live)> ranks;
 };
 

@@ -38,7 +38,7 @@ constexpr mode_t kMode = 0600;
 constexpr const char* kFooter =
     "Examples:\n"
     "  dlaunch report                    of the newest run: runs/ID/report.html\n"
-    "  dlaunch report k3f --open         in the browser, too\n"
+    "  dlaunch report k3f --open         and opens it in the browser\n"
     "  dlaunch report k3f -o ~/k3f.html  elsewhere, to share it\n"
     "  dlaunch report --trace run.json   for https://ui.perfetto.dev\n"
     "\n"
@@ -250,7 +250,7 @@ Subcommand report_command() {
                   "Where to write it (default: report.html of the\n"
                   "run folder)",
                   "FILE");
-    options.value("--trace", report->trace, "Write a trace for Perfetto, too", "FILE");
+    options.value("--trace", report->trace, "Also write a trace for Perfetto", "FILE");
     options.flag("--open", report->open, "Open it with BROWSER, else xdg-open");
   };
   return {"report", "Write a report of a run as one HTML file", kFooter, describe,

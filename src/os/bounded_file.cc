@@ -66,7 +66,8 @@ Result<std::string> read_plain_file(const std::string& path, std::size_t most) {
   struct stat info {};
   if (!fd && errno == ELOOP) return fail(exit_code::kJobFile, problem + ": it is a link");
   if (!fd || ::fstat(fd.get(), &info) != 0) return fail_errno(exit_code::kJobFile, problem, errno);
-  if (!S_ISREG(info.st_mode)) return fail(exit_code::kJobFile, problem + ": it is no file");
+  if (!S_ISREG(info.st_mode))
+    return fail(exit_code::kJobFile, problem + ": it is not a regular file");
   return read_all(fd, problem, most);
 }
 

@@ -7,8 +7,8 @@
 
 namespace dlaunch {
 
-/// What stacks_json() wrote, as far as stacks_text() shows it. Errors: kUsage: it is no such text.
-/// Pure.
+/// What stacks_json() wrote, as far as stacks_text() shows it. Errors: kUsage: the text is
+/// something else. Pure.
 [[nodiscard]] Result<StacksReply> parse_stacks(std::string_view json);
 
 }  // namespace dlaunch

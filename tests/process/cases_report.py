@@ -146,7 +146,7 @@ def a_damaged_or_foreign_file_costs_only_its_parts(box):
     page = report(box)
     expect_in("samples.json is damaged: no plots", page.texts["cause"], "a damaged file")
     expect_in(f"cannot read runs/{run}/preflight.txt: it is a link", page.texts["cause"], "a link")
-    expect_in("a.json: it is no file", page.texts["cause"], "a pipe")
+    expect_in("a.json: it is not a regular file", page.texts["cause"], "a pipe")
     expect("of another user" not in page.source, "the file behind the link is in the report")
     expect_in("done in", page.headline, "the headline")
     box.write(f"runs/{run}/plan.json", '{"notes": ' + "[" * 300_000 + "]" * 300_000 + "}")

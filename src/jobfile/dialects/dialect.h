@@ -116,8 +116,8 @@ extern const Dialect kKubernetes;
 extern const Dialect kTrainJob;
 extern const Dialect kSkyPilot;
 extern const Dialect kAccelerate;
-/// Not among dialects(), as its files are no documents: is_slurm_script() recognises them. Its root
-/// has no content.
+/// Not among dialects(), because a batch script is not a document: is_slurm_script() recognises it.
+/// Its root has no content.
 extern const Dialect kSbatch;
 
 }  // namespace dlaunch::jobfile

@@ -220,7 +220,7 @@ class BatchScript {
     put({"processes_per_node", counts.per_node}, counts_at());
   }
 
-  /// Of the option that has the number.
+  /// The option with this number.
   [[nodiscard]] SourceRange counts_at() const {
     const OwnOptions& own = script_.line->options;
     const bool is_in_line = !own.total.empty() || !own.per_node.empty() || counts_at_.is_whole();
@@ -424,50 +424,13 @@ class BatchScript {
                          ' ' + shell_quote(t_.input.file));
   }
 
-  /// The launch line, or a function that may hold it.
-  [[nodiscard]] bool starts_something(const std::string& command) const {
-    const auto started = started_commands(command);
-    return std::any_of(started.begin(), started.end(), [&](const auto& words) {
-      const std::string_view name = file_name(words.front());
-      return name.starts_with('$') || name.starts_with('"') || name.find('(') != name.npos ||
-             (!script_.line->launcher.empty() && script_.line->launcher.starts_with(name)) ||
-             worker_launcher(words);
-    });
-  }
-
-  static std::string first_word(const std::string& command) {
-    return command.substr(0, command.find_first_of(" \n"));
-  }
-
-  /// Further words may be secrets: "wandb login KEY".
-  static std::string first_words(const std::string& command) {
-    const auto second = command.find(' ');
-    const auto third = second == std::string::npos ? second : command.find(' ', second + 1);
-    const std::string words = command.substr(0, third);
-    const bool may_be_secret = words.find_first_of("=:") != std::string::npos;
-    return third == std::string::npos && !may_be_secret ? command
-           : may_be_secret                              ? first_word(command) + " ..."
-                                                        : words + " ...";
-  }
-
   /// Commands of the script beside the launch line.
   void note_ignored() {
-    std::vector<std::string> commands;
-    SourceRange at = line_at_;
-    const std::string program = program_words(*script_.line).front();
-    for (const std::string& command : script_.ignored) {
-      const std::string first = first_word(command);
-      const bool is_program = script_.line->launcher.empty() && first == program;
-      const bool is_started = is_program || starts_something(command);
-      if (is_started || is_harmless(first)) continue;
-      if (commands.empty()) at = range_of(first);
-      if (commands.size() < kMostShown) commands.push_back(in_quotes(first_words(command)));
-    }
-    if (!commands.empty())
-      t_.note_at(at, "commands of the script that dlaunch does not run: " + joined(commands));
+    const IgnoredCommands ignored = ignored_commands(script_);
+    if (!ignored.shown.empty())
+      t_.note_at(range_of(ignored.first),
+                 "commands of the script that dlaunch does not run: " + joined(ignored.shown));
   }
-
-  static constexpr std::size_t kMostShown = 5;
 
   Translation& t_;
   const std::string text_;

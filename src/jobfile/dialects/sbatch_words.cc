@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "jobfile/diagnostics.h"
+#include "jobfile/dialects/started_programs.h"
 #include "jobfile/launch_lines/shell_text.h"
 #include "text/strings.h"
 
@@ -113,6 +115,50 @@ std::string slurm_exports(const Names& names, bool is_task) {
   for (const std::string name : {"SLURM_JOB_ID", "SLURM_JOBID"})
     if (names.contains(name)) line += ' ' + name + "=\"${" + name + ":-$DLAUNCH_RUN_ID}\"";
   return line.empty() ? line : "export" + line;
+}
+
+std::string first_word(const std::string& command) {
+  return command.substr(0, command.find_first_of(" \n"));
+}
+
+namespace {
+
+constexpr std::size_t kMostShown = 5;
+
+/// The launch line, or a function that may hold it.
+bool starts_something(const LaunchScript& script, const std::string& command) {
+  const auto started = started_commands(command);
+  return std::any_of(started.begin(), started.end(), [&](const auto& words) {
+    const std::string_view name = file_name(words.front());
+    return name.starts_with('$') || name.starts_with('"') || name.find('(') != name.npos ||
+           (!script.line->launcher.empty() && script.line->launcher.starts_with(name)) ||
+           worker_launcher(words);
+  });
+}
+
+/// Further words may be secrets: "wandb login KEY".
+std::string first_words(const std::string& command) {
+  const auto second = command.find(' ');
+  const auto third = second == std::string::npos ? second : command.find(' ', second + 1);
+  const std::string words = command.substr(0, third);
+  const bool may_be_secret = words.find_first_of("=:") != std::string::npos;
+  if (third == std::string::npos && !may_be_secret) return command;
+  return (may_be_secret ? first_word(command) : words) + " ...";
+}
+
+}  // namespace
+
+IgnoredCommands ignored_commands(const LaunchScript& script) {
+  IgnoredCommands ignored;
+  const std::string program = program_words(*script.line).front();
+  for (const std::string& command : script.ignored) {
+    const std::string first = first_word(command);
+    const bool is_program = script.line->launcher.empty() && first == program;
+    if (is_program || starts_something(script, command) || is_harmless(first)) continue;
+    if (ignored.shown.empty()) ignored.first = first;
+    if (ignored.shown.size() < kMostShown) ignored.shown.push_back(in_quotes(first_words(command)));
+  }
+  return ignored;
 }
 
 }  // namespace dlaunch::jobfile

@@ -19,6 +19,16 @@ using Names = std::set<std::string, std::less<>>;
 /// Whether nothing changes for the ranks if the command, by its first word, does not run.
 [[nodiscard]] bool is_harmless(std::string_view word);
 
+/// The first word of a command.
+[[nodiscard]] std::string first_word(const std::string& command);
+
+/// Commands of a script beside its launch line that do more than is_harmless().
+struct IgnoredCommands {
+  std::string first;               // the first word of the first one
+  std::vector<std::string> shown;  // in quotes, five at most; no more than two words of each
+};
+[[nodiscard]] IgnoredCommands ignored_commands(const LaunchScript& script);
+
 /// The names in "$NAME" and "${NAME...".
 [[nodiscard]] Names names_in(std::string_view text);
 

@@ -9,6 +9,7 @@
 #include "jobfile/dialects/started_programs.h"
 #include "jobfile/launch_lines/batch_options.h"
 #include "jobfile/launch_lines/script_commands.h"
+#include "jobfile/launch_lines/script_words.h"
 #include "jobfile/scalar.h"
 #include "jobfile/shell_quote.h"
 #include "text/strings.h"
@@ -20,16 +21,6 @@ namespace {
 using Words = std::vector<std::string>;
 
 constexpr const char* kConditional = "it is only for some cases";
-
-/// Whether a command may fail only where the script is wrong: what follows it behind "&&" is for all
-/// cases.
-bool is_sure(const ShellCommand& command) {
-  constexpr std::array<std::string_view, 8> kSure{"cd",   "mkdir", "echo", "set",
-                                                  "true", ":",     "shopt", "export"};
-  const std::string& word = command.front().text;
-  return contains(kSure, word) || declares(word) || is_assignment(word) ||
-         prepares_shell(word, joined(command, " ", &ShellWord::spelled));
-}
 
 class ScriptReader {
  public:
@@ -102,14 +93,6 @@ class ScriptReader {
 
   /// The shell splits an unquoted variable into words, `torchrun $ARGS`, and an array in any case:
   /// `torchrun "${ARGS[@]}"`.
-  /// Not in "${NAMES%% *}".
-  static bool can_be_split(std::string_view text) {
-    const auto parts = split_words(text);
-    return std::all_of(parts.begin(), parts.end(), [](std::string_view part) {
-      return std::count(part.begin(), part.end(), '{') == std::count(part.begin(), part.end(), '}');
-    });
-  }
-
   [[nodiscard]] ShellCommand split_variables(const ShellCommand& words) const {
     ShellCommand split;
     for (const ShellWord& word : words) {
@@ -162,16 +145,6 @@ class ScriptReader {
       words.push_back({std::string(part), unquoted_value(part)});
   }
 
-  /// Scripts look at their nodes before they start the job: "srun hostname".
-  static bool only_looks(const LaunchLine& line) {
-    constexpr std::array<std::string_view, 16> kPrograms{
-        "hostname", "nvidia-smi", "echo", "mkdir", "cp",   "rsync", "tar",  "pip",
-        "ls",       "df",         "env",  "rm",    "date", "sleep", "free", "printenv"};
-    if (line.program.empty()) return true;
-    const std::string_view program = file_name(line.program.front().text);
-    return contains(kPrograms, program) && (program != "env" || line.program.size() == 1);
-  }
-
   /// Whether the command starts ranks.
   bool starts_ranks(const ScriptCommand& one, const ShellCommand& command) {
     bool is_start = false;
@@ -204,12 +177,6 @@ class ScriptReader {
       if (one.typed == ":" || one.typed.starts_with("--multi-prog"))
         refuse("the line starts several programs (" + one.typed +
                "), and dlaunch starts one: roles have others: dlaunch help roles");
-  }
-
-  /// "python train.py", where no launcher stands before it.
-  static bool runs_program(const ShellCommand& words) {
-    return words.size() > 1 && file_name(words.front().text).starts_with("python") &&
-           words[1].text.ends_with(".py") && file_name(words[1].text) != "setup.py";
   }
 
   void set_line(LaunchLine line, const ScriptCommand& one, const ShellCommand& command,
@@ -256,10 +223,6 @@ class ScriptReader {
                "value in its place, or export " + name + " in a line above");
       assign(word, true);
     }
-  }
-
-  static std::string line_of(const ShellCommand& command) {
-    return joined(command, " ", &ShellWord::spelled);
   }
 
   [[nodiscard]] std::string revealed(std::string text) const {

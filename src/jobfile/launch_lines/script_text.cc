@@ -45,7 +45,7 @@ class ScriptTextReader {
     at_ += count;
   }
 
-  /// Takes what is no command's, as blanks; line feeds stay.
+  /// Replaces what belongs to no command by blanks, and keeps the line feeds.
   void blank_up_to(std::size_t end) {
     for (; at_ < end; ++at_)
       if (inside_ == 0) out_.text += script_[at_] == '\n' ? '\n' : ' ';

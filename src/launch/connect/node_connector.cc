@@ -6,11 +6,9 @@
 #include <map>
 #include <optional>
 
-#include <sys/utsname.h>
 #include <unistd.h>
 
-#include "launch/connect/binary_upload.h"
-#include "launch/connect/channel_opening.h"
+#include "launch/connect/node_opening.h"
 #include "launch/connect/remote_script.h"
 #include "launch/connect/shared_masters.h"
 #include "node/session/attach.h"
@@ -43,12 +41,6 @@ bool is_about_asking(const std::string& entry) {
   return entry.starts_with("SSH_ASKPASS=") || entry.starts_with("SSH_ASKPASS_REQUIRE=");
 }
 
-std::string architecture() {
-  utsname system{};
-  ::uname(&system);
-  return system.machine;
-}
-
 /// The command as a user can type it on the node.
 std::string staged_path(int folder, const std::string& build_id) {
   std::string path = kFolders[folder];
@@ -58,30 +50,6 @@ std::string staged_path(int folder, const std::string& build_id) {
 }
 
 }  // namespace
-
-/// One channel that is being opened, by as many processes as necessary.
-struct NodeConnector::Opening {
-  NodeId node;
-  Purpose purpose = Purpose::fresh;
-  Opened done;
-  MonotonicTime deadline{};
-  Duration timeout{};
-
-  int folder = -1;       // index of kFolders to stage to; -1: looks for a staged binary
-  bool staging = false;  // the node was told to receive the binary
-  bool has_waited = false;        // for another node to give it the binary
-  MonotonicTime counted_until{};  // that wait, so far
-  bool is_fetching = false;       // the node was told to get it from there
-  std::string trouble;            // why earlier tries failed
-  bool old_program = false;  // ConnectRequest::old_program of this process
-  std::string master;        // ConnectRequest::master, likewise
-  std::unique_ptr<Timer> master_limit;
-  std::shared_ptr<ChildProcess> process;
-  UniqueFd input;                     // its stdin
-  std::unique_ptr<BinaryUpload> upload;  // over the same
-  std::unique_ptr<WatchedFd> output;
-  std::optional<ChannelOpening> opening;
-};
 
 struct NodeConnector::Answer {
   Opened done;
@@ -241,8 +209,8 @@ void NodeConnector::look_for_master(Opening& opening) {
 
 void NodeConnector::ask_for_settings(Opening& opening) {
   const auto& [host, connector] = target_of(opening);
-  auto process = ChildProcess::start(loop_, connector->master->settings_argv(settings_.connect, host),
-                                     environment_);
+  auto process = ChildProcess::start(
+      loop_, connector->master->settings_argv(settings_.connect, host), environment_);
   if (!process) return answer(opening.node, fail(exit_code::kNodeLost, process.error().message));
   opening.process = std::move(*process);
   opening.process->take_stdin().reset();
@@ -359,103 +327,6 @@ void NodeConnector::hand_over(Opening& opening) {
     return answer(opening.node, fail(exit_code::kNodeLost, "too many open files (ulimit -n)"));
   }
   answer(opening.node, std::move(connection));
-}
-
-void NodeConnector::needs_binary(Opening& opening) {
-  const std::string there = opening.opening->argument();
-  if (there != architecture()) {
-    return answer(opening.node, fail(exit_code::kNodeLost,
-                                     "its processor is " + there + ", this dlaunch is for " +
-                                         architecture() + "; all nodes need the same one"));
-  }
-  if (std::exchange(opening.staging, true))
-    return answer(opening.node, fail(exit_code::kNodeLost, "unexpected answer \"missing\""));
-  if (!may_wait(opening)) return send_binary(opening);
-  opening.has_waited = true;
-  opening.counted_until = monotonic_now();
-  forwarding_.lacks(opening.node);
-}
-
-/// Whether another node may give it the binary. If that has failed in any way, or this is another
-/// try, it comes from here.
-bool NodeConnector::may_wait(const Opening& opening) {
-  if (!settings_.serve || opening.purpose != Purpose::fresh || opening.folder >= 0 ||
-      opening.has_waited)
-    return false;
-  const auto others = std::count_if(targets_.begin(), targets_.end(),
-                                    [](const NodeTarget& target) { return !target.is_local(); });
-  if (static_cast<std::size_t>(others) < ProgramRelay::kFewestNodes) return false;
-  return !forwarding_.fetcher().empty();
-}
-
-void NodeConnector::has_program(NodeId node) {
-  forwarding_.has(node);
-}
-
-void NodeConnector::has_no_agent(NodeId node) {
-  forwarding_.gone(node);
-}
-
-void NodeConnector::set_ranks_run(bool run) {
-  forwarding_.close(run);
-}
-
-void NodeConnector::served(NodeId node, const wire::ProgramServed& answer) {
-  forwarding_.served(node, answer);
-}
-
-/// What other nodes took is not this node's time.
-void NodeConnector::count_wait(Opening& opening) {
-  const MonotonicTime now = monotonic_now();
-  const MonotonicTime waited = now - std::exchange(opening.counted_until, now);
-  opening.deadline += waited;
-  queue_.extend(opening.node, waited);
-  if (settings_.has_waited) settings_.has_waited();
-}
-
-void NodeConnector::feed(NodeId node, const std::string& order) {
-  Opening& opening = *openings_.at(node.value);
-  count_wait(opening);
-  if (order.empty()) return send_binary(opening);
-  opening.is_fetching = true;
-  const std::string& fetcher = forwarding_.fetcher();
-  send(opening, fetch_line(agent_of(opening), fetcher.size(), order), fetcher);
-}
-
-void NodeConnector::has_not_fetched(Opening& opening) {
-  if (!std::exchange(opening.is_fetching, false)) return not_staged(opening);
-  count_wait(opening);
-  forwarding_.failed(opening.node, opening.opening->argument());
-  send_binary(opening);
-}
-
-void NodeConnector::send_binary(Opening& opening) {
-  const auto bytes = binary_.bytes();
-  if (!bytes) return answer(opening.node, tl::unexpected(bytes.error()));
-  opening.folder = std::max(opening.folder, 0);
-  send(opening, stage_line(agent_of(opening), static_cast<std::size_t>(opening.folder)), *bytes);
-}
-
-/// The shell on the node waits for such a line.
-void NodeConnector::send(Opening& opening, std::string line, std::string_view bytes) {
-  opening.opening.emplace(session_of(opening.node));
-  UniqueFd to_send = duplicate(opening.input.get());
-  if (!to_send)
-    return answer(opening.node, fail(exit_code::kNodeLost, "too many open files (ulimit -n)"));
-  opening.upload =
-      std::make_unique<BinaryUpload>(loop_, std::move(to_send), std::move(line), bytes);
-  watch_output(opening);
-}
-
-void NodeConnector::not_staged(Opening& opening) {
-  const std::string why = opening.opening->argument();
-  // The agent itself failed; nothing was being staged.
-  if (!opening.staging || opening.opening->started())
-    return answer(opening.node, fail(exit_code::kNodeLost, why));
-  opening.trouble += (opening.trouble.empty() ? "" : "; ") + why;
-  if (static_cast<std::size_t>(++opening.folder) < kFolderCount) return next_step(opening);
-  answer(opening.node,
-         fail(exit_code::kNodeLost, "no folder there can hold the program: " + opening.trouble));
 }
 
 /// Another process for the same opening, which keeps its place in the queue.

@@ -41,7 +41,7 @@ bool can_be_another_node(const StageAddress& at) {
   return ip && at.port != 0 && is_unicast(*ip) && !is_loopback(*ip);
 }
 
-/// Of dlaunch-fetch. It says nothing when its time has passed.
+/// `why` is what dlaunch-fetch printed: nothing if its time limit ended it.
 bool is_fault_of_holder(const std::string& why) {
   return why.empty() || why.starts_with(fetch::kNoConnection) ||
          why.starts_with(fetch::kEndedEarly) || why.starts_with(fetch::kOtherProgram);

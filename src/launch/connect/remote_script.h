@@ -62,8 +62,8 @@ struct RemoteAgent {
 /// Another answer to "missing": the next `fetcher` bytes of stdin are dlaunch-fetch, which gets the
 /// binary from another node as `order` says (node/fetch/fetch_order.h), for kFolders[0]. Then
 /// everything is as with stage_line(); or it prints "unfetched REASON" and waits for a
-/// stage_line(). A binary that has come there meanwhile, as to a shared home folder, is used. Only
-/// after an agent_script() that looks for an agent.
+/// stage_line(). If the binary has appeared there meanwhile, as in a shared home folder, it is
+/// used. Only after an agent_script() that looks for an agent.
 [[nodiscard]] std::string fetch_line(const RemoteAgent& agent, std::size_t fetcher,
                                      const std::string& order);
 

@@ -126,7 +126,7 @@ class RunEngine : public Engine {
   void prepared(Prepared outcome);
   void begin_attempt(LaunchPlan plan);
   void set_stopping();
-  /// Of code that was synced, or data that was staged.
+  /// Reports that code was synced, or data staged.
   template <class Report>
   void tell_copy(const Report& report, const std::string& text);
   void explain(const Event& event) const;

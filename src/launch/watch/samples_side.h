@@ -1,5 +1,5 @@
 // Keeps samples of the pulses for the report of the run (report/run_samples.h): samples.json, once
-// a minute and at the end. Decides nothing, and wakes nobody: it writes when a pulse comes.
+// a minute and at the end. Decides nothing and sets no timer: it writes when a pulse arrives.
 #pragma once
 
 #include <string>

@@ -9,7 +9,8 @@ namespace dlaunch::fetch {
 
 inline constexpr std::size_t kTicketBytes = 32;  // a text of random_secret()
 
-/// Reasons of dlaunch-fetch for which the other node may be to blame; others are those of its own.
+/// The reasons printed by dlaunch-fetch for which the serving node may be to blame. All others are
+/// faults of the node that fetches.
 inline constexpr const char* kNoConnection = "no connection";
 inline constexpr const char* kEndedEarly = "the connection has ended too early";
 inline constexpr const char* kOtherProgram = "what came is not the launcher's program";

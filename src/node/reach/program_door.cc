@@ -47,7 +47,7 @@ wire::ProgramServed ProgramDoor::serve(const wire::ServeProgram& order) {
 bool ProgramDoor::open() {
   if (address_.empty()) return false;
   struct stat info {};
-  if (!program_) program_.reset(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
+  if (!program_) program_.reset(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
   if (!program_ || ::fstat(program_.get(), &info) != 0) return false;
   size_ = info.st_size;
   if (listener_) return true;
@@ -111,7 +111,7 @@ void ProgramDoor::receive(const GuestPtr& guest) {
   });
 }
 
-/// Whether it has shown a ticket, which nobody can show again.
+/// Whether the guest has shown a valid ticket. A ticket is accepted once.
 bool ProgramDoor::admit(Guest& guest) {
   const auto ticket = std::find_if(tickets_.begin(), tickets_.end(), [&](const Ticket& one) {
     return is_same_secret(one.text, guest.said);

@@ -1,7 +1,7 @@
 // The listener of a node that has dlaunch, for nodes that do not have it yet (docs/internals/
 // architecture.md, "dlaunch reaches a node"). A guest, which is dlaunch-fetch (node/fetch), shows a
 // ticket that the launcher made for it and gets the program that this process executes. One that
-// shows anything else gets no byte. The program is no secret; the guest checks it by a hash that it
+// shows anything else gets no byte. The program is public; the guest checks it by a hash that it
 // has from the launcher.
 #pragma once
 
@@ -33,9 +33,9 @@ class ProgramDoor {
   static constexpr std::size_t kMostGuests = 64;
   static constexpr std::chrono::seconds kGreetingLimit{5};
 
-  /// Listens at `address` only; empty: never.
-  ProgramDoor(EventLoop& loop, std::string address)
-      : loop_(loop), address_(std::move(address)), timer_(loop) {}
+  /// Listens at `address` only; empty: never. `program`: the file that guests get.
+  ProgramDoor(EventLoop& loop, std::string address, std::string program = "/proc/self/exe")
+      : loop_(loop), address_(std::move(address)), path_(std::move(program)), timer_(loop) {}
   ~ProgramDoor() { close(); }
   ProgramDoor(const ProgramDoor&) = delete;
   ProgramDoor& operator=(const ProgramDoor&) = delete;
@@ -73,6 +73,7 @@ class ProgramDoor {
 
   EventLoop& loop_;
   const std::string address_;
+  const std::string path_;
   Timer timer_;
   std::unique_ptr<Acceptor> listener_;
   std::uint16_t port_ = 0;

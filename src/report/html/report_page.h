@@ -1,5 +1,5 @@
 // `dlaunch report`: a run folder as one HTML file that needs nothing else: no server, no network,
-// no other file. It can be read without its script, too. Pure.
+// no other file. It is readable without its script. Pure.
 #pragma once
 
 #include <string>
@@ -30,7 +30,7 @@ struct ReportInput {
   std::vector<std::string> notes;                           // what is missing, and why
   std::string
       folder;         // of the run, relative to that of the page, with a slash at the end, or empty
-  std::string nonce;  // letters and digits that nobody can guess: only our script is executed
+  std::string nonce;  // random letters and digits: the browser executes only the script that has it
 };
 
 struct ReportText {

@@ -1,0 +1,29 @@
+// What a command of a script is for, by its words. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "jobfile/launch_lines/launch_line.h"
+
+namespace dlaunch::jobfile {
+
+/// Whether the command fails only where the script is wrong, so that what follows it behind "&&" is
+/// executed in any case.
+[[nodiscard]] bool is_sure(const ShellCommand& command);
+
+/// Whether each "${" of a value ends in the same word, so that the value can be split at blanks:
+/// "${NAMES%% *}" cannot.
+[[nodiscard]] bool can_be_split(std::string_view text);
+
+/// Whether the line only looks at the nodes, as scripts do before they start the job: "srun
+/// hostname".
+[[nodiscard]] bool only_looks(const LaunchLine& line);
+
+/// Whether it is "python train.py", without a launcher.
+[[nodiscard]] bool runs_program(const ShellCommand& words);
+
+/// The command as the script spells it.
+[[nodiscard]] std::string line_of(const ShellCommand& command);
+
+}  // namespace dlaunch::jobfile
