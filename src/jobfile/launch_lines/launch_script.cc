@@ -148,7 +148,7 @@ class ScriptReader {
   /// Whether the command starts ranks.
   bool starts_ranks(const ScriptCommand& one, const ShellCommand& command) {
     bool is_start = false;
-    for (const ShellCommand& started : started_shell_commands(line_of(command))) {
+    for (const ShellCommand& started : started_shell_commands(spelled_line(command))) {
       const ShellCommand words = split_variables(started);
       auto line = read_launch_line(words, value_of_);
       if (line) refuse_programs(*line);
@@ -190,7 +190,7 @@ class ScriptReader {
       refuse("the program reads standard input, which ranks do not have: put it in a file, and give "
              "the program its name");
     for (LeftOut& left_out : script_.line->options.left_out) reveal(left_out.typed);
-    const std::string spelled = line_of(started);
+    const std::string spelled = spelled_line(started);
     if (is_conditional_ && one.loop.empty())
       script_.left_out.push_back({revealed(spelled), kConditional});
     for (const auto& [name, assignment] : conditions_)
@@ -206,8 +206,8 @@ class ScriptReader {
   void assign_prefix(const ShellCommand& command, const ShellCommand& started) {
     const bool is_here =
         command.size() >= started.size() &&
-        line_of({command.end() - static_cast<std::ptrdiff_t>(started.size()), command.end()}) ==
-            line_of(started);
+        spelled_line({command.end() - static_cast<std::ptrdiff_t>(started.size()), command.end()}) ==
+            spelled_line(started);
     const std::size_t count = is_here ? command.size() - started.size() : command.size();
     const std::string program = joined(script_.line->program, " ", &ExpandedWord::spelled);
     is_conditional_ = false;
@@ -248,12 +248,12 @@ class ScriptReader {
     if (starts_ranks(one, command)) return true;
     if (script_.line && is_assignment(command.front().text)) return true;
     if (script_.line || one.is_inside || is_in_pipe) {
-      script_.ignored.push_back(line_of(command));
+      script_.ignored.push_back(spelled_line(command));
     } else if (command.front().text == "exit" && !is_conditional_) {
       return false;
     } else if (begins_array(one.text)) {
       take_array(one.text);
-    } else if (prepares_shell(command.front().text, revealed(line_of(command)))) {
+    } else if (prepares_shell(command.front().text, revealed(spelled_line(command)))) {
       add_setup(command);
       is_prepared_ = true;
     } else if (was_prepared) {
@@ -273,7 +273,7 @@ class ScriptReader {
   }
 
   void add_setup(const ShellCommand& command) {
-    const std::string line = line_of(command);
+    const std::string line = spelled_line(command);
     const bool is_unknown = std::any_of(unknown_.begin(), unknown_.end(), [&](const auto& name) {
       return mentions_variable(line, name);
     });
@@ -298,13 +298,13 @@ class ScriptReader {
     constexpr std::array<std::string_view, 7> kOthers{"fi",     "done", "esac", "exit",
                                                       "return", "true", ":"};
     if (contains(kOthers, command.front().text)) return;
-    script_.left_out.push_back({revealed(line_of(command)), "for setup, if ranks need it"});
+    script_.left_out.push_back({revealed(spelled_line(command)), "for setup, if ranks need it"});
   }
 
   void read_command(const ShellCommand& command) {
     if (command.front().text != "cd" || command.size() != 2) return read_assignments(command);
     if (is_conditional_)
-      return script_.left_out.push_back({revealed(line_of(command)), kConditional});
+      return script_.left_out.push_back({revealed(spelled_line(command)), kConditional});
     const ExpandedWord folder = expanded(command[1].spelled, value_of_);
     if (folder.is_known && folder.text != ".") script_.workdir = folder.text;
     if (!folder.is_known) script_.steps.push_back({"cd " + folder.spelled, ""});
@@ -342,7 +342,7 @@ class ScriptReader {
     constexpr std::array<std::string_view, 6> kSetters{"read",    "mapfile", "readarray",
                                                        "getopts", "let",     "unset"};
     const std::string& word = words.front().text;
-    const std::string line = line_of(words);
+    const std::string line = spelled_line(words);
     if (contains(kSetters, word) || line.starts_with("printf -v ")) names_set_by(line);
     if (word == "unset")
       for (const ShellWord& name : words)

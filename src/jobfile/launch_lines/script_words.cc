@@ -37,7 +37,7 @@ bool runs_program(const ShellCommand& words) {
          words[1].text.ends_with(".py") && file_name(words[1].text) != "setup.py";
 }
 
-std::string line_of(const ShellCommand& command) {
+std::string spelled_line(const ShellCommand& command) {
   return joined(command, " ", &ShellWord::spelled);
 }
 

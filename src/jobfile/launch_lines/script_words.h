@@ -24,6 +24,6 @@ namespace dlaunch::jobfile {
 [[nodiscard]] bool runs_program(const ShellCommand& words);
 
 /// The command as the script spells it.
-[[nodiscard]] std::string line_of(const ShellCommand& command);
+[[nodiscard]] std::string spelled_line(const ShellCommand& command);
 
 }  // namespace dlaunch::jobfile
