@@ -23,6 +23,7 @@
 #include "os/cgroup.h"
 #include "os/containment.h"
 #include "os/descriptors.h"
+#include "os/files.h"
 #include "os/own_machine.h"
 #include "os/pid_namespace.h"
 #include "os/process_title.h"
@@ -88,11 +89,14 @@ int run_guardian(pid_t agent, AgentOptions options, const Progress& progress) {
   const AgentEnd end = watch.wait(status);
   const bool ended = end == AgentEnd::ended;
   const SessionId id{progress.session, progress.node};
+  const std::string entry_folder = progress.entry_folder.data();
+  // At once: another agent that found the folder without a lock would take it for abandoned.
+  UniqueFd entry_lock = entry_folder.empty() ? UniqueFd() : lock_own_folder(entry_folder);
   if (!kill_descendants(kCleanupLimit)) tell_what_is_left();
   // An agent that was killed could not remove its cgroup.
   if (!ended || status != 0) sweep_abandoned_cgroups();
   if (!ended || status != 0) remove_pmix_folders(id);
-  if (progress.entry_folder.front() != '\0') clear_entry_folder(progress.entry_folder.data());
+  if (!entry_folder.empty()) clear_entry_folder(entry_folder, std::move(entry_lock));
   if (progress.join_folder.front() != '\0') remove_join_folder(progress.join_folder.data());
   const int code = ended                      ? exit_code_of(status)
                    : end == AgentEnd::stopped ? kAgentStopped

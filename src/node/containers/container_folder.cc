@@ -7,6 +7,8 @@
 #include <ctime>
 #include <filesystem>
 #include <system_error>
+#include <thread>
+#include <utility>
 
 #include <fcntl.h>
 #include <sys/sendfile.h>
@@ -33,6 +35,8 @@ constexpr std::string_view kPrefix = "dlaunch-enter-";
 // Its name until it is locked: such folders are cleared only after a long time.
 constexpr std::string_view kUnfinished = "dlaunch-making-";
 constexpr std::time_t kUnfinishedFor = 3600;  // seconds
+// For another agent that clears the folder.
+constexpr std::chrono::seconds kLockLimit{5};
 
 int copy_own_program(const std::string& to) {
   const UniqueFd from(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
@@ -110,10 +114,8 @@ bool removes_containers(const std::vector<std::string>& command) {
   });
 }
 
-/// False: the time was too short; the folder stays for the next call.
+/// With the folder locked. False: the time was too short; the folder stays for the next call.
 bool clear_until(const std::string& folder, Clock::time_point end) {
-  const UniqueFd lock = lock_own_folder(folder);
-  if (!lock) return true;
   for (auto& command : commands_in(read_file(folder + "/cleanup"))) {
     if (!removes_containers(command)) continue;
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now());
@@ -127,6 +129,11 @@ bool clear_until(const std::string& folder, Clock::time_point end) {
   }
   remove_entry_folder(folder);
   return true;
+}
+
+bool clear_abandoned(const std::string& folder, Clock::time_point end) {
+  const UniqueFd lock = lock_own_folder(folder);
+  return !lock || clear_until(folder, end);
 }
 
 /// For a folder whose agent was killed while it made it.
@@ -172,9 +179,14 @@ void remove_entry_folder(const std::string& folder) {
   ::rmdir(folder.c_str());
 }
 
-void clear_entry_folder(const std::string& folder) {
+void clear_entry_folder(const std::string& folder, UniqueFd lock) {
   constexpr std::chrono::hours kAll{1};  // each command has a limit of its own
-  (void)clear_until(folder, Clock::now() + kAll);
+  const auto give_up = Clock::now() + kLockLimit;
+  while (!lock && ::access(folder.c_str(), F_OK) == 0 && Clock::now() < give_up) {
+    lock = lock_own_folder(folder);
+    if (!lock) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  if (lock) (void)clear_until(folder, Clock::now() + kAll);
 }
 
 void clear_abandoned_entry_folders(const std::string& base) {
@@ -184,7 +196,7 @@ void clear_abandoned_entry_folders(const std::string& base) {
        at.increment(ignored)) {
     const std::string name = at->path().filename();
     if (name.starts_with(kUnfinished)) remove_unfinished(at->path());
-    if (name.starts_with(kPrefix) && !clear_until(at->path(), end_of_time)) return;
+    if (name.starts_with(kPrefix) && !clear_abandoned(at->path(), end_of_time)) return;
   }
 }
 

@@ -36,8 +36,9 @@ struct EntryFolder {
                                const std::vector<std::vector<std::string>>& commands);
 
 /// Removes containers that are left, by the recorded commands, and the folder. Blocks, at most 20 s
-/// for each command. Does nothing where there is no such folder of ours.
-void clear_entry_folder(const std::string& folder);
+/// for each command. Without its `lock`, waits at most 5 s for another agent that clears it. Does
+/// nothing where there is no such folder of ours.
+void clear_entry_folder(const std::string& folder, UniqueFd lock);
 /// Removes only the folder.
 void remove_entry_folder(const std::string& folder);
 

@@ -299,9 +299,7 @@ void ContainerService::clear_now() {
   if (folder_.empty()) return;
   acceptor_.reset();
   entries_.clear();
-  const std::string folder = std::exchange(folder_, "");
-  lock_.reset();
-  clear_entry_folder(folder);
+  clear_entry_folder(std::exchange(folder_, ""), std::move(lock_));
   progress_.entry_folder.front() = '\0';
 }
 

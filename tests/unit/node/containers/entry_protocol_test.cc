@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -150,6 +151,18 @@ TEST_F(EntryFolderTest, WhatAnAgentHasLeftIsClearedWhenItIsGone) {
   clear_abandoned_entry_folders(base_);
   ::setenv("PATH", path.c_str(), 1);
   EXPECT_EQ(said(), "rm --force dlaunch-1 dlaunch-2\nrm --volumes dlaunch-3\n");
+  EXPECT_NE(::access(folder().c_str(), F_OK), 0);
+}
+
+TEST_F(EntryFolderTest, IsClearedByItsGuardianThoughAnotherAgentClearsIt) {
+  auto made = make_entry_folder(folder());
+  ASSERT_TRUE(made);
+  std::thread other([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    made->lock.reset();
+  });
+  clear_entry_folder(folder(), UniqueFd());
+  other.join();
   EXPECT_NE(::access(folder().c_str(), F_OK), 0);
 }
 
