@@ -108,17 +108,25 @@ def ranks_are_started_as_in_an_ordinary_run(box):
 
 @case
 def two_runs_at_once(box):
-    """The second one connects the nodes itself, and says so."""
+    """At once, the second one connects the nodes itself, and says so. Two seconds later the keeper has another agent for it."""
     with kept(box, 2):
         first = box.launch(box.rank, "tell", "one", "gate", options=["--set", "logs.dir=one"])
         box.expect_all("one", 2)
         expect_equal({row["state"] for row in listed(box).values()}, {"in use"}, "states")
         second = box.launch(box.rank, "tell", "two", options=["--set", "logs.dir=two"]).end(0, left=1000)
         expect_in("uses 0 kept of 2 nodes and connects the others: node1 is used by run " + box.runs("one")[0], second.words, "what it says")
+        rows = lambda: [(row["host"], row["state"]) for row in json.loads(box.start("up", "--list", "--json").end(0, left=1000).out)]  # noqa: E731
+        both = [("node1", "in use"), ("node1", "idle"), ("node2", "in use"), ("node2", "idle")]
+        wait_until(lambda: rows() == both, "another agent on each node", 20, 0.1)
+        before = logins(box)
+        third = box.launch(box.rank, "tell", "three", options=["--set", "logs.dir=three"]).end(0, left=1000)
+        expect_in("uses 2 kept nodes", third.text, "beside the first one")
         box.open_gate()
         first.end(0, left=1000)
-        run = box.launch(box.rank, options=["--set", "logs.dir=three"]).end(0, left=1000)
+        run = box.launch(box.rank, options=["--set", "logs.dir=four"]).end(0, left=1000)
         expect_in("uses 2 kept nodes", run.text, "afterwards")
+        expect_equal(logins(box), before, "no further login")
+        expect_in("2 nodes are given up", down(box).text, "hosts, not agents")
 
 
 @case

@@ -61,7 +61,7 @@ struct NotLent {
 };
 struct KeptRow {
   std::string name;
-  std::string state;         // "idle", "in use", "reconnecting"
+  std::string state;         // "idle", "in use", "connecting", "reconnecting"
   std::string run;           // in use
   std::uint64_t for_ms = 0;  // in this state
   std::string trouble;       // reconnecting: why
@@ -76,7 +76,7 @@ struct KeptList {
   bool last = true;            // no further packet follows
 };
 struct GivenUp {
-  std::uint32_t nodes = 0;
+  std::uint32_t nodes = 0;   // hosts
   std::uint32_t in_use = 0;  // of them, given up when their runs are done
   bool is_empty = false;     // the keeper goes
 };

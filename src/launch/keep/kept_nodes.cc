@@ -1,6 +1,8 @@
 #include "launch/keep/kept_nodes.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <utility>
 
 #include "text/strings.h"
@@ -14,6 +16,9 @@ using State = KeptNode::State;
 constexpr MonotonicTime kFirstPause = std::chrono::milliseconds(500);
 constexpr MonotonicTime kLongestPause = std::chrono::seconds(30);
 constexpr unsigned kMostDoublings = 6;
+// Most runs that follow each other are done by then.
+constexpr MonotonicTime kCrowdedFor = std::chrono::seconds(2);
+constexpr std::size_t kMostAgents = 4;   // of a host
 constexpr std::size_t kMostRefused = 4;  // that a run names
 
 std::string user_of(const KeptNode& node) {
@@ -38,8 +43,8 @@ std::string why_not(const KeptNode& node) {
 
 }  // namespace
 
-const char* kept_state_text(State state) {
-  switch (state) {
+const char* kept_state_text(const KeptNode& node) {
+  switch (node.state) {
     case State::idle:
       return "idle";
     case State::parting:
@@ -51,7 +56,7 @@ const char* kept_state_text(State state) {
     case State::waiting:
       break;
   }
-  return "reconnecting";
+  return node.failures == 0 ? "connecting" : "reconnecting";
 }
 
 void KeptNodes::enter(KeptNode& node, State state, MonotonicTime now) {
@@ -63,6 +68,7 @@ void KeptNodes::add(std::string name, std::string key, MonotonicTime now) {
   KeptNode& node = nodes_.emplace_back();
   node.name = std::move(name);
   node.key = std::move(key);
+  node.host = nodes_.size() - 1;
   node.since = now;
 }
 
@@ -95,6 +101,45 @@ void KeptNodes::lost(std::size_t index, std::string why, MonotonicTime now) {
   enter(node, State::waiting, now);
 }
 
+/// The hosts all of whose agents are with runs, and when they get another one.
+std::map<std::size_t, MonotonicTime> KeptNodes::crowded() const {
+  struct Agents {
+    std::size_t count = 0;
+    bool all_are_lent = true;
+    MonotonicTime last{0};
+  };
+  std::map<std::size_t, Agents> hosts;
+  for (const KeptNode& node : nodes_) {
+    Agents& agents = hosts[node.host];
+    ++agents.count;
+    agents.all_are_lent = agents.all_are_lent && node.state == State::lent && !node.goes;
+    agents.last = std::max(agents.last, node.since);
+  }
+  std::map<std::size_t, MonotonicTime> crowded;
+  for (const auto& [host, agents] : hosts) {
+    if (agents.all_are_lent && agents.count < kMostAgents)
+      crowded.emplace(host, agents.last + kCrowdedFor);
+  }
+  return crowded;
+}
+
+std::vector<std::size_t> KeptNodes::add_beside(MonotonicTime now) {
+  std::vector<std::size_t> hosts;
+  for (const auto& [host, due] : crowded()) {
+    if (due <= now) hosts.push_back(host);
+  }
+  for (const std::size_t host : hosts) {
+    KeptNode another;
+    another.name = nodes_[host].name;
+    another.key = nodes_[host].key;
+    another.host = host;
+    another.next_try = now;
+    enter(another, State::waiting, now);
+    nodes_.push_back(std::move(another));
+  }
+  return hosts;
+}
+
 std::vector<std::size_t> KeptNodes::start(MonotonicTime now) {
   std::vector<std::size_t> due;
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
@@ -120,7 +165,7 @@ tl::expected<std::size_t, KeptNodes::Refusal> KeptNodes::want(const std::string&
     KeptNode& node = nodes_[i];
     if (node.key != key || node.state == State::gone) continue;
     if (node.state != State::idle || node.goes) {
-      refusal = {true, node.name + ' ' + why_not(node)};
+      if (!refusal.is_known) refusal = {true, node.name + ' ' + why_not(node)};
       continue;
     }
     node.holder = client;
@@ -165,21 +210,38 @@ std::vector<std::size_t> KeptNodes::client_gone(ClientId client, MonotonicTime n
   return cut;
 }
 
-std::vector<std::size_t> KeptNodes::give_up(const std::vector<std::string>& hosts,
-                                            MonotonicTime now, std::size_t& known) {
-  std::vector<std::size_t> now_gone;
+KeptNodes::Farewell KeptNodes::give_up(const std::vector<std::string>& hosts, MonotonicTime now) {
+  Farewell farewell;
+  std::set<std::size_t> known;
+  std::set<std::size_t> in_use;
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     KeptNode& node = nodes_[i];
     const bool is_meant =
         hosts.empty() || std::find(hosts.begin(), hosts.end(), node.name) != hosts.end();
     if (!is_meant || node.state == State::gone) continue;
-    ++known;
+    known.insert(node.host);
     node.goes = true;
-    if (node.state == State::parting || node.state == State::lent) continue;
+    if (node.state == State::parting || node.state == State::lent) {
+      in_use.insert(node.host);
+      continue;
+    }
     enter(node, State::gone, now);
-    now_gone.push_back(i);
+    farewell.gone.push_back(i);
   }
-  return now_gone;
+  farewell.hosts = static_cast<std::uint32_t>(known.size());
+  farewell.in_use = static_cast<std::uint32_t>(in_use.size());
+  return farewell;
+}
+
+std::vector<std::size_t> KeptNodes::by_host() const {
+  std::vector<std::size_t> entries;
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (nodes_[i].state != State::gone) entries.push_back(i);
+  }
+  std::stable_sort(entries.begin(), entries.end(), [this](std::size_t a, std::size_t b) {
+    return nodes_[a].host < nodes_[b].host;
+  });
+  return entries;
 }
 
 bool KeptNodes::is_used() const {
@@ -203,6 +265,9 @@ std::optional<MonotonicTime> KeptNodes::next() const {
   std::optional<MonotonicTime> first = idle_end();
   for (const KeptNode& node : nodes_) {
     if (node.state == State::waiting && (!first || node.next_try < *first)) first = node.next_try;
+  }
+  for (const auto& [host, due] : crowded()) {
+    if (!first || due < *first) first = due;
   }
   return first;
 }

@@ -1,8 +1,10 @@
-// The nodes of a keeper: which are connected, which are lent to which run, and what follows from
-// what happens to them. Pure: times are arguments, and nothing is connected here.
+// The nodes of a keeper, one entry for each agent: which are connected, which are lent to which
+// run, and what follows from what happens to them. Pure: times are arguments, and nothing is
+// connected here.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,6 +29,7 @@ struct KeptNode {
   };
   std::string name;
   std::string key;
+  std::size_t host = 0;  // the first agent of its host, which may be this one
   State state = State::connecting;
   MonotonicTime since{0};  // of the state
   ClientId holder = 0;     // while parting or lent
@@ -37,8 +40,8 @@ struct KeptNode {
   std::string trouble;  // why it was lost
 };
 
-/// "idle", "in use", "reconnecting".
-[[nodiscard]] const char* kept_state_text(KeptNode::State state);
+/// "idle", "in use", "connecting", "reconnecting".
+[[nodiscard]] const char* kept_state_text(const KeptNode& node);
 
 class KeptNodes {
  public:
@@ -53,6 +56,10 @@ class KeptNodes {
   void connected(std::size_t node, MonotonicTime now);
   /// It is connected again after a pause that doubles with each failure, from none to 30 s.
   void lost(std::size_t node, std::string why, MonotonicTime now);
+  /// A second run finds kept nodes, too: a host all of whose agents have been with runs for 2 s
+  /// gets one more entry, up to 4. Returns the first entry of each such host, in the order of the
+  /// new entries, which start() returns next.
+  [[nodiscard]] std::vector<std::size_t> add_beside(MonotonicTime now);
   /// Those whose pause is over; they are connecting from here on.
   [[nodiscard]] std::vector<std::size_t> start(MonotonicTime now);
 
@@ -72,13 +79,19 @@ class KeptNodes {
   /// The process has ended: nodes that it still had, which are lost now.
   [[nodiscard]] std::vector<std::size_t> client_gone(ClientId client, MonotonicTime now);
 
-  /// Those of these hosts (empty: all) that are given up now; one that is in use follows when it is
-  /// given back or lost. `known`: how many of the hosts are kept here.
-  [[nodiscard]] std::vector<std::size_t> give_up(const std::vector<std::string>& hosts,
-                                                 MonotonicTime now, std::size_t& known);
+  struct Farewell {
+    std::uint32_t hosts = 0;   // that are given up
+    std::uint32_t in_use = 0;  // of them: they follow when their runs give them back or lose them
+    std::vector<std::size_t> gone;  // entries that are given up now
+  };
+  /// These hosts; empty: all.
+  [[nodiscard]] Farewell give_up(const std::vector<std::string>& hosts, MonotonicTime now);
+  /// The entries that were not given up, those of a host together.
+  [[nodiscard]] std::vector<std::size_t> by_host() const;
   /// Nothing is left to keep, or the idle limit has passed.
   [[nodiscard]] bool is_over(MonotonicTime now) const;
-  /// When start() or is_over() may next have news, unless something else happens before.
+  /// When add_beside(), start() or is_over() may next have news, unless something else happens
+  /// before.
   [[nodiscard]] std::optional<MonotonicTime> next() const;
   [[nodiscard]] bool is_used() const;
   /// When the idle limit ends it; nullopt while a run has a node.
@@ -87,6 +100,7 @@ class KeptNodes {
  private:
   void enter(KeptNode& node, KeptNode::State state, MonotonicTime now);
   void become_free(KeptNode& node, MonotonicTime now);
+  [[nodiscard]] std::map<std::size_t, MonotonicTime> crowded() const;
 
   MonotonicTime idle_limit_;
   MonotonicTime used_;  // when a run last had a node

@@ -30,7 +30,7 @@ KeptRow kept_row(const KeptNode& node, const std::optional<NodeCondition>& condi
                  MonotonicTime now) {
   KeptRow row;
   row.name = node.name;
-  row.state = kept_state_text(node.state);
+  row.state = kept_state_text(node);
   row.run = node.run;
   row.for_ms = whole_milliseconds(now - node.since);
   row.trouble = cut_for_packet(node.trouble);

@@ -99,9 +99,10 @@ TEST_F(KeptNodesTest, TriesAgainAfterGrowingPauses) {
 
 TEST_F(KeptNodesTest, GivesUpWhatIsFreeNowAndTheRestWhenItIs) {
   lend(kSecond, kRun);
-  std::size_t known = 0;
-  EXPECT_THAT(nodes.give_up({}, now, known), ElementsAre(kFirst));
-  EXPECT_EQ(known, 2U);
+  const KeptNodes::Farewell farewell = nodes.give_up({}, now);
+  EXPECT_THAT(farewell.gone, ElementsAre(kFirst));
+  EXPECT_EQ(farewell.hosts, 2U);
+  EXPECT_EQ(farewell.in_use, 1U);
   EXPECT_FALSE(nodes.is_over(now));
   EXPECT_TRUE(nodes.given_back(kSecond, kRun, now));
   EXPECT_EQ(state(kSecond), State::gone);
@@ -109,9 +110,9 @@ TEST_F(KeptNodesTest, GivesUpWhatIsFreeNowAndTheRestWhenItIs) {
 }
 
 TEST_F(KeptNodesTest, GivesUpNamedHostsOnly) {
-  std::size_t known = 0;
-  EXPECT_THAT(nodes.give_up({"gpu2", "gpu9"}, now, known), ElementsAre(kSecond));
-  EXPECT_EQ(known, 1U);
+  const KeptNodes::Farewell farewell = nodes.give_up({"gpu2", "gpu9"}, now);
+  EXPECT_THAT(farewell.gone, ElementsAre(kSecond));
+  EXPECT_EQ(farewell.hosts, 1U);
   EXPECT_FALSE(nodes.is_over(now));
   nodes.lost(kSecond, "its connection ended", now);
   EXPECT_THAT(nodes.start(now), IsEmpty()) << "a node that was given up is not connected";
@@ -119,11 +120,42 @@ TEST_F(KeptNodesTest, GivesUpNamedHostsOnly) {
 
 TEST_F(KeptNodesTest, ANodeThatGoesIsNotConnectedWhenItIsLost) {
   lend(kFirst, kRun);
-  std::size_t known = 0;
-  (void)nodes.give_up({}, now, known);
+  (void)nodes.give_up({}, now);
   EXPECT_THAT(nodes.client_gone(kRun, now), ElementsAre(kFirst));
   EXPECT_EQ(state(kFirst), State::gone);
   EXPECT_TRUE(nodes.is_over(now));
+}
+
+TEST_F(KeptNodesTest, AHostThatIsWithARunForAWhileGetsAnotherAgent) {
+  lend(kFirst, kRun);
+  EXPECT_THAT(nodes.add_beside(now), IsEmpty()) << "a short run is over before";
+  EXPECT_EQ(nodes.next(), now + seconds(2));
+  now += seconds(2);
+  EXPECT_THAT(nodes.add_beside(now), ElementsAre(kFirst));
+  EXPECT_THAT(nodes.add_beside(now), IsEmpty()) << "one at a time";
+  constexpr std::size_t kThird = 2;
+  EXPECT_STREQ(kept_state_text(nodes.nodes()[kThird]), "connecting");
+  EXPECT_THAT(nodes.start(now), ElementsAre(kThird));
+  EXPECT_EQ(nodes.want("ssh gpu1", kOther, "run-2", now).error().why, "gpu1 is used by run run-1");
+  nodes.connected(kThird, now);
+  EXPECT_THAT(nodes.by_host(), ElementsAre(kFirst, kThird, kSecond));
+  lend(kThird, kOther);
+  EXPECT_TRUE(nodes.given_back(kFirst, kRun, now));
+  EXPECT_THAT(nodes.add_beside(now + seconds(2)), IsEmpty()) << "one is idle";
+  const KeptNodes::Farewell farewell = nodes.give_up({"gpu1"}, now);
+  EXPECT_THAT(farewell.gone, ElementsAre(kFirst));
+  EXPECT_EQ(farewell.hosts, 1U);
+  EXPECT_EQ(farewell.in_use, 1U);
+  EXPECT_THAT(nodes.add_beside(now + seconds(2)), IsEmpty()) << "it is being given up";
+}
+
+TEST_F(KeptNodesTest, AHostGetsAtMostFourAgents) {
+  for (std::size_t agents = 1; agents <= 4; ++agents) {
+    lend(agents == 1 ? kFirst : agents, kRun);
+    now += seconds(2);
+    EXPECT_EQ(nodes.add_beside(now).size(), agents < 4 ? 1U : 0U);
+    for (const std::size_t i : nodes.start(now)) nodes.connected(i, now);
+  }
 }
 
 TEST_F(KeptNodesTest, TheIdleTimeCountsFromTheLastRun) {
