@@ -186,6 +186,9 @@ void add_job_options(CommandOptions command, JobOptions& options) {
   job.value("--name", options.name, "Its name", "NAME");
   job.value("--restarts,--max-restarts,--max_restarts", options.restarts,
             "How often dlaunch restarts it after a failure\n(default: 0)", "N");
+  job.flag("--sync", options.sync,
+           "Copy the folder to the other nodes first: only what\nchanged, without what .gitignore "
+           "names");
   job.value("--pty", options.pty,
             "Give this rank a terminal of its own, connected to\nyours: breakpoint(), pdb", "RANK");
   job.value("--preload", options.preload,
@@ -234,6 +237,7 @@ std::vector<std::string> words_of(const JobOptions& options) {
     words.push_back(value);
   }
   if (options.no_container) words.emplace_back("--no-container");
+  if (options.sync) words.emplace_back("--sync");
   if (!options.file.empty()) words.push_back(options.file);
   if (!options.arguments.empty()) words.emplace_back("--");
   words.insert(words.end(), options.arguments.begin(), options.arguments.end());
@@ -311,6 +315,7 @@ Result<std::vector<Override>> overrides_of(const JobOptions& options) {
     overrides.push_back({"name", quoted(options.name), "--name " + options.name});
   add("restart.max", options.restarts, "--restarts");
   add("pty", options.pty, "--pty");
+  if (options.sync) overrides.push_back({"sync", "true", "--sync"});
   if (!options.preload.empty())
     overrides.push_back({"preload", '[' + options.preload + ']', "--preload " + options.preload});
   if (options.hosts)

@@ -36,6 +36,7 @@ struct JobOptions {
   std::string module;
   std::string package;  // a folder, relative to the current one
   bool no_container = false;
+  bool sync = false;
   std::vector<std::string> arguments;  // after "--"
 };
 

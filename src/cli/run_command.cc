@@ -27,7 +27,7 @@ constexpr const char* kFooter =
 Subcommand run_command(const TrailingArguments& arguments) {
   auto run = std::make_shared<RunRequest>();
   run->job.arguments = arguments;
-  const auto describe = [run](CommandOptions options) {
+  const auto describe = [run](const CommandOptions& options) {
     add_job_options(options, run->job);
     add_run_options(options, *run);
   };

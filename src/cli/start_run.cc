@@ -61,6 +61,22 @@ Result<FrontOptions> front_options(const JobSpec& spec, const RunRequest& reques
   return front;
 }
 
+/// Makes a smoke test of the job, and tells the user.
+void shrink(const RunRequest& request, LoadedJob& loaded) {
+  std::string line = make_smoke_test(request.job, loaded);
+  // The list of ignored keys is the longer half.
+  if (const auto at = line.find("; not read: "); at != std::string::npos)
+    line.replace(at, 2, ";\n         ");
+  if (!request.quiet) std::fprintf(stderr, "dlaunch: %s\n", line.c_str());
+}
+
+int print_plan(LoadedJob& loaded, const std::string& folder) {
+  settle_without_check(loaded.spec);
+  const auto preview = preview_plan(loaded.spec, folder, false);
+  return preview ? print_text(plan_text(preview->plan, preview->cluster))
+                 : print_error(preview.error());
+}
+
 }  // namespace
 
 void add_run_options(CommandOptions options, RunRequest& request) {
@@ -90,23 +106,12 @@ int start_run(const RunRequest& request) {
       job, *folder, request.smoke ? keys_without_meaning_for_smoke() : std::vector<std::string>());
   if (!loaded) return print_error(loaded.error());
   if (request.adapt) request.adapt(*loaded);
-  if (request.smoke) {
-    std::string line = make_smoke_test(job, *loaded);
-    // The list of ignored keys is the longer half.
-    if (const auto at = line.find("; not read: "); at != std::string::npos)
-      line.replace(at, 2, ";\n         ");
-    if (!request.quiet) std::fprintf(stderr, "dlaunch: %s\n", line.c_str());
-  }
+  if (request.smoke) shrink(request, *loaded);
   if (const Status hosts = resolve_job_hosts(
           job, request.quiet, *loaded, request.smoke ? Allocation::ignored : Allocation::used);
       !hosts)
     return print_error(hosts.error());
-  if (request.dry_run) {
-    settle_without_check(loaded->spec);
-    const auto preview = preview_plan(loaded->spec, *folder, false);
-    return preview ? print_text(plan_text(preview->plan, preview->cluster))
-                   : print_error(preview.error());
-  }
+  if (request.dry_run) return print_plan(*loaded, *folder);
   const bool types = !request.detach && ::isatty(STDIN_FILENO) == 1;
   const auto front = front_options(loaded->spec, request, types);
   if (!front) return print_error(front.error());

@@ -116,6 +116,12 @@ struct UpCommand {
   int execute() const {
     if (list) return print_list();
     if (json) return print_error({exit_code::kUsage, "--json goes with --list"});
+    if (!job.preload.empty())
+      return print_error(
+          {exit_code::kUsage, "--preload " + job.preload +
+                                  ": a template is made from a program's own command line, so the "
+                                  "first run makes it: dlaunch run --preload " +
+                                  job.preload + " ..."});
     KeeperOptions options;
     const auto limit = jobfile::parse_duration(idle);
     if (!limit || limit->count() <= 0)
@@ -213,47 +219,49 @@ struct DownCommand {
       if (!list) return print_error(list.error());
       for (const jobfile::HostEntry& host : *list) wish.hosts.push_back(host.name);
     }
-    std::uint32_t nodes = 0;
-    std::uint32_t in_use = 0;
+    GivenUp all;
     int code = exit_code::kOk;
     for (UniqueFd& socket : connect_to_keepers()) {
-      KeeperLine line(std::move(socket));
-      const std::string build = line.build();
-      if (build.empty()) {
-        code = print_error(no_answer(line));
-        continue;
-      }
-      if (build != own_build_id()) {
-        if (!hosts) line.go_away();
-        continue;
-      }
-      line.say(wish);
-      const auto answer = line.wait(kAnswer);
-      if (has_gone(answer)) continue;
-      if (!answer) {
-        code = print_error(answer.error());
-        continue;
-      }
-      const auto* given = std::get_if<GivenUp>(&answer->message);
-      if (given == nullptr) continue;
-      nodes += given->nodes;
-      in_use += given->in_use;
-      // Its end says that the agents have ended.
-      if (given->is_empty) (void)line.wait(kAnswer);
+      const auto given = ask(KeeperLine(std::move(socket)), wish);
+      if (!given) code = print_error(given.error());
+      all.nodes += given ? given->nodes : 0;
+      all.in_use += given ? given->in_use : 0;
     }
-    if (nodes == 0) {
-      if (code != exit_code::kOk) return code;
+    if (all.nodes != 0 || code == exit_code::kOk) tell(all);
+    return code;
+  }
+
+  /// What the keeper gives up: nothing, if it was about to end or is one of another build.
+  Result<GivenUp> ask(KeeperLine line, const GiveUp& wish) const {
+    const std::string build = line.build();
+    if (build.empty()) return tl::unexpected(no_answer(line));
+    if (build != own_build_id()) {
+      if (!hosts) line.go_away();
+      return GivenUp();
+    }
+    line.say(wish);
+    const auto answer = line.wait(kAnswer);
+    if (has_gone(answer)) return GivenUp();
+    if (!answer) return tl::unexpected(answer.error());
+    const auto* given = std::get_if<GivenUp>(&answer->message);
+    if (given == nullptr) return GivenUp();
+    // Its end says that the agents have ended.
+    if (given->is_empty) (void)line.wait(kAnswer);
+    return *given;
+  }
+
+  void tell(const GivenUp& all) const {
+    if (all.nodes == 0) {
       std::fprintf(stderr, "dlaunch: %s\n",
                    hosts ? "none of these hosts is kept" : "no nodes are kept");
-    } else {
-      std::fprintf(
-          stderr, "dlaunch: %s given up%s\n",
-          nodes == 1 ? "1 node is" : (counted(nodes, "node") + " are").c_str(),
-          in_use == 0
-              ? ""
-              : (", " + std::to_string(in_use) + " of them when their runs are done").c_str());
+      return;
     }
-    return code;
+    std::fprintf(
+        stderr, "dlaunch: %s given up%s\n",
+        all.nodes == 1 ? "1 node is" : (counted(all.nodes, "node") + " are").c_str(),
+        all.in_use == 0
+            ? ""
+            : (", " + std::to_string(all.in_use) + " of them when their runs are done").c_str());
   }
 };
 

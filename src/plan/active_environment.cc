@@ -151,16 +151,15 @@ std::vector<ActiveEnvironment> active_environments(const LaunchPlan& plan,
   std::vector<ActiveEnvironment> active;
   const std::string path = find_variable(plan.carried, "PATH").value_or("");
   for (const auto& [variable, kind] : kKinds) {
-    std::string folder = find_variable(plan.carried, variable).value_or("");
-    while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
-    if (folder.size() > 1 && folder.front() == '/' && is_in_list(path, folder + "/bin") &&
-        files.is_folder(folder)) {
-      const auto config = files.read_file(folder + "/pyvenv.cfg");
-      const bool by_uv = config && ('\n' + *config).find("\nuv =") != std::string::npos;
-      std::string project = folder.substr(0, folder.rfind('/'));
-      if (!by_uv || !files.read_file(project + "/pyproject.toml")) project.clear();
-      active.push_back({kind, std::move(folder), by_uv, std::move(project)});
-    }
+    const std::string value = find_variable(plan.carried, variable).value_or("");
+    const std::string folder = value.substr(0, value.find_last_not_of('/') + 1);
+    if (!folder.starts_with('/') || !is_in_list(path, folder + "/bin") || !files.is_folder(folder))
+      continue;
+    const auto config = files.read_file(folder + "/pyvenv.cfg");
+    const bool by_uv = config && ('\n' + *config).find("\nuv =") != std::string::npos;
+    std::string project = folder.substr(0, folder.rfind('/'));
+    if (!by_uv || !files.read_file(project + "/pyproject.toml")) project.clear();
+    active.push_back({kind, folder, by_uv, std::move(project)});
   }
   return active;
 }

@@ -347,6 +347,21 @@ void add_role_notes(const JobSpec& spec, const Placement& placement, LaunchPlan&
   }
 }
 
+/// Nodes without ranks, and who decides about the end.
+void add_spares(const JobSpec& spec, const Cluster& all, const Placement& placement,
+                LaunchPlan& plan) {
+  for (std::size_t i = placement.nodes_available; i < all.nodes.size(); ++i)
+    plan.spares.push_back(all.nodes[i].name);
+  if (nodes_of_job(plan) < placement.nodes_available) {
+    plan.notes.push_back(std::to_string(placement.nodes_available - nodes_of_job(plan)) + " of " +
+                         std::to_string(placement.nodes_available) + " nodes get no rank");
+  }
+  if (spec.success == Success::automatic && success_rule(spec, plan) == Success::workers) {
+    plan.notes.emplace_back(
+        "parameter servers are stopped when the workers are done (success: workers)");
+  }
+}
+
 }  // namespace
 
 Result<Cluster> nodes_to_meet(const JobSpec& spec, const Cluster& cluster,
@@ -383,16 +398,7 @@ Result<LaunchPlan> make_plan(const JobSpec& spec, const Cluster& all, const Plan
   if (const Status s = check_crowding(spec, cluster, plan); !s) return tl::unexpected(s.error());
   if (const Status s = check_named_ranks(spec, plan.ranks.size()); !s)
     return tl::unexpected(s.error());
-  for (std::size_t i = placement->nodes_available; i < all.nodes.size(); ++i)
-    plan.spares.push_back(all.nodes[i].name);
-  if (nodes_of_job(plan) < placement->nodes_available) {
-    plan.notes.push_back(std::to_string(placement->nodes_available - nodes_of_job(plan)) + " of " +
-                         std::to_string(placement->nodes_available) + " nodes get no rank");
-  }
-  if (spec.success == Success::automatic && success_rule(spec, plan) == Success::workers) {
-    plan.notes.emplace_back(
-        "parameter servers are stopped when the workers are done (success: workers)");
-  }
+  add_spares(spec, all, *placement, plan);
   const std::vector<MachineShare> shares = share_machines(cluster, placement->per_node);
   const std::optional<Cluster> own_parts = with_shares(cluster, shares);
   const Cluster& shared = own_parts ? *own_parts : cluster;

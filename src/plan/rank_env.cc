@@ -136,6 +136,34 @@ void add_to_ranks(const Rows& rows, const View& job_view, const std::vector<Role
   }
 }
 
+/// The fabric of each node; under another launcher none, as each rank sees only its own node there.
+FabricPlan fabric_of(const JobSpec& spec, const Cluster& cluster, const PlanContext& context,
+                     const LaunchPlan& plan) {
+  if (context.outer) return {};
+  const auto is_set = [&](const char* name) {
+    return find_sorted(plan.variables, name) != nullptr ||
+           std::any_of(spec.roles.begin(), spec.roles.end(),
+                       [&](const RoleSpec& role) { return role.env.contains(name); });
+  };
+  return plan_fabric(cluster, plan.nodes.size(),
+                     is_set("NCCL_TOPO_FILE") || is_set("NCCL_CONF_FILE"));
+}
+
+/// What files and the environment of a node have set: our variables would override it.
+void keep_settings(const Rows& rows, const Node& node, const PlanContext& context,
+                   const std::vector<Variable>& of_job, std::vector<Variable>& variables) {
+  apply_kept(rows.node, of_job, rank_table::chosen_in_mca_files(node.facts),
+             "kept: set in a file of Open MPI's (mca-params.conf) on this node", variables);
+  apply_kept(rows.node, of_job, node.facts.fabric.nccl_settings,
+             "kept: set in NCCL's own file on this node", variables);
+  if (node.is_launcher) {
+    apply_kept(rows.node, of_job, context.launcher_env, "kept: set where dlaunch was started",
+               variables);
+  } else {
+    apply_kept(rows.node, of_job, node.facts.environment, "kept: set on this node", variables);
+  }
+}
+
 }  // namespace
 
 void add_rank_variables(const JobSpec& spec, const Cluster& cluster, const PlanContext& context,
@@ -158,15 +186,7 @@ void add_rank_variables(const JobSpec& spec, const Cluster& cluster, const PlanC
   for (std::size_t i = 0; i < plan.nodes.size(); ++i)
     view.has_rdma = view.has_rdma || !cluster.nodes[i].facts.rdma_devices.empty();
 
-  // Under another launcher each rank sees only its own node, so no common choice is possible.
-  const auto is_set = [&](const char* name) {
-    return find_sorted(plan.variables, name) != nullptr ||
-           std::any_of(spec.roles.begin(), spec.roles.end(),
-                       [&](const RoleSpec& role) { return role.env.contains(name); });
-  };
-  const bool has_topology = is_set("NCCL_TOPO_FILE") || is_set("NCCL_CONF_FILE");
-  FabricPlan fabric =
-      context.outer ? FabricPlan() : plan_fabric(cluster, plan.nodes.size(), has_topology);
+  FabricPlan fabric = fabric_of(spec, cluster, context, plan);
   if (!only) std::move(fabric.notes.begin(), fabric.notes.end(), std::back_inserter(plan.notes));
 
   for (std::uint32_t i = 0; i < plan.nodes.size(); ++i) {
@@ -179,19 +199,7 @@ void add_rank_variables(const JobSpec& spec, const Cluster& cluster, const PlanC
     append(rows.node, view, plan.nodes[i].variables);
     // Such ranks inherit only from the image, which is unknown.
     if (all_contained(spec)) continue;
-    // Our variable would override the files of NCCL and Open MPI; so does an inherited one.
-    apply_kept(rows.node, plan.variables, rank_table::chosen_in_mca_files(node.facts),
-               "kept: set in a file of Open MPI's (mca-params.conf) on this node",
-               plan.nodes[i].variables);
-    apply_kept(rows.node, plan.variables, node.facts.fabric.nccl_settings,
-               "kept: set in NCCL's own file on this node", plan.nodes[i].variables);
-    if (node.is_launcher) {
-      apply_kept(rows.node, plan.variables, context.launcher_env,
-                 "kept: set where dlaunch was started", plan.nodes[i].variables);
-    } else {
-      apply_kept(rows.node, plan.variables, node.facts.environment, "kept: set on this node",
-                 plan.nodes[i].variables);
-    }
+    keep_settings(rows, node, context, plan.variables, plan.nodes[i].variables);
   }
   append(rows.job, view, plan.variables);
   sort_by_name(plan.variables);

@@ -191,7 +191,7 @@ std::vector<Rank> other_evidence_needed(const RunReport& report, const Evidence&
     const RankEnd& end = report.ranks[i];
     if (Rank(i) == *report.outcome.first) continue;
     const bool may_say_more = was_told_to_stop(end) && (lost_peer || first.exception);
-    if (failed_by_itself(end) || may_say_more) ranks.push_back(Rank(i));
+    if (failed_by_itself(end) || may_say_more) ranks.emplace_back(i);
   }
   return ranks;
 }

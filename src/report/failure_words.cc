@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <csignal>
 #include <optional>
 
@@ -128,8 +129,6 @@ std::string FailureWords::headline() const {
       break;
     case Cause::hang:
     case Cause::preempted:
-      line += one_line(outcome_.detail);
-      break;
     case Cause::starter:
       line += one_line(outcome_.detail);
       break;
@@ -226,8 +225,8 @@ std::string FailureWords::spent() const {
   MonotonicTime other{0};
   for (std::size_t i = 0; i < report_.spent.size(); ++i) {
     const MonotonicTime time = report_.spent[i];
-    const auto percent = static_cast<int>(
-        100 * static_cast<double>(time.count()) / static_cast<double>(whole) + 0.5);
+    const auto percent =
+        std::lround(100 * static_cast<double>(time.count()) / static_cast<double>(whole));
     if (percent < 1) {
       other += time;
     } else {

@@ -322,7 +322,7 @@ std::vector<Rank> suspects(const SummaryInput& input) {
   for (std::uint32_t i = 0; i < report.ranks.size(); ++i) {
     const RankEnd::How how = report.ranks[i].how;
     const bool ended = how != RankEnd::How::not_started && how != RankEnd::How::lost;
-    if (ended && !lost_a_peer(Rank(i))) ranks.push_back(Rank(i));
+    if (ended && !lost_a_peer(Rank(i))) ranks.emplace_back(i);
   }
   return ranks;
 }

@@ -504,7 +504,7 @@ constexpr auto kFailures = std::to_array<KnownFailure>({
     {.name = "file-missing",
      .pattern = "No such file or directory",
      .why = "the file does not exist on the node of the rank",
-     .advice = "the same path on every node: shared storage, or --set sync=true for the workdir",
+     .advice = "the same path on every node: shared storage, or --sync for the workdir",
      .of_node = true},
     {.name = "slurm-time-limit",
      .pattern = "DUE TO TIME LIMIT",

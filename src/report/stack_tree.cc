@@ -102,6 +102,7 @@ std::string hosts_of(const std::vector<RankOnHost>& members) {
 
 std::string ranks_of(const std::vector<RankOnHost>& members) {
   std::vector<Rank> ranks;
+  ranks.reserve(members.size());
   for (const auto& one : members) ranks.push_back(one.rank);
   return (ranks.size() == 1 ? "rank " : "ranks ") + rank_ranges(ranks, kRangeColumns);
 }

@@ -226,6 +226,25 @@ void judge_loader(const RankStacks& before, const RankStacks& now, const Process
         "its data loader, pid " + std::to_string(loaders.front()->pid) + ", is in " + place;
 }
 
+/// For a rank that waits for no other one: whether it works or is blocked.
+void judge_work(const RankStacks& before, const RankStacks& now, const ProcessStack& work,
+                const ThreadStack& thread, Standing& standing) {
+  std::vector<const ProcessStack*> all;
+  all.reserve(now.processes.size());
+  for (const ProcessStack& one : now.processes) all.push_back(&one);
+  const Work done = work_of(all, before);
+  standing.is_busy = done.cpu_ms >= kBusyMs;
+  standing.has_moved =
+      standing.has_moved || standing.is_busy || done.io_bytes >= kMuchIo || done.are_new;
+  if (const std::string deadlock = deadlock_in(work); !deadlock.empty()) {
+    standing.why = Standing::Why::deadlock;
+    standing.detail = deadlock;
+  } else if (is_blocked(thread)) {
+    standing.why = Standing::Why::blocked;
+    standing.has_moved = standing.has_moved || work_of(work, before).switches >= kManyWakeups;
+  }
+}
+
 }  // namespace
 
 Standing standing_of(const RankStacks& before, const RankStacks& now) {
@@ -272,18 +291,8 @@ Standing standing_of(const RankStacks& before, const RankStacks& now) {
     standing.may_be_many = own.cpu_ms >= kBusyMs || known->row->wait == Wait::device;
     return standing;
   }
-  std::vector<const ProcessStack*> all;
-  for (const ProcessStack& one : now.processes) all.push_back(&one);
-  const Work done = work_of(all, before);
-  standing.is_busy = done.cpu_ms >= kBusyMs;
-  standing.has_moved = standing.is_busy || is_elsewhere || done.io_bytes >= kMuchIo || done.are_new;
-  if (const std::string deadlock = deadlock_in(*work); !deadlock.empty()) {
-    standing.why = Standing::Why::deadlock;
-    standing.detail = deadlock;
-  } else if (is_blocked(*thread)) {
-    standing.why = Standing::Why::blocked;
-    standing.has_moved = standing.has_moved || own.switches >= kManyWakeups;
-  }
+  standing.has_moved = is_elsewhere;
+  judge_work(before, now, *work, *thread, standing);
   return standing;
 }
 

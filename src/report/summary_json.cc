@@ -71,6 +71,22 @@ class SummaryDocument {
     ranks("lost_peer", outcome_.lost_peer);
     member("lost_node");
     text_or_null(outcome_.lost_nodes.empty() ? "" : node_name(outcome_.lost_nodes.front().node));
+    write_lost_nodes();
+    member("signal");
+    text_or_null(outcome_.signal == 0 ? "" : signal_name(outcome_.signal));
+    write_slurm();
+    texts("preflight", in_.preflight);
+    member("leftovers").number(report_.leftovers);
+    member("port");
+    outcome_.port ? json_.number(outcome_.port->port) : json_.null();
+    member("port_holder");
+    text_or_null(outcome_.port ? outcome_.port->holder : "");
+    ranks("stragglers", outcome_.stragglers);
+    write_text();
+    texts("notes", in_.notes);
+  }
+
+  void write_lost_nodes() {
     member("lost_nodes").begin_array();
     for (const LostNode& lost : outcome_.lost_nodes) {
       json_.line(4).begin_object().key("node");
@@ -81,23 +97,12 @@ class SummaryDocument {
     }
     if (!outcome_.lost_nodes.empty()) json_.line(2);
     json_.end_array();
-    member("signal");
-    text_or_null(outcome_.signal == 0 ? "" : signal_name(outcome_.signal));
-    write_slurm();
-    member("preflight").begin_array();
-    for (const std::string& text : in_.preflight) json_.line(4).string(text);
-    if (!in_.preflight.empty()) json_.line(2);
-    json_.end_array();
-    member("leftovers").number(report_.leftovers);
-    member("port");
-    outcome_.port ? json_.number(outcome_.port->port) : json_.null();
-    member("port_holder");
-    text_or_null(outcome_.port ? outcome_.port->holder : "");
-    ranks("stragglers", outcome_.stragglers);
-    write_text();
-    member("notes").begin_array();
-    for (const std::string& note : in_.notes) json_.line(4).string(note);
-    if (!in_.notes.empty()) json_.line(2);
+  }
+
+  void texts(std::string_view key, const std::vector<std::string>& texts) {
+    member(key).begin_array();
+    for (const std::string& text : texts) json_.line(4).string(text);
+    if (!texts.empty()) json_.line(2);
     json_.end_array();
   }
 

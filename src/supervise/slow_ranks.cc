@@ -77,6 +77,7 @@ std::vector<SlowRanks::Change> SlowRanks::check(MonotonicTime now) {
 
 void SlowRanks::compare(const std::map<Rank, double>& step, std::vector<Change>& changes) {
   std::vector<double> sorted;
+  sorted.reserve(step.size());
   for (const auto& [rank, its] : step) sorted.push_back(its);
   std::sort(sorted.begin(), sorted.end());
   const std::size_t middle = (sorted.size() - 2) / 2;  // without the rank's own

@@ -123,6 +123,7 @@ std::string restart(const FailedAttempt& failed, const NodeNames& nodes) {
     text = node(nodes, lost[0].node) + " was lost (" + lost[0].what + ')';
   } else if (!lost.empty()) {
     std::vector<std::string> names;
+    names.reserve(lost.size());
     for (const LostNode& one : lost) names.push_back(node(nodes, one.node));
     text = listed(names) + " were lost";
   }

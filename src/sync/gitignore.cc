@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <ranges>
 #include <utility>
 
 namespace dlaunch::sync {
@@ -238,10 +239,10 @@ void IgnoreRules::enter(std::string base, std::string_view text) {
 }
 
 bool IgnoreRules::excludes(std::string_view path, bool is_folder) const {
-  for (auto file = files_.rbegin(); file != files_.rend(); ++file) {
-    const std::string_view below = path.substr(std::min(file->base.size(), path.size()));
-    for (auto pattern = file->patterns.rbegin(); pattern != file->patterns.rend(); ++pattern) {
-      if (pattern->matches(below, is_folder)) return !pattern->negated();
+  for (const auto& file : std::ranges::reverse_view(files_)) {
+    const std::string_view below = path.substr(std::min(file.base.size(), path.size()));
+    for (const auto& pattern : std::ranges::reverse_view(file.patterns)) {
+      if (pattern.matches(below, is_folder)) return !pattern.negated();
     }
   }
   return false;

@@ -172,8 +172,8 @@ def a_missing_workdir_could_be_copied(box):
     options = ["--set", f"workdir={job.root}"]
     run = box.launch(PYTHON, "show.py", options=options).end(CANNOT_EXECUTE)
     expect_in(f'node[1-2]: cannot enter the workdir "{job.root}": No such file or directory (it must be there on every node)', run.text, "what")
-    expect_in("try: --set sync=true, which copies it there first (3 files, 4.0 kB), or a folder that all nodes share", run.text, "what to do")
-    box.launch(PYTHON, "show.py", options=[*options, "--set", "sync=true"]).end(0)
+    expect_in("try: --sync, which copies it there first (3 files, 4.0 kB), or a folder that all nodes share", run.text, "what to do")
+    box.launch(PYTHON, "show.py", options=[*options, "--sync"]).end(0)
     expect(os.path.exists(job.on(cluster[2], "data")), "the workdir was copied")
     run = box.launch("/bin/true", options=["--set", "workdir=/run/nowhere"]).end(CANNOT_EXECUTE)
     expect("sync" not in run.text, f"there is nothing to copy: {run.text}")

@@ -77,15 +77,10 @@ void KeptAgents::connect(std::size_t i) {
   });
 }
 
-void KeptAgents::begin_session(std::size_t i, Connection connection, bool is_kept) {
-  Held& held = *held_[i];
+Session::Settings KeptAgents::settings(std::size_t i, bool is_kept) {
   const NodeId node(static_cast<std::uint32_t>(i));
-  if (is_kept) {
-    held.last_session = random_number();
-    connector_.set_session(node, held.last_session);
-  }
-  Session::Settings settings{targets_[i].host.name, held.last_session, spec_.timeouts.fence_after,
-                             spec_.timeouts.lost_after};
+  Session::Settings settings{targets_[i].host.name, held_[i]->last_session,
+                             spec_.timeouts.fence_after, spec_.timeouts.lost_after};
   settings.way_back = {.open =
                            [this, node](Reconnection::Opened done, Duration limit) {
                              connector_.open(node, Purpose::attach, std::move(done), limit);
@@ -93,12 +88,22 @@ void KeptAgents::begin_session(std::size_t i, Connection connection, bool is_kep
                        .cancel = [this, node] { connector_.cancel(node); }};
   settings.codes_are_its_own = targets_[i].connector->own_exit_codes;
   settings.is_kept = is_kept;
+  return settings;
+}
+
+void KeptAgents::begin_session(std::size_t i, Connection connection, bool is_kept) {
+  Held& held = *held_[i];
+  const NodeId node(static_cast<std::uint32_t>(i));
+  if (is_kept) {
+    held.last_session = random_number();
+    connector_.set_session(node, held.last_session);
+  }
   const auto is_present = [this, i, id = held.last_session] {
     return held_[i]->last_session == id && held_[i]->session != nullptr;
   };
   retire(i);
   held.session = std::make_unique<Session>(
-      loop_, node, std::move(connection), std::move(settings),
+      loop_, node, std::move(connection), settings(i, is_kept),
       Session::Listener{.on_message =
                             [this, i, is_present](const wire::FromAgent& message) {
                               if (is_present()) hear(i, message);

@@ -76,6 +76,7 @@ class KeptAgents {
     std::optional<NodeCondition> condition;
   };
 
+  [[nodiscard]] Session::Settings settings(std::size_t i, bool is_kept);
   void begin_session(std::size_t i, Connection connection, bool is_kept);
   void hear(std::size_t i, const wire::FromAgent& message);
   void answered(std::size_t i);

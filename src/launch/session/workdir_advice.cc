@@ -36,9 +36,9 @@ std::string workdir_advice(const MissingPrerequisites& missing, const JobSpec& s
   if (!extent) {
     const std::string& why = extent.error().message;
     return std::string(kIndent) + "try: " + kShared +
-           "; --set sync=true cannot copy it there: " + why.substr(0, why.find('\n'));
+           "; --sync cannot copy it there: " + why.substr(0, why.find('\n'));
   }
-  return std::string(kIndent) + "try: --set sync=true, which copies it there first" +
+  return std::string(kIndent) + "try: --sync, which copies it there first" +
          (*extent ? " (" + files_text((*extent)->files, (*extent)->bytes) + ')' : "") + ", or " +
          kShared;
 }
