@@ -198,7 +198,8 @@ struct StageCommand {
   [[nodiscard]] std::string line(const std::string& folder) const {
     std::string text = "stage=[";
     for (const std::string& path : from) {
-      const bool is_relative = !path.starts_with('/') && !path.starts_with("~/");
+      const bool is_relative =
+          !path.starts_with('/') && !path.starts_with("~/") && stage_source_path(path).node.empty();
       append_json_string(text.append(text.ends_with('[') ? "{from: " : ", {from: "),
                          is_relative ? folder + '/' + path : path);
       if (to) append_json_string(text.append(", to: "), *to);

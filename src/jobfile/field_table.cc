@@ -15,7 +15,6 @@ namespace {
 
 // The keywords of the fields: choices, and substitutes for numbers.
 
-
 template <class Enum>
 constexpr Keyword word(std::string_view text, Enum value) {
   return {text, static_cast<int>(value)};
@@ -69,10 +68,9 @@ constexpr std::array kTfChiefs{word("chief", TfCluster::Chief::chief),
                                word("master", TfCluster::Chief::master)};
 constexpr std::array kTfEvaluators{word("apart", TfCluster::Evaluator::apart),
                                    word("listed", TfCluster::Evaluator::listed)};
-constexpr std::array kRestartCauses{word("failure", RestartCause::failure),
-                                    word("node-loss", RestartCause::node_loss),
-                                    word("hang", RestartCause::hang),
-                                    word("preemption", RestartCause::preemption)};
+constexpr std::array kRestartCauses{
+    word("failure", RestartCause::failure), word("node-loss", RestartCause::node_loss),
+    word("hang", RestartCause::hang), word("preemption", RestartCause::preemption)};
 constexpr std::array kIsolations{word("default", Isolation::standard),
                                  word("pid-namespace", Isolation::pid_namespace)};
 constexpr std::array kStageVias{word("nodes", StageVia::nodes),
@@ -785,7 +783,7 @@ constexpr Field kFields[] = {
      .write = add_to<&JobSpec::stage>},
     {.key = "stage[].from",
      .kind = Kind::text,
-     .help = "File or folder on the launcher's machine; relative to the workdir, or ~/...",
+     .help = "File or folder here, relative to the workdir, or ~/...; or of a node: gpu01:/data",
      .required = true,
      .write = to<&JobSpec::stage, &Transfer::from>},
     {.key = "stage[].to",

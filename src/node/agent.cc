@@ -34,6 +34,7 @@
 #include "node/session/session_socket.h"
 #include "node/stacks/stack_service.h"
 #include "node/stage/collect_service.h"
+#include "node/stage/stage_from_service.h"
 #include "node/stage/stage_service.h"
 #include "node/stage/staged_targets.h"
 #include "node/sync/stager.h"
@@ -99,6 +100,10 @@ class Agent {
                }),
         collecting_(loop_, login_,
                     [this](wire::CollectAnswer answer) {
+                      channel_.send(wire::widened<wire::FromAgent>(std::move(answer)));
+                    }),
+        stage_from_(loop_,
+                    [this](wire::FromNodeAnswer answer) {
                       channel_.send(wire::widened<wire::FromAgent>(std::move(answer)));
                     }),
         staged_(loop_, login_, [this](const wire::StagedSeen& seen) { channel_.send(seen); }),
@@ -214,6 +219,8 @@ class Agent {
   void on(wire::CollectBegin& begin) { collecting_.on(begin); }
   void on(wire::SeeStaged& question) { staged_.begin(question); }
   void on(wire::OneOf<wire::StageAnswer> auto& answer) { collecting_.on(answer); }
+  void on(wire::StageFrom& order) { stage_from_.on(order); }
+  void on(wire::StageLetter& letter) { stage_from_.on(letter); }
   void on(wire::StopRanks& stop) { ranks_.stop(stop); }
   void on(wire::KillRanks& kill) { ranks_.kill(kill); }
   void on(wire::SignalRanks& pass) { ranks_.pass(pass); }
@@ -371,6 +378,7 @@ class Agent {
     stager_.abandon();
     stage_.abandon();
     collecting_.abandon();
+    stage_from_.abandon();
     program_.close();
     raise_open_file_limit();
     mpi_.kill();
@@ -431,6 +439,7 @@ class Agent {
   Stager stager_;
   StageService stage_;
   CollectService collecting_;
+  StageFromService stage_from_;
   StagedTargets staged_;
   MpiService mpi_;
   MpirunProbe mpirun_probe_;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <ranges>
 #include <utility>
 
 namespace dlaunch::sync {
@@ -239,10 +238,11 @@ void IgnoreRules::enter(std::string base, std::string_view text) {
 }
 
 bool IgnoreRules::excludes(std::string_view path, bool is_folder) const {
-  for (const auto& file : std::ranges::reverse_view(files_)) {
-    const std::string_view below = path.substr(std::min(file.base.size(), path.size()));
-    for (const auto& pattern : std::ranges::reverse_view(file.patterns)) {
-      if (pattern.matches(below, is_folder)) return !pattern.negated();
+  for (std::size_t i = files_.size(); i-- > 0;) {
+    const auto& [base, patterns] = files_[i];
+    const std::string_view below = path.substr(std::min(base.size(), path.size()));
+    for (std::size_t k = patterns.size(); k-- > 0;) {
+      if (patterns[k].matches(below, is_folder)) return !patterns[k].negated();
     }
   }
   return false;

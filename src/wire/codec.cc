@@ -112,7 +112,11 @@ constexpr std::tuple kMessages{Named<Hello>{"Hello"},
                                Named<SeeStaged>{"SeeStaged"},
                                Named<StagedSeen>{"StagedSeen"},
                                Named<ServeProgram>{"ServeProgram"},
-                               Named<ProgramServed>{"ProgramServed"}};
+                               Named<ProgramServed>{"ProgramServed"},
+                               Named<StageFrom>{"StageFrom"},
+                               Named<StageLetter>{"StageLetter"},
+                               Named<StageSaid>{"StageSaid"},
+                               Named<StageReported>{"StageReported"}};
 static_assert(std::tuple_size_v<decltype(kMessages)> == kTypes);
 
 template <std::size_t I>
@@ -145,6 +149,7 @@ constexpr std::size_t kInputHeader = 4;
 constexpr std::size_t kTerminalHeader = 8;
 constexpr std::size_t kPySpyHeader = 16;
 constexpr std::size_t kStageHeader = 8;
+constexpr std::size_t kLetterHeader = 10;
 
 void write_head(const OutputData& data, std::string& out) {
   append_little_endian(data.attempt.value, out);
@@ -231,6 +236,14 @@ void write(const StageData& data, std::string& out) {
   append_little_endian(data.id, out);
   append_little_endian(data.link, out);
   out += data.bytes;
+}
+
+void write(const StageLetter& letter, std::string& out) {
+  out.reserve(kLetterHeader + letter.payload.size());
+  append_little_endian(letter.id, out);
+  append_little_endian(letter.node.value, out);
+  append_little_endian(letter.type, out);
+  out += letter.payload;
 }
 
 template <HasFields T>
@@ -372,6 +385,15 @@ Result<StageData> read(const FrameView& frame, StageData data) {
   data.link = little_endian_at<std::uint32_t>(frame.payload, 4);
   data.bytes = frame.payload.substr(kStageHeader);
   return data;
+}
+
+Result<StageLetter> read(const FrameView& frame, StageLetter letter) {
+  if (frame.payload.size() < kLetterHeader) return malformed(frame.type, "it is cut short");
+  letter.id = little_endian_at<std::uint32_t>(frame.payload, 0);
+  letter.node = NodeId(little_endian_at<std::uint32_t>(frame.payload, 4));
+  letter.type = little_endian_at<std::uint16_t>(frame.payload, 8);
+  letter.payload = frame.payload.substr(kLetterHeader);
+  return letter;
 }
 
 /// The part of a Hello that means the same in every version of the protocol.

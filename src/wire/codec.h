@@ -17,7 +17,7 @@
 namespace dlaunch::wire {
 
 /// Number of message types; the types are 1 to kTypes.
-inline constexpr std::uint16_t kTypes = 91;
+inline constexpr std::uint16_t kTypes = 95;
 
 [[nodiscard]] Frame encode_message(const ToAgent& message);
 [[nodiscard]] Frame encode_message(const FromAgent& message);

@@ -303,7 +303,8 @@ inline constexpr auto kFields<BlockRun> =
 
 template <>
 inline constexpr auto kFields<StageItem> =
-    std::tuple{field("from", &StageItem::from), field("to", &StageItem::to)};
+    std::tuple{field("from", &StageItem::from), field("to", &StageItem::to),
+               field("unpack", &StageItem::unpack)};
 
 template <>
 inline constexpr auto kFields<StageEntry> =
@@ -660,9 +661,12 @@ inline constexpr auto kFields<StageHashes> =
 
 template <>
 inline constexpr auto kFields<StageServe> =
-    std::tuple{field("id", &StageServe::id), field("link", &StageServe::link),
-               field("key", &StageServe::key), field("addresses", &StageServe::addresses),
-               field("limit_ms", &StageServe::limit_ms, kInterval)};
+    std::tuple{field("id", &StageServe::id),
+               field("link", &StageServe::link),
+               field("key", &StageServe::key),
+               field("addresses", &StageServe::addresses),
+               field("limit_ms", &StageServe::limit_ms, kInterval),
+               field("guest", &StageServe::guest)};
 
 template <>
 inline constexpr auto kFields<StageFeed> = std::tuple{
@@ -712,6 +716,40 @@ inline constexpr auto kFields<CollectDone> =
     std::tuple{field("id", &CollectDone::id),           field("problem", &CollectDone::problem),
                field("files", &CollectDone::files),     field("bytes", &CollectDone::bytes),
                field("missing", &CollectDone::missing), field("special", &CollectDone::special)};
+
+template <>
+inline constexpr auto kFields<StagePeer> =
+    std::tuple{field("node", &StagePeer::node), field("name", &StagePeer::name),
+               field("forwards", &StagePeer::forwards), field("addresses", &StagePeer::addresses)};
+
+template <>
+inline constexpr auto kFields<StageFrom> =
+    std::tuple{field("id", &StageFrom::id),
+               field("items", &StageFrom::items),
+               field("peers", &StageFrom::peers),
+               field("self", &StageFrom::self),
+               field("by", &StageFrom::by),
+               field("for_ranks", &StageFrom::for_ranks),
+               field("needs_all", &StageFrom::needs_all),
+               field("window_ms", &StageFrom::window_ms, kInterval)};
+
+template <>
+inline constexpr auto kFields<StageSaid> =
+    std::tuple{field("id", &StageSaid::id), field("text", &StageSaid::text),
+               field("is_note", &StageSaid::is_note)};
+
+template <>
+inline constexpr auto kFields<StagedNode> = std::tuple{
+    field("node", &StagedNode::node),       field("name", &StagedNode::name),
+    field("bytes", &StagedNode::bytes),     field("from_launcher", &StagedNode::from_launcher),
+    field("removed", &StagedNode::removed), field("source", &StagedNode::source)};
+
+template <>
+inline constexpr auto kFields<StageReported> = std::tuple{
+    field("id", &StageReported::id),           field("exit_code", &StageReported::exit_code),
+    field("problem", &StageReported::problem), field("nodes", &StageReported::nodes),
+    field("files", &StageReported::files),     field("bytes", &StageReported::bytes),
+    field("special", &StageReported::special), field("notes", &StageReported::notes)};
 
 template <>
 inline constexpr auto kFields<SeeCheckpoints> =

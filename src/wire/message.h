@@ -842,6 +842,7 @@ struct StageServe {
   StageKey key;
   std::vector<std::string> addresses;
   std::uint32_t limit_ms = 10000;  // until it is there
+  NodeId guest{};                  // the node that will connect
   bool operator==(const StageServe&) const = default;
 };
 /// launcher -> agent: make what needs no content, and get the blocks from this connection instead
@@ -948,6 +949,59 @@ struct CollectDone {
   bool operator==(const CollectDone&) const = default;
 };
 
+// ---- staging from a node: its agent says what the launcher says above, to all nodes at once. The
+// launcher passes it on, and their answers, each in a letter.
+
+/// A node that gets the files.
+struct StagePeer {
+  NodeId node;
+  std::string name;
+  bool forwards = true;                // may feed others and be fed by them
+  std::vector<std::string> addresses;  // of the source, at which it may be reached from there
+  bool operator==(const StagePeer&) const = default;
+};
+/// launcher -> agent: stage these of its files; without peers: end it. -> StageLetter ...,
+/// StageReported
+struct StageFrom {
+  std::uint32_t id = 0;  // of the letters; the staging in them has an id of the agent's
+  std::vector<StageItem> items;
+  std::vector<StagePeer> peers;
+  std::string self;  // what the user calls this node
+  std::string by;    // as in StageBegin, and so is the next one
+  bool for_ranks = false;
+  bool needs_all = true;          // what environments need must be on the nodes
+  std::uint32_t window_ms = 500;  // a peer gets as much at once as it takes in this time
+  bool operator==(const StageFrom&) const = default;
+};
+/// agent -> launcher: a StageOrder for a node. launcher -> agent: a StageAnswer of one. Type and
+/// payload are those of its frame. Travels raw.
+struct StageLetter {
+  std::uint32_t id = 0;
+  NodeId node;
+  std::uint16_t type = 0;
+  std::string payload;
+  bool operator==(const StageLetter&) const = default;
+};
+/// agent -> launcher: the line on a terminal, which may be empty, or a note.
+struct StageSaid {
+  std::uint32_t id = 0;
+  std::string text;
+  bool is_note = false;
+  bool operator==(const StageSaid&) const = default;
+};
+/// agent -> launcher: it is over; with an exit code, it has failed.
+struct StageReported {
+  std::uint32_t id = 0;
+  std::uint8_t exit_code = 0;
+  std::string problem;
+  std::vector<StagedNode> nodes;
+  std::uint64_t files = 0;  // in all items
+  std::uint64_t bytes = 0;
+  std::vector<std::string> special;  // as in CollectDone
+  std::vector<std::string> notes;
+  bool operator==(const StageReported&) const = default;
+};
+
 // ---- what was staged
 
 /// launcher -> agent: what stagings have put on this node. -> StagedSeen
@@ -1026,15 +1080,16 @@ using ToAgent =
                  TerminalTaken, CloseTerminal, PySpyData, SeeCheckpoints, StageBegin, StageEntries,
                  StageStream, StageHashes, StageServe, StageFeed, StageData, StageOver,
                  CollectBegin, StageWants, StageReady, StageListening, StageLinked, StageProgress,
-                 StageDone, StageClaimed, SeeStaged, ServeProgram>;
+                 StageDone, StageClaimed, SeeStaged, ServeProgram, StageFrom, StageLetter>;
 
 /// Handled by the session itself (launch/session/session.h).
 using SessionMessages = std::variant<Hello, Heartbeat, Bye, ProgramServed>;
 /// Answers to the launcher's questions before it starts ranks.
 using ReachAnswer = std::variant<DoorOpen, Knocked>;
 using SyncAnswer = std::variant<SyncFolder, SyncWants, SyncTaken, SyncDone>;
+using FromNodeAnswer = std::variant<StageLetter, StageSaid, StageReported>;  // to StageFrom
 using Answers = Joined<std::variant<Facts, PrerequisitesMissing, PmixReady, Inspected>, ReachAnswer,
-                       SyncAnswer, StageAnswer>::Type;
+                       SyncAnswer, StageAnswer, FromNodeAnswer>::Type;
 /// Answers to CollectBegin.
 using CollectAnswer = Joined<StageOrder, std::variant<CollectDone>>::Type;
 /// Sent only by an agent that was told to start ranks, or that runs in a scheduler's step.

@@ -220,9 +220,13 @@ def a_rank_that_is_stopped_before_it_executes_does_not_hold_its_agent(box):
     run = box.start("run", "-n", "2", "--", program, "tell", "ready", "gate")
     try:
         # dlaunch looks at the program first, without waiting for the lease.
-        wait_until(lambda: broken and executing_below(run.pid), "the agent executes the program")
-        rank = executing_below(run.pid)[0]
-        stop(rank)
+        looks = [[]]
+
+        def still_executes():
+            looks.append(executing_below(run.pid))
+            return broken and set(looks[-1]) & set(looks[-2])
+        wait_until(still_executes, "the agent executes the program", pause=0.05)
+        stop((set(looks[-1]) & set(looks[-2])).pop())
         fcntl.fcntl(lease, fcntl.F_SETLEASE, fcntl.F_UNLCK)
         os.close(lease)
         box.expect_all("ready", 2)

@@ -15,7 +15,8 @@ using State = KeptNode::State;
 
 constexpr MonotonicTime kFirstPause = std::chrono::milliseconds(500);
 constexpr MonotonicTime kLongestPause = std::chrono::seconds(30);
-constexpr unsigned kMostDoublings = 6;
+constexpr MonotonicTime kLongestPauseOfMore = std::chrono::minutes(5);  // of a second agent
+constexpr unsigned kMostDoublings = 10;
 // Most runs that follow each other are done by then.
 constexpr MonotonicTime kCrowdedFor = std::chrono::seconds(2);
 constexpr std::size_t kMostAgents = 4;   // of a host
@@ -95,7 +96,7 @@ void KeptNodes::lost(std::size_t index, std::string why, MonotonicTime now) {
       node.failures == 0
           ? MonotonicTime(0)
           : std::min(kFirstPause * (1 << std::min(node.failures - 1, kMostDoublings)),
-                     kLongestPause);
+                     node.host == index ? kLongestPause : kLongestPauseOfMore);
   ++node.failures;
   node.next_try = now + pause;
   enter(node, State::waiting, now);
@@ -140,10 +141,23 @@ std::vector<std::size_t> KeptNodes::add_beside(MonotonicTime now) {
   return hosts;
 }
 
+/// The hosts that have an agent for the next run, or will: they need no further one.
+std::set<std::size_t> KeptNodes::served_hosts() const {
+  std::set<std::size_t> hosts;
+  for (const KeptNode& node : nodes_) {
+    if (node.state == State::idle || node.state == State::parting ||
+        node.state == State::connecting)
+      hosts.insert(node.host);
+  }
+  return hosts;
+}
+
 std::vector<std::size_t> KeptNodes::start(MonotonicTime now) {
   std::vector<std::size_t> due;
+  const std::set<std::size_t> served = served_hosts();
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     if (nodes_[i].state != State::waiting || nodes_[i].next_try > now) continue;
+    if (nodes_[i].host != i && served.contains(nodes_[i].host)) continue;
     enter(nodes_[i], State::connecting, now);
     due.push_back(i);
   }
@@ -263,8 +277,11 @@ bool KeptNodes::is_over(MonotonicTime now) const {
 
 std::optional<MonotonicTime> KeptNodes::next() const {
   std::optional<MonotonicTime> first = idle_end();
-  for (const KeptNode& node : nodes_) {
-    if (node.state == State::waiting && (!first || node.next_try < *first)) first = node.next_try;
+  const std::set<std::size_t> served = served_hosts();
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    const KeptNode& node = nodes_[i];
+    if (node.state != State::waiting || (node.host != i && served.contains(node.host))) continue;
+    if (!first || node.next_try < *first) first = node.next_try;
   }
   for (const auto& [host, due] : crowded()) {
     if (!first || due < *first) first = due;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -101,6 +102,7 @@ class KeptNodes {
   void enter(KeptNode& node, KeptNode::State state, MonotonicTime now);
   void become_free(KeptNode& node, MonotonicTime now);
   [[nodiscard]] std::map<std::size_t, MonotonicTime> crowded() const;
+  [[nodiscard]] std::set<std::size_t> served_hosts() const;
 
   MonotonicTime idle_limit_;
   MonotonicTime used_;  // when a run last had a node

@@ -61,13 +61,12 @@ Preparation::Preparation(EventLoop& loop, const JobSpec& spec, PrepareSettings s
                          go_on();
                        },
                    .show = [this](std::string text) { listener_.show(std::move(text)); }}),
-      staging_(loop, {.send =
-                          [this](NodeId node, wire::StageOrder order) {
-                            nodes_.send(node, wire::widened<wire::ToAgent>(std::move(order)));
-                          },
+      staging_(loop, {.send = [this](NodeId node,
+                                     const wire::ToAgent& message) { nodes_.send(node, message); },
+                      .staged = [this](const StageReport& report) { listener_.staged(report); },
                       .done =
-                          [this](Result<StageReport> report) {
-                            staged_report_ = std::move(report);
+                          [this](Status status) {
+                            staged_all_ = std::move(status);
                             go_on();
                           },
                       .show = [this](std::string text) { listener_.show(std::move(text)); },
@@ -130,9 +129,9 @@ Coroutine Preparation::talk() {  // NOLINT(readability-function-size)
   const bool copies = settings_.up_to == PrepareStep::copies;
   if ((starts || copies) && needs_staging()) {
     begin_staging();
-    co_await until(&Preparation::is_staged);  // which has limits of its own
-    if (!*staged_report_) co_return fail_at(PrepareStep::copies, staged_report_->error());
-    take_staging(**staged_report_);
+    co_await until(&Preparation::has_staged);  // which has limits of its own
+    if (!*staged_all_) co_return fail_at(PrepareStep::copies, staged_all_->error());
+    take_staging();
     due = monotonic_now() + limit_within(spec_.timeouts.connect);
   }
   if (copies) co_return;
@@ -155,7 +154,7 @@ void Preparation::begin(PlanContext context) {
   outcome_ = {};
   met_.reset();
   synced_report_.reset();
-  staged_report_.reset();
+  staged_all_.reset();
   missing_ = MissingPrerequisites();
   pmix_ = PmixStart();
   awaited_ = nullptr;
@@ -340,18 +339,22 @@ bool Preparation::needs_staging() const {
 
 void Preparation::begin_staging() {
   const bool to_all = settings_.up_to == PrepareStep::copies;
-  StageRunSettings settings = stage_settings(spec_, *outcome_.plan, nodes_.cluster(),
-                                             to_all ? StageTo::cluster : StageTo::plan, home());
-  settings.by = stages_as(context_.run_id);
-  settings.for_ranks = !context_.run_id.empty();
-  settings.window_delay = window_delay(spec_.timeouts);
+  StageRunSettings common;
+  common.by = stages_as(context_.run_id);
+  common.for_ranks = !context_.run_id.empty();
+  common.window_delay = window_delay(spec_.timeouts);
+  auto parts = stage_parts(spec_, *outcome_.plan, nodes_.cluster(),
+                           to_all ? StageTo::cluster : StageTo::plan, home(), std::move(common));
+  if (!parts) {
+    staged_all_ = tl::unexpected(parts.error());
+    return;
+  }
   listener_.copying(true);
-  staging_.begin(std::move(settings));
+  staging_.begin(std::move(*parts));
 }
 
-void Preparation::take_staging(const StageReport& report) {
-  for (const StagedNode& node : report.nodes) staged_.insert(node.node);
-  listener_.staged(report);
+void Preparation::take_staging() {
+  for (const NodePlan& node : outcome_.plan->nodes) staged_.insert(node.id);
   listener_.copying(false);
 }
 

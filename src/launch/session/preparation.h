@@ -17,11 +17,11 @@
 #include "launch/session/missing_prerequisites.h"
 #include "launch/session/nodes.h"
 #include "launch/session/reach_check.h"
+#include "launch/stage/job_staging.h"
 #include "launch/sync/workdir_sync.h"
 #include "model/job_spec.h"
 #include "model/launch_plan.h"
 #include "model/time.h"
-#include "node/stage/stage_run.h"
 #include "os/event_loop.h"
 #include "plan/make_plan.h"
 #include "wire/message.h"
@@ -95,6 +95,9 @@ class Preparation {
   void on(NodeId node, const wire::OneOf<wire::StageAnswer> auto& answer) {
     staging_.on(node, answer);
   }
+  void on(NodeId node, const wire::OneOf<wire::FromNodeAnswer> auto& answer) {
+    staging_.on(node, answer);
+  }
   void on(NodeId node, const wire::PrerequisitesMissing& answer);
   void on(NodeId node, const wire::PmixReady& answer);
   /// The node has told its facts for the attempt; at any time.
@@ -140,8 +143,8 @@ class Preparation {
   void take_sync(const SyncReport& report);
   [[nodiscard]] bool needs_staging() const;
   void begin_staging();
-  [[nodiscard]] bool is_staged() const { return staged_report_.has_value(); }
-  void take_staging(const StageReport& report);
+  [[nodiscard]] bool has_staged() const { return staged_all_.has_value(); }
+  void take_staging();
   [[nodiscard]] std::string home() const {
     return find_variable(context_.launcher_env, "HOME").value_or("");
   }
@@ -175,8 +178,8 @@ class Preparation {
   std::optional<Result<Meeting>> met_;
   WorkdirSync sync_;
   std::optional<Result<SyncReport>> synced_report_;
-  StageRun staging_;
-  std::optional<Result<StageReport>> staged_report_;
+  JobStaging staging_;
+  std::optional<Status> staged_all_;
   MissingPrerequisites missing_;
   PmixStart pmix_;
 };

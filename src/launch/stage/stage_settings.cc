@@ -1,12 +1,16 @@
 #include "launch/stage/stage_settings.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <utility>
 
 #include <unistd.h>
 
 #include "os/own_machine.h"
 #include "plan/candidates.h"
+#include "sync/rules.h"
+#include "text/plain_text.h"
 
 namespace dlaunch {
 
@@ -33,16 +37,91 @@ std::string absolute(const std::string& from, const std::string& workdir, const 
   return from.starts_with("~/") ? home + from.substr(1) : workdir + '/' + from;
 }
 
+const Node* node_named(const Cluster& cluster, const std::string& name) {
+  const auto found = std::find_if(cluster.nodes.begin(), cluster.nodes.end(),
+                                  [&](const Node& node) { return node.name == name; });
+  return found == cluster.nodes.end() ? nullptr : &*found;
+}
+
+Error unknown_source(const JobSpec& spec, const std::string& from, const Cluster& cluster) {
+  const std::string node = stage_source_path(from).node;
+  const auto& hosts = spec.hosts.hosts;
+  if (std::any_of(hosts.begin(), hosts.end(),
+                  [&](const HostSpec& one) { return one.name == node; }))
+    return {exit_code::kNodeLost, "stage: " + plain_line(from) + ": " + plain_line(node) +
+                                      " is not among the nodes that are left"};
+  constexpr std::size_t kMost = 4;
+  std::string names;
+  for (std::size_t i = 0; i < std::min(kMost, cluster.nodes.size()); ++i)
+    names += (i == 0 ? "" : ", ") + cluster.nodes[i].name;
+  if (cluster.nodes.size() > kMost) names += ", ...";
+  return {exit_code::kJobFile, "stage: " + plain_line(from) + ": " + plain_line(node) +
+                                   " is not a node of this job (" + names +
+                                   "); for a path of this machine: ./" + plain_line(from)};
+}
+
+/// Targets of lines with different sources, which are staged one after the other. Those of the same
+/// source are StageSource's to compare; but a node must not put a link where another target begins.
+Status check_targets(const std::vector<StagePart>& parts) {
+  const auto normal = [](const std::string& path) {
+    return sync::without_slashes(std::filesystem::path(path).lexically_normal());
+  };
+  struct Target {
+    std::string path;
+    std::size_t part;
+  };
+  std::vector<Target> targets;
+  for (std::size_t part = 0; part < parts.size(); ++part) {
+    for (const StageItem& item : parts[part].settings.items) {
+      const std::string path = normal(item.to);
+      for (const Target& other : targets) {
+        if (other.part == part && !parts[part].source) continue;
+        if (path == other.path || sync::lies_in(path, other.path) ||
+            sync::lies_in(other.path, path))
+          return fail(exit_code::kJobFile,
+                      "stage: " + plain_line(other.path) + " and " + plain_line(path) +
+                          " are the same or lie one in the other, which lines with files of "
+                          "nodes must not");
+      }
+      targets.push_back({path, part});
+    }
+  }
+  return {};
+}
+
+/// Without lines. `source`: nullptr: this machine.
+StagePart part_from(const Node* source, const JobSpec& spec, const Cluster& cluster,
+                    StageRunSettings settings) {
+  StagePart part;
+  if (source != nullptr) {
+    // First in the chain: a copy on the source itself needs no other node.
+    std::stable_partition(settings.nodes.begin(), settings.nodes.end(),
+                          [&](const auto& one) { return one.node == source->id; });
+    part.source = source->id;
+    settings.self = source->name;
+    settings.own_addresses = [&cluster, rendezvous = spec.rendezvous, id = source->id,
+                              nodes = settings.nodes](std::size_t node) {
+      return addresses_between(rendezvous, cluster.find(id), cluster.find(nodes[node].node));
+    };
+  }
+  settings.addresses = [&cluster, rendezvous = spec.rendezvous, nodes = settings.nodes](
+                           std::size_t from, std::size_t to) {
+    return addresses_between(rendezvous, cluster.find(nodes[from].node),
+                             cluster.find(nodes[to].node));
+  };
+  part.settings = std::move(settings);
+  return part;
+}
+
 }  // namespace
 
-std::vector<std::string> stage_targets(const JobSpec& spec, const std::string& workdir,
-                                       const std::string& home) {
-  std::vector<std::string> targets;
-  for (const Transfer& line : spec.stage) {
-    const std::filesystem::path from = absolute(line.from, workdir, home);
-    targets.push_back(line.to.empty() ? from.lexically_normal().string() : line.to);
-  }
-  return targets;
+StageSourcePath stage_source_path(const std::string& from) {
+  const std::size_t colon = from.find(":/");
+  if (colon == std::string::npos || colon == 0 || from.find('/') < colon) return {"", from};
+  std::string node = from.substr(0, colon);
+  if (node.size() > 2 && node.front() == '[' && node.back() == ']')
+    node = node.substr(1, node.size() - 2);
+  return {std::move(node), from.substr(colon + 1)};
 }
 
 std::string stages_as(const std::string& run_id) {
@@ -51,25 +130,45 @@ std::string stages_as(const std::string& run_id) {
              : "run " + run_id;
 }
 
-StageRunSettings stage_settings(const JobSpec& spec, const LaunchPlan& plan, const Cluster& cluster,
-                                StageTo to, const std::string& home) {
-  StageRunSettings settings;
+std::vector<std::string> stage_targets(const JobSpec& spec, const std::string& workdir,
+                                       const std::string& home) {
+  std::vector<std::string> targets;
+  for (const Transfer& line : spec.stage) {
+    const std::filesystem::path from = absolute(stage_source_path(line.from).path, workdir, home);
+    targets.push_back(line.to.empty() ? from.lexically_normal().string() : line.to);
+  }
+  return targets;
+}
+
+Result<std::vector<StagePart>> stage_parts(const JobSpec& spec, const LaunchPlan& plan,
+                                           const Cluster& cluster, StageTo to,
+                                           const std::string& home, StageRunSettings settings) {
   settings.needs_all = spec.active_env == ActiveEnv::required;
-  const std::vector<std::string> targets = stage_targets(spec, plan.workdir, home);
-  for (std::size_t i = 0; i < targets.size(); ++i)
-    settings.items.push_back(
-        {absolute(spec.stage[i].from, plan.workdir, home), targets[i], spec.stage[i].unpack});
   for (const Node& node : cluster.nodes) {
     if (to == StageTo::plan && !plan.find(node.id)) continue;
     const bool forwards = !node.is_launcher && spec.stage_via == StageVia::nodes;
     settings.nodes.push_back({node.id, node.name, forwards});
   }
-  settings.addresses = [&cluster, rendezvous = spec.rendezvous, nodes = settings.nodes](
-                           std::size_t source, std::size_t node) {
-    return addresses_between(rendezvous, cluster.find(nodes[source].node),
-                             cluster.find(nodes[node].node));
-  };
-  return settings;
+  std::vector<StagePart> parts;
+  const std::vector<std::string> targets = stage_targets(spec, plan.workdir, home);
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    const StageSourcePath from = stage_source_path(spec.stage[i].from);
+    const Node* const node = from.node.empty() ? nullptr : node_named(cluster, from.node);
+    if (node == nullptr && !from.node.empty())
+      return tl::unexpected(unknown_source(spec, spec.stage[i].from, cluster));
+    const bool is_here = node == nullptr || node->is_launcher;
+    const auto source = is_here ? std::nullopt : std::optional(node->id);
+    auto part = std::find_if(parts.begin(), parts.end(),
+                             [&](const StagePart& one) { return one.source == source; });
+    if (part == parts.end())
+      part =
+          parts.insert(parts.end(), part_from(is_here ? nullptr : node, spec, cluster, settings));
+    part->settings.items.push_back(
+        {absolute(from.path, plan.workdir, home), targets[i], spec.stage[i].unpack});
+  }
+  if (const Status targets_differ = check_targets(parts); !targets_differ)
+    return tl::unexpected(targets_differ.error());
+  return parts;
 }
 
 }  // namespace dlaunch

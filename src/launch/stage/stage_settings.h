@@ -4,10 +4,11 @@
 #include <string>
 #include <vector>
 
+#include "launch/stage/job_staging.h"
 #include "model/cluster.h"
 #include "model/job_spec.h"
 #include "model/launch_plan.h"
-#include "node/stage/stage_run.h"
+#include "model/result.h"
 #include "plan/make_plan.h"
 
 namespace dlaunch {
@@ -16,16 +17,27 @@ namespace dlaunch {
 /// it knows the addresses at which nodes may reach each other. `home`: what "~/" in a `from` stands
 /// for.
 enum class StageTo : std::uint8_t { plan, cluster };
-[[nodiscard]] StageRunSettings stage_settings(const JobSpec& spec, const LaunchPlan& plan,
-                                              const Cluster& cluster, StageTo to,
-                                              const std::string& home);
+/// `common`: what is known without these. Errors: exit_code::kJobFile, where a line names a node
+/// that is not in the cluster.
+[[nodiscard]] Result<std::vector<StagePart>> stage_parts(const JobSpec& spec,
+                                                         const LaunchPlan& plan,
+                                                         const Cluster& cluster, StageTo to,
+                                                         const std::string& home,
+                                                         StageRunSettings common);
+
+/// Who stages, for other stagings of the same targets. `run_id`: empty for a command.
+[[nodiscard]] std::string stages_as(const std::string& run_id);
+
+/// "gpu01:/data" is on that node, and so is "[fd00::1]:/data"; "./gpu01:/data" is on this machine.
+struct StageSourcePath {
+  std::string node;  // empty: this machine
+  std::string path;
+};
+[[nodiscard]] StageSourcePath stage_source_path(const std::string& from);
 
 /// The absolute path on the nodes of each line of `stage`.
 [[nodiscard]] std::vector<std::string> stage_targets(const JobSpec& spec,
                                                      const std::string& workdir,
                                                      const std::string& home);
-
-/// Who stages, for other stagings of the same targets. `run_id`: empty for a command.
-[[nodiscard]] std::string stages_as(const std::string& run_id);
 
 }  // namespace dlaunch

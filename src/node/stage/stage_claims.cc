@@ -77,7 +77,14 @@ StageClaims::StageClaims(const Environment& env) {
 
 std::optional<StageClaims::Other> StageClaims::claim(const std::string& by,
                                                      const std::vector<std::string>& targets) {
-  release();
+  if (is_use_ && own_ && by == by_) {
+    used_.emplace_back(path_, std::move(own_));
+    is_use_ = false;
+  } else if (by == by_) {
+    give_up();
+  } else {
+    release();
+  }
   if (folder_.empty() || targets.empty()) return std::nullopt;
   const std::string cache = folder_.substr(0, folder_.rfind('/'));
   ::mkdir(cache.substr(0, cache.rfind('/')).c_str(), 0700);
@@ -124,10 +131,17 @@ void StageClaims::use() {
   is_use_ = true;
 }
 
-void StageClaims::release() {
+void StageClaims::give_up() {
+  if (is_use_) return;
   if (own_) ::unlink(path_.c_str());
   own_.reset();
+}
+
+void StageClaims::release() {
   is_use_ = false;
+  give_up();
+  for (const auto& [path, lock] : used_) ::unlink(path.c_str());
+  used_.clear();
 }
 
 std::vector<std::string> StageClaims::users_of(const std::string& target) const {

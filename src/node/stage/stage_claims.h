@@ -7,6 +7,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/environment.h"
@@ -28,16 +29,18 @@ class StageClaims {
     std::string by;
     std::string target;
   };
-  /// Claims the targets for writing, instead of what it had. What another one stages under the same
-  /// name `by` does not count: that is another node of the same staging on this machine. Returns
-  /// who has one of them; then it has none. Takes at most a fraction of a second.
+  /// Claims the targets for writing, instead of what it had; what it uses under this name stays.
+  /// What another one stages under the same name `by` does not count: that is another node of the
+  /// same staging on this machine. Returns who has one of them; then it has none. Takes at most a
+  /// fraction of a second.
   [[nodiscard]] std::optional<Other> claim(const std::string& by,
                                            const std::vector<std::string>& targets);
   [[nodiscard]] bool has_claimed() const { return own_.valid(); }
   /// From now on it uses them and does not write to them any more.
   void use();
-  [[nodiscard]] bool is_use() const { return own_.valid() && is_use_; }
   void release();
+  /// Gives up what it claimed for writing, not what it uses.
+  void give_up();
   /// Who else uses the target, in order, each once.
   [[nodiscard]] std::vector<std::string> users_of(const std::string& target) const;
 
@@ -55,6 +58,7 @@ class StageClaims {
   std::string path_;  // of the own one
   UniqueFd own_;
   bool is_use_ = false;
+  std::vector<std::pair<std::string, UniqueFd>> used_;  // earlier ones: paths, and their locks
 };
 
 }  // namespace dlaunch

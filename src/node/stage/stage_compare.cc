@@ -34,9 +34,10 @@ void StageRun::list_some() {
   environments_ = source_->environments();
   if (!settings_.needs_all) environments_.needs.clear();
   for (const std::string& folder : environments_.moved)
-    report_.notes.push_back(
-        "stage: scripts of the environment " + plain_line(folder) +
-        " name the path that it has on this machine; leave out `to` to keep that path");
+    report_.notes.push_back("stage: scripts of the environment " + plain_line(folder) +
+                            " name the path that it has " +
+                            (settings_.self.empty() ? "on this machine" : "there") +
+                            "; leave out `to` to keep that path");
   begin_nodes();
 }
 

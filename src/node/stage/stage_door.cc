@@ -7,9 +7,12 @@
 #include <cerrno>
 #include <utility>
 
+#include "node/stage/stage_files.h"
 #include "os/clock.h"
 #include "os/random.h"
 #include "os/reach_socket.h"
+#include "sync/blocks.h"
+#include "sync/pieces.h"
 #include "wire/bytes.h"
 
 namespace dlaunch {
@@ -41,9 +44,9 @@ std::optional<std::uint64_t> read_stage_greeting(const StageKey& key, std::strin
   return wire::little_endian_at<std::uint64_t>(number, 0);
 }
 
-StageDoor::StageDoor(EventLoop& loop, StageFiles& files, wire::StageServe order)
+StageDoor::StageDoor(EventLoop& loop, Blocks blocks, wire::StageServe order)
     : loop_(loop),
-      files_(files),
+      blocks_(std::move(blocks)),
       order_(std::move(order)),
       until_(monotonic_now() + std::chrono::milliseconds(order_.limit_ms)),
       timer_(loop) {
@@ -136,11 +139,11 @@ void StageDoor::watch_end() {
 /// False: no block can be added now.
 bool StageDoor::fill() {
   Connection& to = *connection_;
-  if (to.out.size() - to.sent >= kMostWaiting || to.position >= files_.position()) return false;
+  if (to.out.size() - to.sent >= kMostWaiting || to.position >= blocks_.position()) return false;
   std::string pieces;
-  while (to.position < files_.position() &&
+  while (to.position < blocks_.position() &&
          (pieces.empty() || pieces.size() + sync::kBlockBytes <= sync::kMostPieces)) {
-    if (files_.read(to.position, to.reader, pieces) != 0) {
+    if (!blocks_.append(to.position, pieces)) {
       close();  // the next node is fed by another one
       return false;
     }
@@ -173,6 +176,14 @@ void StageDoor::send_more() {
     connection_->waits = false;
     send_more();
   });
+}
+
+StageDoor::Blocks blocks_of(StageFiles& files) {
+  return {
+      .position = [&files] { return files.position(); },
+      .append = [&files, reader = std::make_shared<StageFiles::Reader>()](
+                    std::uint64_t position,
+                    std::string& pieces) { return files.read(position, *reader, pieces) == 0; }};
 }
 
 }  // namespace dlaunch

@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "model/time.h"
-#include "node/stage/stage_files.h"
 #include "os/acceptor.h"
 #include "os/event_loop.h"
 #include "os/sealed_stream.h"
@@ -34,6 +33,8 @@ inline constexpr std::size_t kGreetingBytes =
 [[nodiscard]] std::optional<std::uint64_t> read_stage_greeting(const StageKey& key,
                                                                std::string_view greeting);
 
+class StageFiles;
+
 /// Lives on the agent's one thread.
 class StageDoor {
  public:
@@ -41,8 +42,13 @@ class StageDoor {
   static constexpr std::size_t kMostGuests = 64;
   static constexpr std::chrono::seconds kGreetingLimit{5};
 
-  /// `files` must outlive this.
-  StageDoor(EventLoop& loop, StageFiles& files, wire::StageServe order);
+  /// What it sends.
+  struct Blocks {
+    std::function<std::uint64_t()> position;  // blocks of the stream that can be read
+    /// Appends the block at a position before that, as a piece. False: it cannot be read.
+    std::function<bool(std::uint64_t, std::string&)> append;
+  };
+  StageDoor(EventLoop& loop, Blocks blocks, wire::StageServe order);
   ~StageDoor() { close(); }
   StageDoor(const StageDoor&) = delete;
   StageDoor& operator=(const StageDoor&) = delete;
@@ -67,7 +73,6 @@ class StageDoor {
     std::shared_ptr<Guest> guest;
     SealedSender sender;
     std::uint64_t position = 0;  // next block to send
-    StageFiles::Reader reader{};
     std::string out{};
     std::size_t sent = 0;  // of `out`
     bool waits = false;    // until it is writable
@@ -82,7 +87,7 @@ class StageDoor {
   void tick();
 
   EventLoop& loop_;
-  StageFiles& files_;
+  const Blocks blocks_;
   const wire::StageServe order_;
   const MonotonicTime until_;
   Timer timer_;
@@ -91,5 +96,8 @@ class StageDoor {
   std::vector<std::shared_ptr<Guest>> guests_;
   std::optional<Connection> connection_;
 };
+
+/// Those that are written here; `files` must outlive them.
+[[nodiscard]] StageDoor::Blocks blocks_of(StageFiles& files);
 
 }  // namespace dlaunch

@@ -30,13 +30,19 @@ constexpr const char* kIndent = "\n         ";
 StageRun::StageRun(EventLoop& loop, Callbacks callbacks)
     : loop_(loop), callbacks_(std::move(callbacks)), timer_(loop) {}
 
+/// The beginning of each error.
+std::string StageRun::what() const {
+  if (settings_.collects) return "";
+  return settings_.self.empty() ? "stage: " : "stage: from " + settings_.self + ": ";
+}
+
 void StageRun::begin(StageRunSettings settings) {
   cancel();
   settings_ = std::move(settings);
   stage_ = Stage::listing;
   ++id_;
   began_ = patient_from_ = monotonic_now();
-  source_.emplace(settings_.items, settings_.collects ? "" : "stage: ");
+  source_.emplace(settings_.items, what());
   const std::uint64_t most =
       std::clamp(kMostOnTheWay / std::max<std::size_t>(settings_.nodes.size(), 1),
                  sync::Window::kFirst, kMostToOne);
@@ -140,15 +146,58 @@ void StageRun::feed(std::size_t index) {
   node.is_linked = false;
   node.moved_at = monotonic_now();
   node.source = chain_->source_of(index);
-  if (!node.source) return send(node, wire::StageFeed{id_, node.link, {}, {}, kConnectMs});
+  node.door.reset();
+  if (!node.source) return feed_from_here(index);
+  if (!make_key(node.key)) return;
+  send(nodes_[*node.source],
+       wire::StageServe{id_, node.link, node.key, settings_.addresses(*node.source, index),
+                        2 * kConnectMs, node.result.node});
+}
+
+bool StageRun::make_key(StageKey& key) {
   auto ticket = random_secret();
   auto up = random_secret();
   auto down = random_secret();
-  if (!ticket || !up || !down) return fail("this machine has no random numbers");
-  node.key = {*std::move(ticket), *std::move(up), *std::move(down)};
-  wire::StageServe serve{id_, node.link, node.key, settings_.addresses(*node.source, index), 0};
-  serve.limit_ms = 2 * kConnectMs;
-  send(nodes_[*node.source], serve);
+  const bool made = ticket && up && down;
+  if (made) {
+    key = {*std::move(ticket), *std::move(up), *std::move(down)};
+  } else {
+    fail("this machine has no random numbers");
+  }
+  return made;
+}
+
+void StageRun::feed_from_here(std::size_t index) {
+  Node& node = nodes_[index];
+  wire::StageFeed feed{id_, node.link, {}, {}, kConnectMs};
+  if (node.needs && settings_.own_addresses && !node.has_no_door) {
+    if (!make_key(feed.key)) return;
+    node.door = std::make_unique<StageDoor>(
+        loop_, blocks_for(index),
+        wire::StageServe{id_, node.link, feed.key, settings_.own_addresses(index), 2 * kConnectMs,
+                         node.result.node});
+    feed.at = node.door->addresses();
+    if (feed.at.empty()) {
+      node.door.reset();
+      feed.key = {};
+    }
+  }
+  send(node, std::move(feed));
+}
+
+StageDoor::Blocks StageRun::blocks_for(std::size_t index) {
+  return {.position = [this] { return stream_.size(); },
+          .append =
+              [this, index, reader = std::make_shared<StageSource::Reader>()](
+                  std::uint64_t position, std::string& pieces) {
+                std::string bytes;
+                const std::uint64_t block = stream_.at(position);
+                // What is wrong is told where the node gets the block by send().
+                if (!source_->read(block, *reader, bytes).empty()) return false;
+                sync::append_piece({block, block_hash(bytes), bytes}, pieces);
+                nodes_[index].moved_at = monotonic_now();
+                return true;
+              }};
 }
 
 void StageRun::take(Node& source, const wire::StageListening& listening) {
@@ -164,7 +213,7 @@ void StageRun::take(Node& source, const wire::StageListening& listening) {
 void StageRun::take(Node& node, const wire::StageLinked& linked) {
   if (stage_ != Stage::moving || linked.link != node.link || node.is_done) return;
   if (!linked.problem.empty()) {
-    if (node.source) source_failed(index_of(node), plain_line(linked.problem));
+    if (node.source || node.door) source_failed(index_of(node), plain_line(linked.problem));
     return;
   }
   if (linked.position > stream_.size()) return;
@@ -172,20 +221,26 @@ void StageRun::take(Node& node, const wire::StageLinked& linked) {
   node.position = node.fed = linked.position;
   node.moved_at = node.heard_at;
   node.window.restart();
-  node.result.source = node.source ? nodes_[*node.source].result.name : std::string();
+  node.result.source = node.source ? nodes_[*node.source].result.name : settings_.self;
   work_on();
 }
 
 /// What has arrived counts: the next source goes on behind it.
 void StageRun::source_failed(std::size_t index, const std::string& why) {
   Node& node = nodes_[index];
-  const std::size_t from = *node.source;
-  chain_->failed(from, index);
+  const std::string from = node.source ? nodes_[*node.source].result.name : settings_.self;
+  if (node.source) {
+    chain_->failed(*node.source, index);
+  } else {
+    node.has_no_door = true;
+  }
   feed(index);
   if (stage_ != Stage::moving) return;
-  report_.notes.push_back("stage: " + nodes_[from].result.name + " could not feed " +
-                          node.result.name + " (" + why + "), which was fed by " +
-                          (node.source ? nodes_[*node.source].result.name : "the launcher"));
+  std::string by = "the launcher";
+  if (node.source) by = nodes_[*node.source].result.name;
+  if (node.door) by = settings_.self;
+  report_.notes.push_back("stage: " + from + " could not feed " + node.result.name + " (" + why +
+                          "), which was fed by " + by);
 }
 
 void StageRun::take(Node& node, const wire::StageProgress& progress) {
@@ -199,6 +254,7 @@ void StageRun::take(Node& node, const wire::StageProgress& progress) {
 }
 
 void StageRun::take(Node& node, const wire::StageDone& done) {
+  if (stage_ == Stage::listing) return;  // of a staging of another agent: none was begun here
   node.problem = plain_line(done.problem);
   if (node.problem.empty() && stage_ != Stage::moving)
     node.problem = "its agent has ended the staging in the middle";
@@ -229,7 +285,7 @@ bool StageRun::move_some() {
   bool more = false;
   const MonotonicTime now = monotonic_now();
   for (Node& node : nodes_) {
-    if (node.source || !node.is_linked || !node.needs || !node.window.open()) continue;
+    if (node.source || node.door || !node.is_linked || !node.needs || !node.window.open()) continue;
     more = send_blocks(node, now) || more;
     if (stage_ == Stage::idle) return false;
   }
@@ -282,7 +338,9 @@ void StageRun::watch_links(MonotonicTime now) {
     if (source != nullptr && node.is_linked && source->position <= node.position) continue;
     const MonotonicTime since =
         std::max({is_moving ? node.moved_at : node.heard_at, patient_from_});
-    if (source != nullptr && now - since > settings_.bridge) {
+    const bool awaits_blocks =
+        source != nullptr || (is_moving && node.door != nullptr && node.position < stream_.size());
+    if (awaits_blocks && now - since > settings_.bridge) {
       source_failed(i, "nothing has arrived for " + duration_text(settings_.bridge));
     } else if (now - since > settings_.stall) {
       fail(node.result.name + ": has accepted no data for " + duration_text(settings_.stall) +
@@ -323,8 +381,7 @@ void StageRun::tell_progress() {
 // ---- the end
 
 void StageRun::fail(std::string problem) {
-  finish(dlaunch::fail(exit_code::kPreflight,
-                       (settings_.collects ? "" : "stage: ") + std::move(problem)));
+  finish(dlaunch::fail(exit_code::kPreflight, what() + std::move(problem)));
 }
 
 void StageRun::fail_at_nodes() {
@@ -333,7 +390,7 @@ void StageRun::fail_at_nodes() {
   for (const Node& node : nodes_) problems.emplace_back(node.result.name, node.problem);
   std::string text =
       "files cannot be copied; nothing was started" + (kIndent + problems_of_nodes(problems));
-  for (std::size_t i = 0; i < settings_.items.size(); ++i) {
+  for (std::size_t i = 0; i < source_->targets().size(); ++i) {
     const std::string start = plain_line(source_->targets()[i]) + ": cannot be unpacked";
     if (!all([&](const Node& node) { return !node.problem.starts_with(start); }))
       text += kIndent + ("the archive is " + plain_line(settings_.items[i].from));

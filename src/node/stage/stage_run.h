@@ -1,5 +1,6 @@
-// `stage`: copies files and folders to the nodes, each byte once over the launcher's own link: the
-// first node gets the blocks from here, each other one from the node before it.
+// `stage`: copies files and folders to the nodes, each byte once over the link of the machine that
+// has them: the first node gets the blocks from here, each other one from the node before it. It
+// runs on the launcher, and on a node whose files are staged (node/stage/stage_from_service.h).
 // docs/how-to/stage-data.md has the rules, docs/decisions/020-stage-through-a-chain.md the reasons;
 // node/stage/stage_service.h is the other end.
 //
@@ -23,6 +24,7 @@
 #include "model/result.h"
 #include "model/stage.h"
 #include "model/time.h"
+#include "node/stage/stage_door.h"
 #include "node/stage/stage_source.h"
 #include "os/event_loop.h"
 #include "sync/chain.h"
@@ -48,6 +50,10 @@ struct StageRunSettings {
   std::vector<To> nodes;
   /// Addresses of the first node at which the second one may reach it; indexes into `nodes`.
   std::function<std::vector<std::string>(std::size_t, std::size_t)> addresses;
+  /// On a node: what the user calls it, and its addresses at which a node may reach it to get its
+  /// blocks from here, not by send().
+  std::string self{};
+  std::function<std::vector<std::string>(std::size_t)> own_addresses{};
   Duration window_delay{500};  // a node gets as much at once as it takes in this time
   Duration stall{60'000};      // a node that takes nothing for this long has failed
   Duration bridge{15'000};     // a node that gets nothing for this long gets another source
@@ -104,7 +110,9 @@ class StageRun {
     std::map<std::uint32_t, std::vector<std::uint64_t>> wants;  // by entry: hashes of its blocks
     std::vector<std::uint32_t> same;
     std::uint32_t link = 0;
-    std::optional<std::size_t> source{};  // index of the node that feeds it; none: the launcher
+    std::optional<std::size_t> source{};  // index of the node that feeds it; none: this machine
+    std::unique_ptr<StageDoor> door;      // then: where it connects to; none: by send()
+    bool has_no_door = false;             // it could not connect, or that connection has ended
     bool is_linked = false;
     StageKey key;                // until the source listens
     std::uint64_t position = 0;  // what it has
@@ -149,7 +157,11 @@ class StageRun {
   void send_stream(Node& node);
   void all_ready();
   void feed(std::size_t index);
+  void feed_from_here(std::size_t index);
+  [[nodiscard]] StageDoor::Blocks blocks_for(std::size_t index);
+  [[nodiscard]] bool make_key(StageKey& key);
   void source_failed(std::size_t index, const std::string& why);
+  [[nodiscard]] std::string what() const;
   [[nodiscard]] bool move_some();
   [[nodiscard]] bool send_blocks(Node& node, MonotonicTime now);
   void flush_hashes();

@@ -23,7 +23,7 @@ constexpr std::chrono::seconds kSignOfLife{1};
 }  // namespace
 
 void StageService::abandon() {
-  if (!claims_.is_use()) claims_.release();
+  claims_.give_up();
   ++turns_;
   working_ = false;
   uplink_.reset();
@@ -113,7 +113,7 @@ void StageService::on(wire::StageServe& serve) {
   forget_closed_doors();
   wire::StageListening answer{id_, serve.link, {}};
   if (doors_.size() < kMostDoors) {
-    doors_.push_back(std::make_unique<StageDoor>(loop_, *files_, std::move(serve)));
+    doors_.push_back(std::make_unique<StageDoor>(loop_, blocks_of(*files_), std::move(serve)));
     answer.at = doors_.back()->addresses();
   }
   send_(answer);

@@ -360,6 +360,52 @@ struct EachMessage {
     EXPECT_EQ(done.problem, "");
     EXPECT_EQ(done.bytes, 4U);
   }
+  // One staging from this node, likewise.
+  void of(wire::StageFrom*) {
+    agent.greet();
+    std::ofstream(agent.path("data")) << "text";
+    wire::StageFrom order;
+    order.id = 5;
+    order.items = {{agent.path("data"), "/local/data"}};
+    order.peers = {{NodeId(3), "gpu3", true, {"127.0.0.1"}}};
+    agent.say(order);
+    expect_order<wire::StageBegin>();
+  }
+  void of(wire::StageLetter*) {
+    of(static_cast<wire::StageFrom*>(nullptr));
+    say_as_node(wire::StageClaimed{1, "", ""});
+    expect_order<wire::StageEntries>();
+    say_as_node(wire::StageWants{1, {{0, {}}}, {}, 1, true});
+    expect_order<wire::StageStream>();
+    say_as_node(wire::StageReady{1});
+    const auto feed = expect_order<wire::StageFeed>();
+    ASSERT_EQ(feed.at.size(), 1U);
+    EXPECT_EQ(feed.at.front().address, "127.0.0.1");
+    expect_order<wire::StageHashes>();
+    say_as_node(wire::StageDone{1, "", 0, 0});
+    expect_order<wire::StageOver>();
+    const auto reported = agent.answer<wire::StageReported>();
+    EXPECT_EQ(reported.id, 5U);
+    EXPECT_EQ(reported.bytes, 4U);
+    agent.say(wire::StageLetter{5, NodeId(3), 9999, "?"});
+    agent.say(wire::StageFrom{});
+    agent.settle();
+  }
+  template <class Order>
+  Order expect_order() {
+    const auto letter = agent.answer<wire::StageLetter>();
+    EXPECT_EQ(letter.id, 5U);
+    EXPECT_EQ(letter.node, NodeId(3));
+    const auto message =
+        wire::decode<wire::ToAgent>(wire::FrameView{letter.type, 0, 0, 0, letter.payload});
+    const auto* const order = message ? std::get_if<Order>(&*message) : nullptr;
+    EXPECT_NE(order, nullptr) << wire::type_name(letter.type);
+    return order == nullptr ? Order() : *order;
+  }
+  void say_as_node(const auto& answer) {
+    wire::Frame frame = wire::encode(answer);
+    agent.say(wire::StageLetter{5, NodeId(3), frame.type, std::move(frame.payload)});
+  }
   void of(wire::PreparePmix*) {
     agent.greet();
     agent.say(two_ranks());
@@ -416,8 +462,8 @@ struct EachMessage {
   void of(wire::TakeStacks*) {
     agent.greet();
     (void)agent.start(agent.script(kForever));
-    agent.say(wire::TakeStacks{
-        .attempt = Attempt(0), .id = 7, .ranks = {Rank(0)}, .limit_ms = 30000});
+    agent.say(
+        wire::TakeStacks{.attempt = Attempt(0), .id = 7, .ranks = {Rank(0)}, .limit_ms = 30000});
     const auto taken = agent.answer<wire::StacksTaken>();
     EXPECT_EQ(taken.id, 7U);
     ASSERT_EQ(taken.ranks.size(), 1U) << taken.problem;

@@ -26,7 +26,7 @@ using Message = std::variant<
     SeeCheckpoints, CheckpointsSeen, StageBegin, StageEntries, StageStream, StageHashes, StageServe,
     StageFeed, StageData, StageOver, StageWants, StageReady, StageListening, StageLinked,
     StageProgress, StageDone, CollectBegin, CollectDone, StageClaimed, SeeStaged, StagedSeen,
-    ServeProgram, ProgramServed>;
+    ServeProgram, ProgramServed, StageFrom, StageLetter, StageSaid, StageReported>;
 
 inline Frame encode(const Message& message) {
   return std::visit([](const auto& one) { return encode(one); }, message);
@@ -65,7 +65,8 @@ inline bool is_raw(const Message& message) {
          std::holds_alternative<PmixData>(message) ||
          std::holds_alternative<TerminalInput>(message) ||
          std::holds_alternative<TerminalOutput>(message) ||
-         std::holds_alternative<PySpyData>(message) || std::holds_alternative<StageData>(message);
+         std::holds_alternative<PySpyData>(message) || std::holds_alternative<StageData>(message) ||
+         std::holds_alternative<StageLetter>(message);
 }
 
 inline WallTime at(std::int64_t nanoseconds) {
@@ -390,7 +391,7 @@ inline std::vector<Message> samples() {
       StageEntries{2, {{1, {"a/\xff", SyncEntry::Kind::file, 0640, 9, -1, ""}, "data"}}, true},
       StageStream{2, {{3, std::uint64_t{1} << 40}}, {0, 4294967295U}, true},
       StageHashes{2, {7, 8}, {1, 2, 3, 4, 5, 6, 7, ~std::uint64_t{0}}},
-      StageServe{2, 3, {"ticket", "up", "down"}, {"10.0.0.4", "fd00::4"}, 5000},
+      StageServe{2, 3, {"ticket", "up", "down"}, {"10.0.0.4", "fd00::4"}, 5000, NodeId(9)},
       StageFeed{2, 3, {"ticket", "up", "down"}, {{"10.0.0.4", 65535}}, 5000},
       StageData{2, 3, std::string("a\0b\xff", 4)},
       StageOver{2},
@@ -421,6 +422,24 @@ inline std::vector<Message> samples() {
                  "more than fits"},
       ServeProgram{7, "0123456789abcdef0123456789abcdef", 15'000},
       ProgramServed{7, {{"10.0.0.4", 40'000}}},
+      StageFrom{2,
+                {{"/data/a.tar", "/local/a", true}},
+                {{NodeId(3), "gpu3", true, {"10.0.0.4"}}, {NodeId(0), "gpu1", false, {}}},
+                "gpu2",
+                "run 20261120-210142-k3f",
+                true,
+                false,
+                250},
+      StageLetter{2, NodeId(3), 71, std::string("a\0b\xff", 4)},
+      StageSaid{2, "dlaunch: staging 1 GB", true},
+      StageReported{2,
+                    75,
+                    "stage: from gpu2: /data/a.tar: No such file or directory",
+                    {{NodeId(3), "gpu3", 4096, 1, 2, "gpu2"}},
+                    3,
+                    4096,
+                    {"/data/fifo"},
+                    {"stage: gpu2 could not feed gpu3"}},
   };
 }
 

@@ -149,6 +149,21 @@ TEST_F(KeptNodesTest, AHostThatIsWithARunForAWhileGetsAnotherAgent) {
   EXPECT_THAT(nodes.add_beside(now + seconds(2)), IsEmpty()) << "it is being given up";
 }
 
+TEST_F(KeptNodesTest, AnotherAgentThatCannotConnectIsTriedOnlyWhereNoneIsFree) {
+  lend(kFirst, kRun);
+  now += seconds(2);
+  (void)nodes.add_beside(now);
+  constexpr std::size_t kThird = 2;
+  EXPECT_THAT(nodes.start(now), ElementsAre(kThird));
+  nodes.lost(kThird, "too many sessions", now);
+  EXPECT_THAT(nodes.start(now), ElementsAre(kThird)) << "at once";
+  nodes.lost(kThird, "too many sessions", now);
+  EXPECT_TRUE(nodes.given_back(kFirst, kRun, now));
+  EXPECT_THAT(nodes.start(now + std::chrono::minutes(10)), IsEmpty());
+  lend(kFirst, kRun);
+  EXPECT_THAT(nodes.start(now + std::chrono::minutes(10)), ElementsAre(kThird));
+}
+
 TEST_F(KeptNodesTest, AHostGetsAtMostFourAgents) {
   for (std::size_t agents = 1; agents <= 4; ++agents) {
     lend(agents == 1 ? kFirst : agents, kRun);

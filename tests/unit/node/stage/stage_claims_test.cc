@@ -78,6 +78,23 @@ TEST_F(StageClaimsTest, ManyUseATargetAtATime) {
   EXPECT_THAT(c.users_of("/local/data"), ElementsAre("run b"));
 }
 
+TEST_F(StageClaimsTest, WhatIsUsedStaysWhenTheSameRunStagesMore) {
+  StageClaims a(env_);
+  StageClaims b(env_);
+  EXPECT_EQ(claim(a, "run a", "/local/data"), "");
+  a.use();
+  EXPECT_EQ(claim(a, "run a", "/local/more"), "");
+  EXPECT_EQ(claim(b, "run b", "/local/data"), "");
+  EXPECT_THAT(b.users_of("/local/data"), ElementsAre("run a"));
+  a.give_up();
+  EXPECT_THAT(b.users_of("/local/data"), ElementsAre("run a"));
+  a.use();
+  a.release();
+  EXPECT_THAT(b.users_of("/local/data"), IsEmpty());
+  b.release();
+  EXPECT_EQ(files(), 0U);
+}
+
 TEST_F(StageClaimsTest, TwoPathsToOnePlaceAreTheSame) {
   fs::create_directories(std::string(base_) + "/disk");
   fs::create_symlink("disk", std::string(base_) + "/local");

@@ -53,7 +53,7 @@ class StageDoorTest : public testing::Test {
     }
   }
   void open(std::uint32_t limit_ms = 20000) {
-    door_.emplace(loop_, files_,
+    door_.emplace(loop_, blocks_of(files_),
                   wire::StageServe{1, 1, key_of('A'), {"127.0.0.2", "127.0.0.3"}, limit_ms});
     ASSERT_EQ(door_->addresses().size(), 2U);
   }

@@ -1,0 +1,85 @@
+// All lines of a job's `stage`, one source after the other: files of this machine, and files of
+// nodes, which their own agents stage (node/stage/stage_from_service.h). Their orders and the
+// answers to them pass here, and get the addresses at which nodes reach each other.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/ids.h"
+#include "model/result.h"
+#include "model/stage.h"
+#include "node/stage/stage_run.h"
+#include "os/event_loop.h"
+#include "wire/message.h"
+
+namespace dlaunch {
+
+/// Lines with the same source.
+struct StagePart {
+  std::optional<NodeId> source;  // none: this machine
+  StageRunSettings settings;
+};
+
+/// Lives on the engine's one thread.
+class JobStaging {
+ public:
+  struct Callbacks {
+    std::function<void(NodeId, wire::ToAgent)> send;
+    /// Of a part, in their order; not called from within begin().
+    std::function<void(const StageReport&)> staged;
+    /// All have been, or as StageRun::Callbacks::done.
+    std::function<void(Status)> done;
+    std::function<void(std::string)> show;  // likewise
+    std::function<void(std::string)> note;
+  };
+
+  JobStaging(EventLoop& loop, Callbacks callbacks);
+  ~JobStaging() { cancel(); }
+  JobStaging(const JobStaging&) = delete;
+  JobStaging& operator=(const JobStaging&) = delete;
+
+  void begin(std::vector<StagePart> parts);
+  void on(NodeId node, const wire::OneOf<wire::StageAnswer> auto& answer) { pass_on(node, answer); }
+  void on(NodeId source, const wire::StageLetter& letter);
+  void on(NodeId source, const wire::StageSaid& said);
+  void on(NodeId source, const wire::StageReported& reported);
+  /// Never calls done().
+  void cancel();
+
+ private:
+  void begin_part();
+  void part_done(const Result<StageReport>& report);
+  void pass_on(NodeId node, const wire::StageAnswer& answer);
+  void add_addresses(NodeId holder, wire::StageServe& serve) const;
+  [[nodiscard]] bool is_allowed(NodeId node, wire::StageBegin& begin);
+  [[nodiscard]] bool is_allowed(NodeId node, const wire::StageEntries& entries) const;
+  [[nodiscard]] bool is_allowed(NodeId node, const wire::StageFeed& feed) const;
+  [[nodiscard]] bool is_allowed(NodeId, const wire::OneOf<wire::StageOrder> auto&) const {
+    return true;
+  }
+  /// This is of the part that is being staged, or was last, whose files are on this node.
+  [[nodiscard]] bool is_from(NodeId source, std::uint32_t id) const;
+
+  EventLoop& loop_;
+  Callbacks callbacks_;
+  StageRun run_;
+  std::vector<StagePart> parts_;
+  std::size_t part_ = 0;
+  bool is_on_ = false;
+  std::uint32_t id_ = 0;  // of a part whose files are on a node
+  /// What a node was last told by the source of that part.
+  struct Told {
+    std::uint32_t id = 0;           // of the source's staging
+    std::vector<bool> are_folders;  // by line: the target itself is the root
+  };
+  std::map<NodeId, Told> told_;
+  std::map<std::uint32_t, std::vector<StageAddress>> listening_;  // by link
+  MonotonicTime began_{0};
+};
+
+}  // namespace dlaunch
