@@ -137,7 +137,7 @@ def after_a_stop_too(box):
     expect_collected(cluster.nodes, box.path("results/{node}"))
 
 
-@case
+@case(long=True)
 def a_lost_node_is_named_and_collected_later(box):
     cluster = box.make_cluster(2)
     results(cluster)

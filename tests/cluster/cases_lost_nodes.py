@@ -119,7 +119,7 @@ def the_master_node(box):
     expect_restarted(box, run, 2, [["node1"]])
 
 
-@case
+@case(long=True)
 def two_nodes_at_once(box):
     box.make_cluster(3)
     run = launch(box, 3)
@@ -164,7 +164,7 @@ def one_that_is_lost_twice_with_one_restart(box):
     expect_in("node2", run.text, "who")
 
 
-@case
+@case(long=True)
 def a_loss_while_another_node_is_waited_for(box):
     box.make_cluster(3)
     run = launch(box, 3)

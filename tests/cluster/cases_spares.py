@@ -125,7 +125,7 @@ def a_job_that_shrank_grows_at_the_next_restart(box):
     expect_equal([one["cause"] for one in box.json("summary.json")["earlier"]], ["node-lost", "signal"], "earlier attempts")
 
 
-@case
+@case(long=True)
 def a_node_that_returns_when_no_restart_is_left(box):
     box.make_cluster(2)
     script = f'if [ $DLAUNCH_ATTEMPT = 0 ]; then echo up $RANK > $EVENTS; exec sleep 600; fi; exec {box.rank} tell again gate'

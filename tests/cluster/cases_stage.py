@@ -196,7 +196,7 @@ def sources_on_nodes_that_are_none(box):
     expect_equal([name for name in os.listdir("/run") if name == "local"], [], "what was made")
 
 
-@case
+@case(long=True)
 def a_node_whose_files_are_staged_is_killed(box):
     cluster = box.make_cluster(3)
     box.launch("/bin/true").end(0)

@@ -76,7 +76,7 @@ def many_fresh_nodes_get_it_from_each_other(box):
     expect(not ours, f"still listening: {ours}")
 
 
-@case
+@case(long=True)
 def nodes_that_cannot_reach_each_other_get_it_from_the_launcher(box):
     cluster = box.make_cluster(FROM_EACH_OTHER)
     for node in cluster.nodes:  # also without an answer: some drop what they do not want
