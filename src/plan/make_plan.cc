@@ -347,7 +347,7 @@ void add_role_notes(const JobSpec& spec, const Placement& placement, LaunchPlan&
   }
 }
 
-/// Nodes without ranks, and who decides about the end.
+/// Names the spares; notes nodes without ranks, and parameter servers that are stopped at the end.
 void add_spares(const JobSpec& spec, const Cluster& all, const Placement& placement,
                 LaunchPlan& plan) {
   for (std::size_t i = placement.nodes_available; i < all.nodes.size(); ++i)

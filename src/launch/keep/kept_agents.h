@@ -55,7 +55,7 @@ class KeptAgents {
   void give_up(std::size_t i);
   [[nodiscard]] bool all_have_ended() const;
 
-  /// Of one that no run has. condition() is empty until its answer.
+  /// No run may have the agent. condition() is empty until it answers.
   void ask_for_condition(std::size_t i);
   void forget_condition(std::size_t i) { held_[i]->condition.reset(); }
   [[nodiscard]] const std::optional<NodeCondition>& condition(std::size_t i) const {

@@ -345,10 +345,7 @@ void Preparation::begin_staging() {
   common.window_delay = window_delay(spec_.timeouts);
   auto parts = stage_parts(spec_, *outcome_.plan, nodes_.cluster(),
                            to_all ? StageTo::cluster : StageTo::plan, home(), std::move(common));
-  if (!parts) {
-    staged_all_ = tl::unexpected(parts.error());
-    return;
-  }
+  if (!parts) return void(staged_all_ = tl::unexpected(parts.error()));
   listener_.copying(true);
   staging_.begin(std::move(*parts));
 }

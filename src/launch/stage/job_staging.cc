@@ -65,8 +65,7 @@ wire::StageFrom order_for(const StageRunSettings& settings) {
 }  // namespace
 
 JobStaging::JobStaging(EventLoop& loop, Callbacks callbacks)
-    : loop_(loop),
-      callbacks_(std::move(callbacks)),
+    : callbacks_(std::move(callbacks)),
       run_(loop, {.send =
                       [this](NodeId node, wire::StageOrder order) {
                         callbacks_.send(node, wire::widened<wire::ToAgent>(std::move(order)));

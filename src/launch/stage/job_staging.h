@@ -30,7 +30,7 @@ class JobStaging {
  public:
   struct Callbacks {
     std::function<void(NodeId, wire::ToAgent)> send;
-    /// Of a part, in their order; not called from within begin().
+    /// A part is staged. Called for each, in order; not from within begin().
     std::function<void(const StageReport&)> staged;
     /// All have been, or as StageRun::Callbacks::done.
     std::function<void(Status)> done;
@@ -65,7 +65,6 @@ class JobStaging {
   /// This is of the part that is being staged, or was last, whose files are on this node.
   [[nodiscard]] bool is_from(NodeId source, std::uint32_t id) const;
 
-  EventLoop& loop_;
   Callbacks callbacks_;
   StageRun run_;
   std::vector<StagePart> parts_;

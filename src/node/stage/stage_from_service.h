@@ -21,7 +21,7 @@ class StageFromService {
 
   /// Ends an earlier one.
   void on(wire::StageFrom& order);
-  /// An answer of a node. One that is no StageAnswer is ignored.
+  /// A node's answer. Anything but a StageAnswer is ignored.
   void on(const wire::StageLetter& letter);
   void abandon();
 

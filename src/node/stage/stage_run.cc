@@ -254,7 +254,7 @@ void StageRun::take(Node& node, const wire::StageProgress& progress) {
 }
 
 void StageRun::take(Node& node, const wire::StageDone& done) {
-  if (stage_ == Stage::listing) return;  // of a staging of another agent: none was begun here
+  if (stage_ == Stage::listing) return;  // it ends another agent's staging: ours has not begun
   node.problem = plain_line(done.problem);
   if (node.problem.empty() && stage_ != Stage::moving)
     node.problem = "its agent has ended the staging in the middle";
