@@ -8,10 +8,12 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "node/stage/stage_files.h"
 #include "node/stage/stage_uplink.h"
 #include "os/clock.h"
 #include "os/content_hash.h"
 #include "os/reach_socket.h"
+#include "sync/blocks.h"
 
 namespace dlaunch {
 namespace {
