@@ -1,6 +1,6 @@
-// Proof that a target finds bugs: each is built a second time with DLAUNCH_FUZZ_PLANT, and then has
-// a wrong bound behind conditions that only complete parsing reaches. tests/fuzz/run.py requires
-// that it is found. The normal builds contain none of it.
+// Proof that a target finds bugs: each is linked a second time with planted_bug.cc built with
+// DLAUNCH_FUZZ_PLANT, and then has a wrong bound behind conditions that only complete parsing
+// reaches. tests/fuzz/run.py requires that it is found.
 #pragma once
 
 #include <cstddef>
@@ -8,11 +8,7 @@
 
 namespace dlaunch::fuzz {
 
-#ifdef DLAUNCH_FUZZ_PLANT
-inline constexpr bool kPlanted = true;
-#else
-inline constexpr bool kPlanted = false;
-#endif
+extern const bool kPlanted;
 
 /// Writes `used` bytes into a buffer of `size`, for AddressSanitizer to notice.
 inline void fill_buffer(std::size_t size, std::size_t used) {
