@@ -73,7 +73,7 @@ def ctest(preset, label):
 SUITES = [
     Suite("layers", [], python_suite("layers/check.py"), budget=20),
     Suite("unit", ["asan"], ctest("asan", "unit"), budget=240),
-    Suite("sim", ["asan"], ctest("asan", "sim"), budget=150, budget_all=3600),
+    Suite("sim", ["asan"], ctest("asan", "sim"), budget=300, budget_all=3600),
     # spec_tool beside this dlaunch is the same reader.
     Suite("schema", ["asan"], python_suite("schema/check.py", "--dlaunch", program("asan")), budget=60, budget_all=900),
     Suite("process", ["release"], python_suite("process/run.py", "--dlaunch", program("release")), budget=280, budget_all=900),
