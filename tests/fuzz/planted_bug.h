@@ -1,6 +1,6 @@
-// Proof that a target finds bugs: each is linked a second time with planted_bug.cc built with
-// DLAUNCH_FUZZ_PLANT, and then has a wrong bound behind conditions that only complete parsing
-// reaches. tests/fuzz/run.py requires that it is found.
+// Proof that a target finds bugs: each has a wrong bound behind conditions that only complete
+// parsing reaches. It is linked a second time with the bug switched on, and tests/fuzz/run.py
+// requires that it is found.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +8,7 @@
 
 namespace dlaunch::fuzz {
 
+/// True in the programs named fuzz_*_planted.
 extern const bool kPlanted;
 
 /// Writes `used` bytes into a buffer of `size`, for AddressSanitizer to notice.
