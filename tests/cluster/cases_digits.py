@@ -177,7 +177,7 @@ def expect_incident(done, told, attempt, again, stalls):
         expect_in("is stopped by a signal", mine[0]["headline"], "the verdict")
 
 
-@case(budget=300, alone=True)
+@case(budget=300, alone=True, long=True)
 def a_training_that_everything_happens_to(box):
     training_through(box, environments.DEBIAN, 1)
 

@@ -92,8 +92,8 @@ void check_sequence(ControlReceiver& receiver, const Frame& frame) {
 /// Planted bug: room for the end of one attempt, in a stream that has two of them.
 class PlantedBug {
  public:
-  void see(const Message& message) {
-    if (std::holds_alternative<AttemptEnded>(message)) ++ended_;
+  void see(const Frame& frame) {
+    if (frame.type == encode(AttemptEnded{}).type) ++ended_;
     if (ended_ > 1) fuzz::fill_buffer(1, ended_);
   }
 
@@ -123,7 +123,7 @@ void read(std::string_view bytes) {
       continue;
     }
     check_round_trip(*message);
-    if (fuzz::kPlanted) bug.see(*message);
+    if (fuzz::kPlanted) bug.see(frame);
   }
 }
 

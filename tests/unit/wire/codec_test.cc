@@ -20,11 +20,11 @@ std::string as_text(const Json& bytes) {
 
 TEST(Codec, EveryMessageComesBackAsItWas) {
   const std::vector<Message> all = samples();
-  ASSERT_EQ(all.size(), std::variant_size_v<Message>);
+  ASSERT_EQ(all.size(), kTypes);
   for (std::size_t i = 0; i < all.size(); ++i) {
-    ASSERT_EQ(all[i].index(), i) << "samples() must have one of each, in order";
     const Frame frame = encode(all[i]);
-    EXPECT_EQ(frame.type, i + 1);  // docs/internals/wire-protocol.md
+    // docs/internals/wire-protocol.md
+    ASSERT_EQ(frame.type, i + 1) << "samples() must have one of each, in order";
     EXPECT_EQ(frame.node, 0U);
     EXPECT_EQ(frame.session, 0U);
     EXPECT_EQ(frame.sequence, 0U);
@@ -84,7 +84,7 @@ TEST(Codec, AReceiverMustTakeEveryMessage) {
 
 TEST(Codec, NamesAndSequencing) {
   std::set<std::string> names;
-  for (std::uint16_t type = 1; type <= std::variant_size_v<Message>; ++type) {
+  for (std::uint16_t type = 1; type <= kTypes; ++type) {
     EXPECT_TRUE(names.insert(type_name(type)).second) << type_name(type);
     const std::string name = type_name(type);
     // message.h and frame.h: these three carry no sequence number.
@@ -101,7 +101,7 @@ TEST(Codec, NamesAndSequencing) {
   EXPECT_STREQ(type_name(encode(PortTaken{}).type), "PortTaken");
   EXPECT_STREQ(type_name(encode(Resume{}).type), "Resume");
   EXPECT_STREQ(type_name(encode(Knocked{}).type), "Knocked");
-  EXPECT_STREQ(type_name(std::variant_size_v<Message> + 1), "unknown");
+  EXPECT_STREQ(type_name(kTypes + 1), "unknown");
 }
 
 // An independent implementation of RFC 8949 reads what this one writes.
@@ -111,7 +111,7 @@ TEST(Codec, AnotherCborLibraryReadsIt) {
       continue;  // raw
     }
     const Json json = Json::from_cbor(encode(message).payload, true, /*allow_exceptions=*/false);
-    EXPECT_TRUE(json.is_object()) << message.index();
+    EXPECT_TRUE(json.is_object()) << type_name(encode(message).type);
   }
   const Json start = Json::from_cbor(encode(sample_start()).payload);
   EXPECT_EQ(start["attempt"], 3);
@@ -173,7 +173,7 @@ TEST(Codec, HelloOfAnotherVersionIsReadAsFarAsBothCanBeNamed) {
                      {"build_id", Json::binary(id)},
                      {"heartbeat_ms", "soon"}},
                 frame.payload);
-  const Result<Message> back = decode(frame);
+  const Result<ToAgent> back = decode<ToAgent>(frame);
   ASSERT_TRUE(back.has_value()) << back.error().message;
   EXPECT_EQ(std::get<Hello>(*back).protocol, kProtocolVersion + 1);
   EXPECT_EQ(std::get<Hello>(*back).build_id, "abc");

@@ -261,7 +261,7 @@ TEST(Malformed, DamagedMessagesNeverCrashAndWhatIsAcceptedIsWhole) {
       frame.payload[place(random)] = static_cast<char>(byte(random));
     }
     const Result<Message> result = decode(frame);
-    if (result && std::get_if<Hello>(&*result) == nullptr) {
+    if (result && frame.type != encode(Hello{}).type) {
       EXPECT_EQ(decode(encode(*result)).value(), *result);
     }
   }
