@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "jobfile/expectation.h"
 #include "jobfile/field_table.h"
@@ -10,6 +11,7 @@
 #include "jobfile/shell_quote.h"
 #include "report/known_causes.h"
 #include "report/known_failures.h"
+#include "report/own_messages.h"
 #include "text/strings.h"
 #include "text/wrap.h"
 
@@ -72,12 +74,23 @@ std::string help_of_section(std::string_view prefix) {
                       : "keys of " + std::string(prefix.substr(0, prefix.size() - 1)) + '\n' + text;
 }
 
+void add_reason_and_advice(std::string& text, std::string_view why, std::string_view advice) {
+  append_wrapped(text, "  why: ", "       ", why);
+  if (!advice.empty()) append_wrapped(text, "  try: ", "       ", advice);
+}
+
 std::string help_of_failure(const KnownFailure& row) {
   std::string text = std::string(row.name) + '\n';
   if (!row.pattern.empty())
     append_wrapped(text, "  message: ", "           ", "... " + std::string(row.pattern) + " ...");
-  append_wrapped(text, "  why: ", "       ", row.why);
-  if (!row.advice.empty()) append_wrapped(text, "  try: ", "       ", row.advice);
+  add_reason_and_advice(text, row.why, row.advice);
+  return text;
+}
+
+std::string help_of_own_message(const OwnMessage& row) {
+  std::string text;
+  append_wrapped(text, "", "  ", row.text);
+  add_reason_and_advice(text, row.meaning, row.advice);
   return text;
 }
 
@@ -103,26 +116,32 @@ std::set<std::string> words_of(std::string_view text) {
   return words;
 }
 
-/// Whether all words of the text stand in what is known of the failure.
-bool is_about(const KnownFailure& row, const std::set<std::string>& words) {
-  const auto known =
-      words_of(std::string(row.pattern) + ' ' + std::string(row.why) + ' ' + std::string(row.name));
+/// Whether all words of the text stand in what is known of a message.
+bool is_about(const std::set<std::string>& words, const std::string& all) {
+  const auto known = words_of(all);
   return !words.empty() && std::includes(known.begin(), known.end(), words.begin(), words.end());
 }
 
-std::string failures_about(std::string_view text) {
+/// Messages of dlaunch and known failures.
+std::string rows_about(std::string_view text) {
   constexpr std::size_t kShortest = 3;
   if (text.size() < kShortest) return "";
   const auto words = words_of(text);
-  std::string all;
-  std::size_t count = 0;
-  for (const KnownFailure& row : known_failures()) {
-    if (!is_about(row, words)) continue;
-    if (++count <= kMostRows) all += (all.empty() ? "" : "\n") + help_of_failure(row);
+  std::vector<std::string> rows;
+  for (const OwnMessage& row : own_messages()) {
+    if (is_about(words, std::string(row.text) + ' ' + std::string(row.meaning)))
+      rows.push_back(help_of_own_message(row));
   }
-  if (count > kMostRows)
-    all += '\n' + counted(count - kMostRows, "more failure") +
-           ": more words of the message tell which\n";
+  for (const KnownFailure& row : known_failures()) {
+    if (is_about(words, std::string(row.pattern) + ' ' + std::string(row.why) + ' ' +
+                            std::string(row.name)))
+      rows.push_back(help_of_failure(row));
+  }
+  const std::size_t more = rows.size() - std::min(rows.size(), kMostRows);
+  rows.resize(rows.size() - more);
+  std::string all = joined(rows, "\n");
+  if (more > 0)
+    all += '\n' + counted(more, "more message") + ": more words of the message tell which\n";
   return all;
 }
 
@@ -150,13 +169,14 @@ std::string key_help(std::string_view topic) {
 std::string message_help(std::string_view text) {
   for (const KnownFailure& row : known_failures())
     if (row.name == text) return help_of_failure(row);
+  if (const OwnMessage* row = find_own_message(text)) return help_of_own_message(*row);
   Evidence evidence;
   for (std::string_view rest = text; !rest.empty();)
     evidence.last_lines.emplace_back(take_line(rest));
   const KnownFailure* row = find_known_failure(evidence, nullptr);
   if (const PeerLoss* loss = find_peer_loss(evidence))
     return help_of_peer_loss(*loss) + (row == nullptr ? "" : '\n' + help_of_failure(*row));
-  return row == nullptr ? failures_about(text) : help_of_failure(*row);
+  return row == nullptr ? rows_about(text) : help_of_failure(*row);
 }
 
 std::string option_help(std::string_view option) {

@@ -13,8 +13,8 @@ namespace dlaunch {
 /// empty: there is none.
 [[nodiscard]] std::string key_help(std::string_view topic);
 
-/// The failures that the text, as a program printed it, is known for, with their advice; the text
-/// may be a part of a message, or the name of a failure. Empty: none is known.
+/// What a message means, as dlaunch or a program printed it, with advice; the text may be a part of
+/// a message, or the name of a failure. Empty: it is not known.
 [[nodiscard]] std::string message_help(std::string_view text);
 
 /// What an option of another launcher ("--bind-to") becomes here; empty: not known.

@@ -10,7 +10,9 @@
 #include "report/checkpoints.h"
 #include "report/failure_words.h"
 #include "report/known_causes.h"
+#include "report/own_messages.h"
 #include "report/rank_groups.h"
+#include "supervise/wording.h"
 #include "text/duration_text.h"
 #include "text/plain_text.h"
 #include "text/strings.h"
@@ -171,10 +173,26 @@ class Summary {
       for (const LostNode& one : lost)
         out_.append(kUnderName).append(words_.lost_line(one)).append("\n");
     }
+    append_connection_advice();
     append_earlier();
     if (report_.earlier.empty()) return;
     append_return_advice();
     append_logs();
+  }
+
+  /// One line for each kind of trouble, for the first node that has it.
+  void append_connection_advice() {
+    constexpr std::size_t kMost = 3;
+    std::vector<const OwnMessage*> known;
+    for (const LostNode& one : outcome_.lost_nodes) {
+      const OwnMessage* row = find_own_message(one.what);
+      if (row == nullptr || row->advice.empty() || contains(known, row)) continue;
+      known.push_back(row);
+      const std::string host = wording::node(in_.node_names, one.node);
+      out_.append(kUnderName).append("try: ").append(plain_line(advice_for(*row, host)));
+      out_.append("\n");
+      if (known.size() == kMost) return;
+    }
   }
 
   /// After a restart waited in vain for nodes.

@@ -59,7 +59,7 @@ TEST(MessageHelp, FindsTheKnownFailure) {
   EXPECT_THAT(message_help("CUDA out of memory"), HasSubstr("cuda-out-of-memory\n"));
   EXPECT_THAT(message_help("Duplicate GPU"), HasSubstr("two ranks use the same GPU"));
   EXPECT_THAT(message_help("out of memory"), HasSubstr("gpu-out-of-memory"));
-  EXPECT_THAT(message_help("memory"), HasSubstr("more failure"));
+  EXPECT_THAT(message_help("memory"), HasSubstr("more message"));
   EXPECT_THAT(message_help("Connection reset by peer"), HasSubstr("dlaunch logs"));
   EXPECT_EQ(message_help("some text that no row has"), "");
   EXPECT_EQ(message_help("emor"), "") << "words count as wholes";
@@ -70,6 +70,20 @@ TEST(MessageHelp, FindsTheKnownFailure) {
 TEST(MessageHelp, FindsEachRowByItsName) {
   for (const KnownFailure& row : known_failures())
     EXPECT_THAT(message_help(row.name), HasSubstr(std::string(row.name) + "\n"));
+}
+
+TEST(MessageHelp, FindsWhatDlaunchSays) {
+  EXPECT_EQ(
+      message_help("dlaunch: FAILED after 3 s: gpu4: ssh: me@gpu4: Permission denied (publickey)."),
+      "Permission denied (METHODS)\n"
+      "  why: sshd accepts none of your keys\n"
+      "  try: ssh-add -l; connect.user, connect.identity_file; authorized_keys on HOST\n");
+  EXPECT_THAT(message_help("Host key for gpu4 has changed and you have requested strict checking."),
+              HasSubstr("ssh-keygen -R"));
+  EXPECT_THAT(message_help("does not end"), HasSubstr("SIGKILL does not end RANKS"))
+      << "a part of a message";
+  EXPECT_THAT(message_help("Connection refused"), StartsWith("connection-refused\n"))
+      << "of a rank, as no host is named";
 }
 
 TEST(OptionHelp, TellsWhatAnOptionBecomes) {

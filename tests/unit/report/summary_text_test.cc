@@ -157,7 +157,8 @@ TEST_F(NotConnected, OneHost) {
       {NodeId(1), "ssh: connect to host gpu12.cluster.example port 22: Connection refused"}};
   EXPECT_EQ(text(),
             "dlaunch: FAILED after 300 ms: gpu12: ssh: connect to host gpu12.cluster.example port "
-            "22: Connection refused\n");
+            "22: Connection refused\n"
+            "         try: ssh gpu12 true; Port in ~/.ssh/config for another port\n");
 }
 
 TEST_F(NotConnected, OneThatDidNotReturnForARestart) {
@@ -181,10 +182,28 @@ TEST_F(NotConnected, OneThatDidNotReturnForARestart) {
 TEST_F(NotConnected, SeveralHostsHaveALineEach) {
   report_.outcome.lost_nodes = {{NodeId(0), "ssh: me@gpu11: Permission denied (publickey)."},
                                 {NodeId(2), "no answer within 30 s\x1b[2J"}};
-  EXPECT_EQ(text(),
-            "dlaunch: FAILED after 300 ms: 2 of 3 nodes cannot be used\n"
-            "         gpu11: ssh: me@gpu11: Permission denied (publickey).\n"
-            "         gpu13: no answer within 30 s\n");
+  EXPECT_EQ(
+      text(),
+      "dlaunch: FAILED after 300 ms: 2 of 3 nodes cannot be used\n"
+      "         gpu11: ssh: me@gpu11: Permission denied (publickey).\n"
+      "         gpu13: no answer within 30 s\n"
+      "         try: ssh-add -l; connect.user, connect.identity_file; authorized_keys on gpu11\n");
+}
+
+TEST_F(NotConnected, EachKindOfTroubleHasItsAdviceOnce) {
+  constexpr const char* kDenied = "ssh: me@gpu: Permission denied (publickey,password).";
+  report_.outcome.lost_nodes = {{NodeId(0), kDenied},
+                                {NodeId(1), kDenied},
+                                {NodeId(2),
+                                 "ssh: Could not resolve hostname gpu13: Name or "
+                                 "service not known"}};
+  EXPECT_THAT(text(),
+              testing::EndsWith(
+                  "not known\n"
+                  "         try: ssh-add -l; connect.user, connect.identity_file; authorized_keys "
+                  "on gpu11\n"
+                  "         try: correct the name in the host list, or add HostName to "
+                  "~/.ssh/config\n"));
 }
 
 TEST_F(SummaryText, TimeLimit) {
