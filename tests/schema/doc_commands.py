@@ -14,7 +14,9 @@ SPAN = re.compile(r"`([^`\n]+)`")
 OPTION = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*")
 ENDS = {"|", "&", ">", "2>", "--", "..."}
 HIDDEN = {"agent", "collectives"}  # dlaunch starts these itself
-NO_COMMANDS = {"dlaunch works here", "dlaunch output times 1"}  # what a rank prints; the first line of a file
+# What a rank prints; the first line of a file; messages.
+NO_COMMANDS = {"dlaunch works here", "dlaunch output times 1", "dlaunch was started there and WHAT before it answered",
+               "dlaunch itself was still being copied there"}
 
 
 def command_lines(text):
