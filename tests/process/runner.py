@@ -27,7 +27,7 @@ class CaseSuite:
     folder: str  # of the cases
     sandbox: str = "sandbox.Sandbox"  # what a case gets: module and class
     namespace: list = field(default_factory=list)  # the command that gives a case its namespaces; empty: not available
-    jobs: int = 2  # cases at once
+    jobs: int = 2  # cases at once; 3 keep the two cores half busy where cases mostly wait for nodes or for Slurm
     why_skipped: str = ""  # not empty: every case is skipped, for this reason
 
 

@@ -15,4 +15,4 @@ import slurm  # noqa: E402
 from runner import CaseSuite, main  # noqa: E402
 
 if __name__ == "__main__":
-    sys.exit(main(CaseSuite("slurm", HERE, "slurm_sandbox.SlurmSandbox", lab.command(), why_skipped=slurm.why_not()), __doc__))
+    sys.exit(main(CaseSuite("slurm", HERE, "slurm_sandbox.SlurmSandbox", lab.command(), jobs=3, why_skipped=slurm.why_not()), __doc__))
