@@ -58,6 +58,10 @@ std::string unexpected(const CLI::App& app, bool takes_command, const Words& arg
   const Words extra = app.remaining();
   const std::string word = extra.empty() ? "" : extra.front();
   if (word.starts_with('-')) return unknown_option(app, word);
+  const bool copies = app.get_option_no_throw("--from") != nullptr;
+  if (copies && first != arguments.end() && !is_job_file(*first) && extra.size() == 1)
+    return "to copy a file or folder: " + app.get_name() + " --from " +
+           jobfile::shell_quote(*first) + " --to " + jobfile::shell_quote(word);
   return "unexpected argument \"" + word + '"' +
          (takes_command ? "; arguments of the command go after --" : "");
 }

@@ -10,9 +10,11 @@
 
 #include <unistd.h>
 
+#include "cli/command_mistakes.h"
 #include "cli/commands.h"
 #include "cli/load_job.h"
 #include "cli/print.h"
+#include "jobfile/shell_quote.h"
 #include "launch/session/rehearsal.h"
 #include "launch/stage/stage_settings.h"
 #include "model/environment.h"
@@ -185,6 +187,13 @@ struct StageCommand {
         job.file.empty())
       return fail(exit_code::kUsage,
                   "nothing to copy: name a job file, or a file or folder with --from PATH");
+    if (!loaded && from.empty() && !job.file.empty() && !is_job_file(job.file)) {
+      if (std::filesystem::is_regular_file(job.file))
+        return fail(loaded.error().exit_code,
+                    loaded.error().message + "\n         to copy the file itself: " + as_copy());
+      return fail(exit_code::kUsage,
+                  plain_line(job.file) + " is not a job file; to copy it: " + as_copy());
+    }
     if (!loaded) return loaded;
     if (loaded->spec.stage.empty())
       return fail(exit_code::kUsage, "the job has no `stage`: name a file or folder with --from");
@@ -193,6 +202,20 @@ struct StageCommand {
     loaded->spec.nodes.reset();
     loaded->spec.spares = 0;
     return loaded;
+  }
+
+  /// The command line that copies what stands in the job file's place: PATH, NODE:PATH or, as scp
+  /// has it, PATH:TARGET.
+  [[nodiscard]] std::string as_copy() const {
+    JobOptions others = job;
+    others.file.clear();
+    std::vector<std::string> words = {"dlaunch", "stage", "--from", job.file};
+    const std::size_t colon = job.file.find(":/");
+    if (colon != std::string::npos && std::filesystem::exists(job.file.substr(0, colon))) {
+      words.back().resize(colon);
+      words.insert(words.end(), {"--to", job.file.substr(colon + 1)});
+    }
+    return jobfile::shell_line(words) + ' ' + jobfile::shell_line(words_of(others));
   }
 
   [[nodiscard]] std::string line(const std::string& folder) const {

@@ -87,10 +87,10 @@ std::string help_of_failure(const KnownFailure& row) {
   return text;
 }
 
-std::string help_of_own_message(const OwnMessage& row) {
+std::string help_of_own_message(const OwnMessage& row, std::string_view advice) {
   std::string text;
   append_wrapped(text, "", "  ", row.text);
-  add_reason_and_advice(text, row.meaning, row.advice);
+  add_reason_and_advice(text, row.meaning, advice);
   return text;
 }
 
@@ -129,8 +129,8 @@ std::string rows_about(std::string_view text) {
   const auto words = words_of(text);
   std::vector<std::string> rows;
   for (const OwnMessage& row : own_messages()) {
-    if (is_about(words, std::string(row.text) + ' ' + std::string(row.meaning)))
-      rows.push_back(help_of_own_message(row));
+    if (is_about(words, std::string(row.text)))
+      rows.push_back(help_of_own_message(row, row.advice));
   }
   for (const KnownFailure& row : known_failures()) {
     if (is_about(words, std::string(row.pattern) + ' ' + std::string(row.why) + ' ' +
@@ -169,14 +169,16 @@ std::string key_help(std::string_view topic) {
 std::string message_help(std::string_view text) {
   for (const KnownFailure& row : known_failures())
     if (row.name == text) return help_of_failure(row);
-  if (const OwnMessage* row = find_own_message(text)) return help_of_own_message(*row);
+  const auto own = find_own_message(text);
+  if (own && own->row->certain) return help_of_own_message(*own->row, own->advice);
   Evidence evidence;
   for (std::string_view rest = text; !rest.empty();)
     evidence.last_lines.emplace_back(take_line(rest));
   const KnownFailure* row = find_known_failure(evidence, nullptr);
   if (const PeerLoss* loss = find_peer_loss(evidence))
     return help_of_peer_loss(*loss) + (row == nullptr ? "" : '\n' + help_of_failure(*row));
-  return row == nullptr ? rows_about(text) : help_of_failure(*row);
+  if (row != nullptr) return help_of_failure(*row);
+  return own ? help_of_own_message(*own->row, own->advice) : rows_about(text);
 }
 
 std::string option_help(std::string_view option) {

@@ -173,26 +173,18 @@ class Summary {
       for (const LostNode& one : lost)
         out_.append(kUnderName).append(words_.lost_line(one)).append("\n");
     }
-    append_connection_advice();
+    if (report_.earlier.empty()) return append_connection_advice();
     append_earlier();
-    if (report_.earlier.empty()) return;
     append_return_advice();
     append_logs();
   }
 
-  /// One line for each kind of trouble, for the first node that has it.
   void append_connection_advice() {
-    constexpr std::size_t kMost = 3;
-    std::vector<const OwnMessage*> known;
-    for (const LostNode& one : outcome_.lost_nodes) {
-      const OwnMessage* row = find_own_message(one.what);
-      if (row == nullptr || row->advice.empty() || contains(known, row)) continue;
-      known.push_back(row);
-      const std::string host = wording::node(in_.node_names, one.node);
-      out_.append(kUnderName).append("try: ").append(plain_line(advice_for(*row, host)));
-      out_.append("\n");
-      if (known.size() == kMost) return;
-    }
+    std::vector<HostTrouble> hosts;
+    for (const LostNode& one : outcome_.lost_nodes)
+      hosts.push_back({wording::node(in_.node_names, one.node), one.what});
+    for (const std::string& line : connection_advice(hosts))
+      out_.append(kUnderName).append(line).append("\n");
   }
 
   /// After a restart waited in vain for nodes.

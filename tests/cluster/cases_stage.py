@@ -313,9 +313,13 @@ def the_command_says_what_is_wrong(box):
     run = box.run("stage", *hosts, code=64)
     expect_in("nothing to copy: name a job file, or a file or folder with --from PATH", run.words, "without anything")
     box.write("job.yaml", "command: 'true'\n")
+    box.write("data", "")
     for words, code, text in [
             (("--to", "/run/x"), 64, "--to goes with one --from"),
             (("job.yaml",), 64, "the job has no `stage`: name a file or folder with --from"),
+            (("data:/run/data",), 64, "data:/run/data is not a job file; to copy it: dlaunch stage --from data --to /run/data --hosts node1"),
+            (("data",), JOB_FILE, "to copy the file itself: dlaunch stage --from data --hosts node1"),
+            (("data", "/run/data"), 64, "to copy a file or folder: dlaunch stage --from data --to /run/data"),
             (("--from", "missing"), JOB_FILE, f"{box.path('missing')}: No such file or directory"),
             (("--from", "/etc/passwd", "--to", "here"), JOB_FILE, "must be an absolute path, the same on all nodes"),
             (("--from", "/etc/passwd", "--to", "/proc/x"), NOT_COPIED, "node1: /proc")]:

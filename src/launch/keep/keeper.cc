@@ -23,6 +23,7 @@
 #include "os/descriptors.h"
 #include "os/process_title.h"
 #include "os/signals.h"
+#include "report/own_messages.h"
 #include "supervise/wording.h"
 #include "text/strings.h"
 
@@ -89,7 +90,7 @@ class Keeper {
 
   void lost(std::size_t i, const std::string& why) {
     refuse_holder(i, "has been lost: " + why);
-    if (!is_up_) failures_ += "\n         " + agents_.target(i).host.name + ": " + why;
+    if (!is_up_) failures_.push_back({agents_.target(i).host.name, why});
     nodes_.lost(i, why, monotonic_now());
     after_change();
   }
@@ -234,8 +235,11 @@ class Keeper {
                     [](const KeptNode& node) { return node.state == KeptNode::State::connecting; }))
       return;
     if (!failures_.empty()) {
-      std::fprintf(stderr, "dlaunch: not all nodes can be connected, so none is kept:%s\n",
-                   failures_.c_str());
+      std::fprintf(stderr, "dlaunch: not all nodes can be connected, so none is kept:\n");
+      for (const HostTrouble& one : failures_)
+        std::fprintf(stderr, "         %s: %s\n", one.host.c_str(), one.said.c_str());
+      for (const std::string& line : connection_advice(failures_))
+        std::fprintf(stderr, "         %s\n", line.c_str());
       return end_with(exit_code::kNodeLost);
     }
     if (const auto found = socket_->appear(); !found) return end_with(give_up(found.error()));
@@ -297,7 +301,7 @@ class Keeper {
   Timer goodbye_;
   bool is_up_ = false;
   bool is_ending_ = false;
-  std::string failures_;  // of the start, a line each
+  std::vector<HostTrouble> failures_;  // of the start
   int exit_code_ = exit_code::kOk;
 };
 

@@ -12,7 +12,9 @@
 #include "os/clock.h"
 #include "os/own_machine.h"
 #include "os/random.h"
+#include "report/own_messages.h"
 #include "supervise/wording.h"
+#include "text/strings.h"
 
 namespace dlaunch {
 
@@ -255,13 +257,16 @@ void Preparation::give_up_silent_nodes() {
 }
 
 Error Preparation::lost_nodes() const {
-  std::string text;
+  std::vector<HostTrouble> hosts;
+  std::vector<std::string> lines;
   for (const Node& node : nodes_.cluster().nodes) {
     const auto lost = outcome_.lost.find(node.id);
     if (lost == outcome_.lost.end()) continue;
-    text += (text.empty() ? "" : "\n         ") + node.name + ": " + lost->second;
+    hosts.push_back({node.name, lost->second});
+    lines.push_back(node.name + ": " + lost->second);
   }
-  return {exit_code::kNodeLost, std::move(text)};
+  for (std::string& advice : connection_advice(hosts)) lines.push_back(std::move(advice));
+  return {exit_code::kNodeLost, joined(lines, "\n         ")};
 }
 
 // ---- the condition of the nodes

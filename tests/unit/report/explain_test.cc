@@ -75,15 +75,28 @@ TEST(MessageHelp, FindsEachRowByItsName) {
 TEST(MessageHelp, FindsWhatDlaunchSays) {
   EXPECT_EQ(
       message_help("dlaunch: FAILED after 3 s: gpu4: ssh: me@gpu4: Permission denied (publickey)."),
-      "Permission denied (METHODS)\n"
-      "  why: sshd accepts none of your keys\n"
-      "  try: ssh-add -l; connect.user, connect.identity_file; authorized_keys on HOST\n");
+      "USER@HOST: Permission denied (METHODS)\n"
+      "  why: sshd there accepts none of your keys\n"
+      "  try: ssh-add -l; connect.user, connect.identity_file; authorized_keys on gpu4\n");
   EXPECT_THAT(message_help("Host key for gpu4 has changed and you have requested strict checking."),
-              HasSubstr("ssh-keygen -R"));
+              HasSubstr("ssh-keygen -R gpu4"));
   EXPECT_THAT(message_help("does not end"), HasSubstr("SIGKILL does not end RANKS"))
       << "a part of a message";
   EXPECT_THAT(message_help("Connection refused"), StartsWith("connection-refused\n"))
       << "of a rank, as no host is named";
+}
+
+TEST(MessageHelp, TheCauseInAReportPrecedesItsOtherWords) {
+  EXPECT_THAT(
+      message_help("dlaunch: FAILED after 12 s: rank 5 on node1 exited with code 1, first of 8\n"
+                   "  last lines of rank 5 (stderr)\n"
+                   "    | RuntimeError: CUDA error: out of memory\n"
+                   "  others  7 ranks were stopped by dlaunch\n"),
+      StartsWith("cuda-out-of-memory\n"));
+  EXPECT_THAT(message_help("cannot execute \"train.py\": Permission denied"),
+              StartsWith("permission-denied\n"));
+  EXPECT_THAT(message_help("the GPU driver reports Xid 79: the GPU has fallen off the bus"),
+              StartsWith("gpu-off-the-bus\n"));
 }
 
 TEST(OptionHelp, TellsWhatAnOptionBecomes) {

@@ -158,7 +158,8 @@ TEST_F(NotConnected, OneHost) {
   EXPECT_EQ(text(),
             "dlaunch: FAILED after 300 ms: gpu12: ssh: connect to host gpu12.cluster.example port "
             "22: Connection refused\n"
-            "         try: ssh gpu12 true; Port in ~/.ssh/config for another port\n");
+            "         try: ssh -p 22 gpu12.cluster.example true; connect.port, or Port in "
+            "~/.ssh/config\n");
 }
 
 TEST_F(NotConnected, OneThatDidNotReturnForARestart) {
@@ -191,7 +192,7 @@ TEST_F(NotConnected, SeveralHostsHaveALineEach) {
 }
 
 TEST_F(NotConnected, EachKindOfTroubleHasItsAdviceOnce) {
-  constexpr const char* kDenied = "ssh: me@gpu: Permission denied (publickey,password).";
+  constexpr const char* kDenied = "ssh: me@gpu11: Permission denied (publickey,password).";
   report_.outcome.lost_nodes = {{NodeId(0), kDenied},
                                 {NodeId(1), kDenied},
                                 {NodeId(2),
