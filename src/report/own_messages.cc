@@ -187,9 +187,9 @@ constexpr std::array kMessages = {
     OwnMessage{"stopped by dlaunch", "ended by the stop signal after the first failure", ""},
 };
 
-constexpr std::array<std::string_view, 17> kPlaceholders = {
-    "DIR",     "FAULT", "FILE",   "HOST", "KEY",  "METHODS", "N",    "NAME", "NODES",
-    "PROGRAM", "RANKS", "SCRIPT", "SIZE", "TEXT", "TIME",    "USER", "WHAT"};
+constexpr std::array<std::string_view, 16> kPlaceholders = {
+    "DIR",     "FAULT", "FILE",   "HOST", "METHODS", "N",    "NAME", "NODES",
+    "PROGRAM", "RANKS", "SCRIPT", "SIZE", "TEXT",    "TIME", "USER", "WHAT"};
 
 /// A piece of a text: a word that stands for what differs, or what stands between two of them.
 struct Piece {
@@ -287,6 +287,14 @@ std::vector<std::string> connection_advice(const std::vector<HostTrouble>& hosts
     if (lines.size() == kMost) break;
   }
   return lines;
+}
+
+std::string trouble_text(const std::vector<HostTrouble>& hosts) {
+  std::vector<std::string> lines;
+  lines.reserve(hosts.size());
+  for (const HostTrouble& one : hosts) lines.push_back(one.host + ": " + one.said);
+  for (std::string& advice : connection_advice(hosts)) lines.push_back(std::move(advice));
+  return joined(lines, "\n         ");
 }
 
 }  // namespace dlaunch

@@ -39,4 +39,7 @@ struct HostTrouble {
 /// first host that has it, at most three. Each begins with "try: ".
 [[nodiscard]] std::vector<std::string> connection_advice(const std::vector<HostTrouble>& hosts);
 
+/// "gpu4: ssh: ..." for each host and what to try; lines after the first are indented.
+[[nodiscard]] std::string trouble_text(const std::vector<HostTrouble>& hosts);
+
 }  // namespace dlaunch

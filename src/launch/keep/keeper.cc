@@ -235,11 +235,9 @@ class Keeper {
                     [](const KeptNode& node) { return node.state == KeptNode::State::connecting; }))
       return;
     if (!failures_.empty()) {
-      std::fprintf(stderr, "dlaunch: not all nodes can be connected, so none is kept:\n");
-      for (const HostTrouble& one : failures_)
-        std::fprintf(stderr, "         %s: %s\n", one.host.c_str(), one.said.c_str());
-      for (const std::string& line : connection_advice(failures_))
-        std::fprintf(stderr, "         %s\n", line.c_str());
+      std::fprintf(stderr,
+                   "dlaunch: not all nodes can be connected, so none is kept:\n         %s\n",
+                   trouble_text(failures_).c_str());
       return end_with(exit_code::kNodeLost);
     }
     if (const auto found = socket_->appear(); !found) return end_with(give_up(found.error()));

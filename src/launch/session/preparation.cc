@@ -14,7 +14,6 @@
 #include "os/random.h"
 #include "report/own_messages.h"
 #include "supervise/wording.h"
-#include "text/strings.h"
 
 namespace dlaunch {
 
@@ -258,15 +257,11 @@ void Preparation::give_up_silent_nodes() {
 
 Error Preparation::lost_nodes() const {
   std::vector<HostTrouble> hosts;
-  std::vector<std::string> lines;
   for (const Node& node : nodes_.cluster().nodes) {
     const auto lost = outcome_.lost.find(node.id);
-    if (lost == outcome_.lost.end()) continue;
-    hosts.push_back({node.name, lost->second});
-    lines.push_back(node.name + ": " + lost->second);
+    if (lost != outcome_.lost.end()) hosts.push_back({node.name, lost->second});
   }
-  for (std::string& advice : connection_advice(hosts)) lines.push_back(std::move(advice));
-  return {exit_code::kNodeLost, joined(lines, "\n         ")};
+  return {exit_code::kNodeLost, trouble_text(hosts)};
 }
 
 // ---- the condition of the nodes

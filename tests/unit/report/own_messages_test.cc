@@ -121,8 +121,7 @@ TEST(OwnMessages, RealMessagesAreFound) {
        "requested strict checking.",
        "key for HOST has changed", "ssh-keygen -R '[gpu05]:2222', if it was installed anew"},
       {"ssh: Host key verification failed. RSA host key for gpu1 was revoked and you have "
-       "requested "
-       "strict checking.",
+       "requested strict checking.",
        "host key for HOST was revoked"},
       {"ssh: Host key verification failed. No ED25519 host key is known for gpu7 and you have "
        "requested strict checking.",
