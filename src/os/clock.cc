@@ -22,6 +22,10 @@ WallTime wall_now() {
   return WallTime(read_clock(CLOCK_REALTIME));
 }
 
+WallTime file_time_now() {
+  return WallTime(read_clock(CLOCK_REALTIME_COARSE));
+}
+
 DateParts local_parts(WallTime time) {
   const std::time_t seconds =
       std::chrono::floor<std::chrono::seconds>(time).time_since_epoch().count();

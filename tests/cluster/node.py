@@ -234,6 +234,7 @@ class Node:
         sessions = self.sshd_sessions()
         for pid in sessions:
             _signal(pid, signal.SIGKILL)
+        wait_gone(sessions, f"sessions of {self.name}")
         return len(sessions)
 
     def kill_sshd(self):

@@ -37,6 +37,7 @@ def events(box, name):
 def one_that_is_written_on_stop_is_told(box):
     box.make_folder("ckpt")
     box.write("ckpt/step-0", "older")
+    os.utime(box.path("ckpt/step-0"), (1, 1_700_000_000))
     run = start(box, SAVES_AT_THE_END)
     stop = look(box, "stop")
     run.end(143)
@@ -151,6 +152,7 @@ def stop_waits_no_longer_than_it_may(box):
 @case
 def one_that_was_written_before_stop_is_not_enough(box):
     run = start(box, "head -c 10 /dev/zero > ckpt/early\ntrap 'exit 0' TERM\n" + FOREVER)
+    os.utime(box.path("ckpt/early"), (1, os.stat(box.path("ckpt/early")).st_mtime - 10))
     stop = look(box, "stop", "--checkpoint", code=LATE)
     run.end(143)
     expect_in("saved ckpt/early", stop.words, "what there is")

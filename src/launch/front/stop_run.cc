@@ -165,23 +165,25 @@ void tell_checkpoint(const RunView& run) {
                plain_line(ending->checkpoint).c_str());
 }
 
-/// The order was to wait for a checkpoint, and was given `waited` ago.
-Status check_saved(const RunView& run, MonotonicTime waited) {
-  if (!run.witness.ending) return {};
-  const auto& age = run.witness.ending->checkpoint_age;
-  if (age && *age <= waited) return {};
+/// The order was to wait for a checkpoint that is written after `asked`.
+Status check_saved(const RunView& run, WallTime asked) {
+  const auto& record = run.witness.record;
+  const auto& ending = run.witness.ending;
+  if (!record || !ending) return {};
+  const WallTime end = record->started + ending->elapsed;
+  if (ending->checkpoint_age && end - *ending->checkpoint_age >= asked) return {};
   return fail(exit_code::kTimeLimit, "run " + run.id + " has ended without a new checkpoint");
 }
 
 /// Shows progress and waits until the run has ended. Without `told` the run is ending by itself; if
-/// only an attempt ends and another one follows, stops it then.
-Status wait_for(const RunView& run, int engine, std::optional<Grace> told, const StopOrder& order) {
+/// only an attempt ends and another one follows, stops it then. `asked`: when the user did.
+Status wait_for(const RunView& run, int engine, std::optional<Grace> told, const StopOrder& order,
+                WallTime asked) {
   const bool now = order.now;
   Grace grace = told ? *told : run.witness.record->stop_grace;
   const bool terminal = ::isatty(STDERR_FILENO) == 1;
   DirectKill helper(*run.witness.record);
-  const MonotonicTime called = monotonic_now();
-  MonotonicTime begin = called;
+  MonotonicTime begin = monotonic_now();
   if (told)
     std::fprintf(stderr, "dlaunch: stopping run %s%s", run.id.c_str(), terminal ? "" : "\n");
   bool ended = false;
@@ -215,12 +217,13 @@ Status wait_for(const RunView& run, int engine, std::optional<Grace> told, const
   if (!seen) return tl::unexpected(seen.error());
   std::fprintf(stderr, "dlaunch: run %s %s\n", run.id.c_str(), ending_for(*seen, now).c_str());
   tell_checkpoint(*seen);
-  return order.checkpoint ? check_saved(*seen, monotonic_now() - called) : Status();
+  return order.checkpoint ? check_saved(*seen, asked) : Status();
 }
 
 }  // namespace
 
 Status stop_run(const RunView& run, const StopOrder& order) {
+  const WallTime asked = file_time_now();
   const auto engine = engine_of(run);
   if (const auto end = engine ? std::nullopt : ended_meanwhile(run)) {
     std::fprintf(stderr, "dlaunch: run %s %s\n", end->id.c_str(), state_text(*end).c_str());
@@ -231,11 +234,11 @@ Status stop_run(const RunView& run, const StopOrder& order) {
   if (is_stopping) {
     std::fprintf(stderr, "dlaunch: run %s is stopping already; dlaunch stop --now kills at once\n",
                  run.id.c_str());
-    return wait_for(run, engine->get(), std::nullopt, order);
+    return wait_for(run, engine->get(), std::nullopt, order, asked);
   }
   const auto sent = send(run, engine->get(), order);
   if (!sent) return tl::unexpected(sent.error());
-  return wait_for(run, engine->get(), *sent, order);
+  return wait_for(run, engine->get(), *sent, order, asked);
 }
 
 }  // namespace dlaunch

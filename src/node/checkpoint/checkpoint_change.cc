@@ -29,10 +29,8 @@ CheckpointChange change_of(const CheckpointList& before, const CheckpointList& n
 
 CheckpointList before_ranks(CheckpointList found, const CheckpointList& last, WallTime begun,
                             WallTime ended) {
-  // The kernel's time of a file may be that of its last tick.
-  constexpr std::chrono::milliseconds kTick{10};
   std::erase_if(found.items, [&](const CheckpointItem& item) {
-    const bool is_recent = item.written >= begun - kTick && item.written <= ended;
+    const bool is_recent = item.written >= begun && item.written <= ended;
     return is_recent && std::find(last.items.begin(), last.items.end(), item) == last.items.end();
   });
   return found;

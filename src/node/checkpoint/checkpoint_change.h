@@ -20,8 +20,8 @@ struct CheckpointChange {
                                          WallTime begun);
 
 /// The look at the start of an attempt, which began when its ranks did and took from `begun` to
-/// `ended`: without what they may have written meanwhile. `last`: what stood there at the end of the
-/// attempt before.
+/// `ended` by the clock of files: without what they may have written meanwhile. `last`: what stood
+/// there at the end of the attempt before.
 [[nodiscard]] CheckpointList before_ranks(CheckpointList found, const CheckpointList& last,
                                           WallTime begun, WallTime ended);
 

@@ -28,7 +28,7 @@ void CheckpointWatch::begin(const wire::StartRanks& start) {
   attempt_ = start.attempt;
   workdir_ = start.workdir;
   patterns_ = start.checkpoints;
-  begun_ = wall_now();
+  begun_ = file_time_now();
   before_ = {{}, false};
   problem_.clear();
   questions_.clear();

@@ -109,7 +109,7 @@ struct EachMessage {
   void of(wire::SignalRanks*) {
     agent.greet();
     (void)agent.start(
-        agent.script("trap 'exit 5' USR1; echo ready; while true; do read -t 0.01 < <(:); done"));
+        agent.script("trap 'exit 5' USR1; echo ready; while true; do sleep 0.01; done"));
     EXPECT_EQ(agent.output_until("\n"), "ready\n");
     agent.say(wire::SignalRanks{Attempt(0), SIGUSR1});
     const auto exited = agent.answer<wire::RankExited>();

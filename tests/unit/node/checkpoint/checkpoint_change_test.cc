@@ -43,10 +43,9 @@ TEST(CheckpointChange, WhereNotAllIsKnownOfBeforeTheTimeDecides) {
 
 TEST(CheckpointChange, WhatRanksMayHaveWrittenDuringTheFirstLookIsNotFromBefore) {
   const WallTime ended = kBegun + milliseconds(50);
-  const CheckpointItem old = item("old", kBegun - milliseconds(11));
+  const CheckpointItem old = item("old", kBegun - milliseconds(1));
   const CheckpointItem ahead = item("of-a-clock-ahead", ended + milliseconds(1));
-  const CheckpointList found{{ahead, item("b", ended), item("a", kBegun - milliseconds(10)), old},
-                             true};
+  const CheckpointList found{{ahead, item("b", ended), item("a", kBegun), old}, true};
   EXPECT_EQ(before_ranks(found, {}, kBegun, ended).items, (std::vector{ahead, old}));
   EXPECT_EQ(before_ranks(found, found, kBegun, ended).items, found.items)
       << "all of them stood there when the attempt before had ended";
