@@ -33,16 +33,13 @@ distribution: {type: pytorch, process_count_per_instance: 1}
 class Reader:
     """Someone who sits at gpu01 and types what a page says."""
 
-    def __init__(self, box, page):
+    def __init__(self, box, page, nodes=3):
         self.box, self.page = box, page
-        self.cluster = box.make_cluster(3)
+        self.cluster = box.make_cluster(nodes)
         subprocess.run(["hostname", "gpu01"], check=True)
-        with open("/etc/hosts", "a", encoding="ascii") as hosts:
-            hosts.write(f"{self.cluster.launcher_address} gpu01\n")
-            for node in self.cluster.nodes:
-                name = f"gpu{node.number + 1:02d}"
-                hosts.write(f"{node.address} {name}\n")
-                self.cluster.add_host(name, HostName=node.address, HostKeyAlias=node.name)
+        self.add_address("gpu01", self.cluster.launcher_address)
+        for node in self.cluster.nodes:
+            self.name_host(f"gpu{node.number + 1:02d}", node)
         self.names = Names("gpu01")
         self.folder = box.make_folder("project")
         programs = box.make_folder("bin")
@@ -51,15 +48,23 @@ class Reader:
         self.environment = {**box.environment, "PATH": f"{programs}:{os.path.dirname(self.cluster.ssh)}:/usr/bin:/bin", "HF_TOKEN": "secret"}
         self.environment.pop("RANK_PROGRAM", None)
 
+    def add_address(self, name, address):
+        with open("/etc/hosts", "a", encoding="ascii") as hosts:
+            hosts.write(f"{address} {name}\n")
+
+    def name_host(self, name, node):
+        self.add_address(name, node.address)
+        self.cluster.add_host(name, HostName=node.address, HostKeyAlias=node.name)
+
     def save(self, name, text):
         self.box.write(os.path.join("project", name), text)
 
-    def type(self, command):
+    def type(self, command, ends=ENDS):
         done = subprocess.run(["bash", "-c", self.names.here(command.text)], cwd=self.folder, env=self.environment, text=True,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60, check=False)
         seen = done.stdout.splitlines()
         where = f"{self.page}:{command.line}: {command.text}"
-        expect(done.returncode == ENDS.get(command.text, 0), f"{where}: exit code {done.returncode}\n{done.stdout}")
+        expect(done.returncode == ends.get(command.text, 0), f"{where}: exit code {done.returncode}\n{done.stdout}")
         if command.output:
             self.names.learn(command.output, seen)
             wrong = difference(self.names, command.output, seen)

@@ -1,4 +1,5 @@
-"""Sessions in the documentation: indented blocks with "    $ COMMAND" and, below it, what the command prints."""
+"""Sessions in the documentation: indented blocks with "    $ COMMAND" and, below it, what the command prints; and lists of commands,
+"    dlaunch ...   what it does"."""
 
 import os
 import re
@@ -47,6 +48,16 @@ def commands(page):
     return found
 
 
+def listed(page):
+    """The commands of sessions and of lists, in order; those of lists without what the page says beside them."""
+    found = commands(page)
+    of_sessions = {line for command in found for line in range(command.line, command.line + 1 + len(command.output))}
+    for number, line in enumerate(read(page).splitlines(), 1):
+        if re.match(r"    (\S.* \| )?dlaunch [a-z]", line) and number not in of_sessions:
+            found.append(Command(number, re.split(r"\s{2,}", line.strip())[0]))
+    return sorted(found, key=lambda command: command.line)
+
+
 def fenced(page, language):
     """The code blocks of a language."""
     return re.findall(rf"^```{language}\n(.*?)^```", read(page), re.M | re.S)
@@ -63,6 +74,9 @@ class Names:
         ids = [RUN_ID.findall("\n".join(lines)) for lines in (expected, seen)]
         for theirs, ours in zip(*ids):
             self._runs[theirs] = self._runs[theirs[-3:]] = ours
+
+    def call(self, name, run):
+        self._runs[name] = run
 
     def here(self, command):
         return " ".join(shlex.quote(self._runs[word]) if word in self._runs else word for word in command.split(" "))

@@ -1,0 +1,284 @@
+"""The commands of the how-to pages and of the reference, typed as they stand there, page by page. Each must end with code 0 but for ENDS.
+gpu01 is the launcher's own machine, the others are nodes. README.md and Get started have cases_docs, which compares output, too."""
+
+import functools
+import glob
+import os
+
+from case import case
+from cases_docs import AZURE_JOB, Reader
+from cases_kept import use_own_sockets
+from doc_sessions import TOP, Command, listed
+from expectations import expect_equal
+from processes import wait_until
+
+# Commands that are not typed, and why.
+LEFT_OUT = {
+    "dlaunch attach 3": "a terminal (cases_attach of the watch suite)",
+    "dlaunch attach k3f 3 -- nvidia-smi": "no GPU",
+    "dlaunch attach k3f 3 -- gdb -p {pid}": "no gdb",
+    "dlaunch attach k3f 3 -- py-spy top --pid {pid}": "needs a terminal",
+    "dlaunch run -n 8 --pty 3 -- python train.py": "a terminal (cases_attach of the watch suite)",
+    "dlaunch run --hosts 'gpu[01-04]' --gpus all -- python train.py": "no GPU",
+    "dlaunch run --hosts 'gpu[01-04]' --restarts 3 --preload torch -- python train.py": "no PyTorch (cases_preload of the frameworks suite)",
+    "dlaunch run --set mpi.launcher=mpirun --set mpi.program=mpiexec.hydra ... -- ./solve-mpich": "\"...\" is for the reader (the mpi suite)",
+    "dlaunch submit job.yaml --partition gpu --time 8h --gpus-per-node 8 --cpus-per-task 12": "no Slurm (the slurm suite)",
+    "dlaunch report k3f --open": "no browser (the browser's cases of the process suite)",
+}
+# Pages none of whose commands are typed, and why.
+UNREAD = {
+    "docs/how-to/measure-collectives.md": "minutes on few cores (tests/collectives)",
+    "docs/how-to/run-in-kubernetes.md": "no Kubernetes (cases_kubectl of the cluster suite)",
+}
+# What is typed in place of a part of a command: for a machine with few cores and no images, and for nodes that have their own disk at /run.
+INSTEAD = {"-n 4 --set framework=mpi": "-n 2 --set framework=mpi", "-n 8 --set framework=mpi": "-n 2 --set framework=mpi",
+           "gpu01:8,gpu02:8": "gpu01:1,gpu02:1", "/local/": "/run/local/",
+           "tf-job.yaml --": "tf-job.yaml --no-container --"}
+ENDS = {
+    "dlaunch check --local --expect-gpus 8": 75,  # no GPU here
+    "dlaunch check --local --expect-gpus 1": 75,
+}
+TRAIN = """import argparse
+parser = argparse.ArgumentParser()
+parser.add_argument("--max-steps")
+parser.add_argument("--lr")
+parser.add_argument("--data")
+parser.parse_args()
+"""
+JOB = "command: [python3, train.py]\nprocesses_per_node: 1\n"
+WAITS = ("sh", "-c", ": > ready-$RANK; while :; do sleep 0.1; done")
+SOLVE = """#include <mpi.h>
+int main(int argc, char** argv) {
+  MPI_Init(&argc, &argv);
+  MPI_Barrier(MPI_COMM_WORLD);
+  return MPI_Finalize();
+}
+"""
+PIPELINE = """$schema: https://azuremlschemas.azureedge.net/latest/pipelineJob.schema.json
+type: pipeline
+jobs:
+  train:
+    type: command
+    command: python3 train.py
+    code: .
+    environment: azureml://registries/azureml/environments/pytorch/versions/1
+    compute: azureml:cluster
+"""
+TF_JOB = """apiVersion: kubeflow.org/v1
+kind: TFJob
+metadata: {name: train}
+spec:
+  tfReplicaSpecs:
+    Worker:
+      replicas: 1
+      template: {spec: {containers: [{name: tensorflow, image: train}]}}
+"""
+SBATCH = "#!/bin/sh\n#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=1\n\nsrun python3 train.py\n"
+GCLOUD = "trainingInput:\n  scaleTier: CUSTOM\n  masterType: n1-standard-4\n"
+
+READ = set()  # the pages that have a case
+
+
+class Page(Reader):
+    def __init__(self, box, page, nodes=3):
+        use_own_sockets()
+        super().__init__(box, page, nodes)
+        self.save("train.py", TRAIN)
+        self.save("job.yaml", JOB)
+
+    def type(self, command, ends=ENDS):
+        text = command.text
+        for part, other in INSTEAD.items():
+            text = text.replace(part, other)
+        super().type(Command(command.line, text), {text: ends.get(command.text, 0)})
+
+    def type_line(self, text):
+        self.type(Command(0, text))
+
+    def build(self, name):
+        self.save(f"{name}.c", SOLVE)
+        self.type_line(f"mpicc {name}.c -o {name}")
+
+    def keep_running(self, *options):
+        """A run that goes on while the page is read; the pages call it k3f."""
+        ranks = int(options[1])
+        run = self.box.start("run", *options, "--", *WAITS, env=self.environment, cwd=self.folder)
+        wait_until(lambda: all(self.box.exists(f"project/ready-{rank}") for rank in range(ranks)), "the ranks")
+        self.name_run()
+        return run
+
+    def name_run(self):
+        self.names.call("k3f", os.path.basename(self.box.run_folder("project/runs")))
+
+    def stop(self, run):
+        self.type_line("dlaunch stop")
+        run.end(143)
+
+    def read(self):
+        for command in listed(self.page):
+            if command.text not in LEFT_OUT:
+                self.type(command)
+
+
+def page(path, **options):
+    """The case of a page."""
+    path = f"docs/{path}"
+    READ.add(path)
+
+    def add(read):
+        @functools.wraps(read)
+        def read_page(box):
+            read(box, path)
+        return case(**options)(read_page)
+    return add
+
+
+def read(box, path, nodes=3):
+    Page(box, path, nodes).read()
+
+
+@case
+def every_page_is_read_or_says_why_not(_):
+    missing = [path for path in [*READ, *UNREAD] if not os.path.exists(os.path.join(TOP, path))]
+    expect_equal(missing, [], "pages that are not there")
+    pages = [os.path.relpath(path, TOP) for part in ("how-to", "reference") for path in glob.glob(os.path.join(TOP, "docs", part, "*.md"))]
+    with_commands = {path for path in pages if any(command.text not in LEFT_OUT for command in listed(path))}
+    expect_equal((with_commands ^ READ) - set(UNREAD), set(), "pages with commands that are not read, or without")
+    typed = [command.text for path in pages for command in listed(path)]
+    expect_equal([text for text in [*LEFT_OUT, *ENDS] if text not in typed], [], "commands that are on no page")
+    expect_equal([part for part in INSTEAD if part not in "\n".join(typed)], [], "parts of commands that are on no page")
+
+
+@page("how-to/attach-to-a-rank.md")
+def attach_to_a_rank(box, path):
+    reader = Page(box, path)
+    reader.save("fix/train.py", TRAIN)
+    run = reader.keep_running("-n", "4", "--hosts", "gpu01,gpu02")
+    reader.read()
+    reader.stop(run)
+
+
+@page("how-to/call-collectives-from-cpp.md")
+def call_collectives_from_cpp(box, path):
+    reader = Page(box, path)
+    reader.build("train")
+    reader.read()
+
+
+@page("how-to/check-nodes.md", budget=180.0)
+def check_nodes(box, path):
+    read(box, path)
+
+
+@page("how-to/choose-the-network.md")
+def choose_the_network(box, path):
+    reader = Page(box, path)
+    reader.box.make_folder("project", "DIR")
+    reader.read()
+
+
+@page("how-to/keep-nodes-connected.md")
+def keep_nodes_connected(box, path):
+    reader = Page(box, path, 7)
+    reader.save("train.yaml", JOB)
+    reader.read()
+
+
+@page("how-to/measure-scaling.md", budget=180.0)
+def measure_scaling(box, path):
+    read(box, path, 7)
+
+
+@page("how-to/run-in-slurm.md")
+def run_in_slurm(box, path):
+    read(box, path)
+
+
+@page("how-to/run-mpi-programs.md")
+def run_mpi_programs(box, path):
+    reader = Page(box, path)
+    reader.build("solve")
+    reader.read()
+
+
+@page("how-to/run-other-job-files.md")
+def run_other_job_files(box, path):
+    reader = Page(box, path)
+    for name, text in (("cloud-job.yml", AZURE_JOB.replace("azureml://datastores/store/paths/data", "./mnist")), ("pipeline.yml", PIPELINE), ("tf-job.yaml", TF_JOB), ("train.sbatch", SBATCH),
+                       ("config.yaml", GCLOUD), ("trainer/__init__.py", ""), ("trainer/task.py", TRAIN), ("mnist/one", "")):
+        reader.save(name, text)
+    reader.read()
+
+
+@page("how-to/run-over-ssh.md")
+def run_over_ssh(box, path):
+    read(box, path)
+
+
+@page("how-to/run-pytorch.md")
+def run_pytorch(box, path):
+    read(box, path)
+
+
+@page("how-to/run-under-another-launcher.md", budget=120.0)
+def run_under_another_launcher(box, path):
+    reader = Page(box, path)
+    reader.build("solve")
+    reader.read()
+
+
+@page("how-to/see-where-ranks-stand.md")
+def see_where_ranks_stand(box, path):
+    reader = Page(box, path)
+    run = reader.keep_running("-n", "16")
+    reader.read()
+    reader.stop(run)
+
+
+@page("how-to/share-a-report.md")
+def share_a_report(box, path):
+    reader = Page(box, path)
+    reader.type_line("dlaunch run -n 2 -- true")
+    reader.name_run()
+    reader.read()
+
+
+@page("how-to/smoke-test-in-ci.md", budget=120.0)
+def smoke_test_in_ci(box, path):
+    read(box, path)
+
+
+@page("how-to/stage-data.md")
+def stage_data(box, path):
+    reader = Page(box, path, 7)
+    reader.save("job.yaml", JOB + "hosts: 'gpu[01-04]'\nstage: [{from: corpus, to: /run/local/corpus}]\n")
+    reader.save("corpus/one", "1")
+    for name, options in (("data.tar", "c"), ("data.tar.zst", "c --zstd")):
+        reader.type_line(f"tar {options} -f {name} corpus")
+    reader.read()
+
+
+@page("how-to/sync-code.md")
+def sync_code(box, path):
+    read(box, path)
+
+
+@page("how-to/watch-a-run.md")
+def watch_a_run(box, path):
+    reader = Page(box, path)
+    run = reader.keep_running("-n", "2")
+    reader.read()
+    reader.stop(run)
+
+
+@page("reference/hosts.md")
+def hosts(box, path):
+    reader = Page(box, path, 7)
+    reader.name_host("login", reader.cluster.nodes[-1])
+    reader.save("hosts.txt", "".join(f"gpu{number:02d}\n" for number in range(1, 9)))
+    reader.read()
+
+
+@page("reference/job-file.md")
+def job_file(box, path):
+    read(box, path)
