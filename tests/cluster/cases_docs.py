@@ -56,8 +56,8 @@ class Reader:
         self.add_address(name, node.address)
         self.cluster.add_host(name, HostName=node.address, HostKeyAlias=node.name)
 
-    def save(self, name, text):
-        self.box.write(os.path.join("project", name), text)
+    def save(self, name, text, mode=0o644):
+        os.chmod(self.box.write(os.path.join("project", name), text), mode)
 
     def type(self, command, ends=ENDS):
         done = subprocess.run(["bash", "-c", self.names.here(command.text)], cwd=self.folder, env=self.environment, text=True,

@@ -8,7 +8,7 @@ import os
 from case import case
 from cases_docs import AZURE_JOB, Reader
 from cases_kept import use_own_sockets
-from doc_sessions import TOP, Command, listed
+from doc_sessions import TOP, Command, fenced, listed
 from expectations import expect_equal
 from processes import wait_until
 
@@ -199,6 +199,21 @@ def run_mpi_programs(box, path):
     reader = Page(box, path)
     reader.build("solve")
     reader.read()
+
+
+@page("how-to/run-on-cloud-machines.md")
+def run_on_cloud_machines(box, path):
+    """With the job file of the page."""
+    reader = Page(box, path)
+    reader.save("hosts.txt", "gpu02\ngpu03\ngpu04\n")
+    reader.save("job.yaml", fenced(path, "yaml")[0].replace("/mnt/", "/run/local/"))
+    reader.save("azure.sh", "#!/bin/sh\nexit 1\n", mode=0o755)
+    reader.save("train.py", "import os\nos.makedirs('/run/local/out', exist_ok=True)\nopen('/run/local/out/' + os.environ['RANK'], 'w').close()\n"
+                            "os.stat('/run/local/data/corpus/one')\n")
+    reader.save("corpus/one", "1")
+    reader.type_line("tar c --zstd -f data.tar.zst corpus")
+    reader.read()
+    expect_equal(box.exists("project/results/gpu02/0") and box.exists("project/results/gpu03/1"), True, "results")
 
 
 @page("how-to/run-other-job-files.md")
