@@ -1,13 +1,16 @@
 """The cases of tests/gpu. With one GPU NCCL has one rank: each call is a copy within the GPU, which tests everything except a link."""
 
+import functools
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import time
 
 from expectations import Skip, expect, expect_equal, expect_in
+from page import page
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BENCH = os.path.join(os.path.dirname(HERE), "bench", "collectives")
@@ -18,9 +21,14 @@ LEAST = 10_000  # comparisons of one rank against the reference
 CASES = []
 
 
-def case(function):
+def case(function, needs_gpu=True):
+    function.needs_gpu = needs_gpu
     CASES.append(function)
     return function
+
+
+def case_without_gpu(function):
+    return case(function, needs_gpu=False)
 
 
 def need_nccl(box):
@@ -44,6 +52,10 @@ def the_gpu_is_listed(box):
     expect_equal([gpu["model"] for gpu in found["facts"]["gpus"] if "NVIDIA" not in gpu["model"]], [], "models of another maker")
     if shutil.which("nvidia-smi"):
         expect(found["gpu_health"], f"nvidia-smi was understood: {found['no_gpu_health']}")
+    nccl = box.run("collectives", "--probe").stdout
+    box.figures["machine"] = {"date": time.strftime("%Y-%m-%d"), "gpus": box.gpus, "model": found["facts"]["gpus"][0]["model"],
+                              "driver": found["facts"]["fabric"]["gpu_driver"], "dlaunch": box.run("--version").stdout.split()[-1],
+                              "nccl": (re.search(r"NCCL [\d.]+", nccl) or ["no NCCL"])[0], "torch": torch_version()}
 
 
 @case
@@ -51,6 +63,14 @@ def a_process_for_each_gpu(box):
     done = box.run("run", "-q", "--set", "processes_per_node=gpu", "--", "sh", "-c", "echo rank $RANK of $WORLD_SIZE")
     ranks = re.findall(r"rank (\d+) of (\d+)", done.stdout)
     expect_equal(sorted(ranks), [(str(rank), str(box.gpus)) for rank in range(box.gpus)], "ranks")
+
+
+@case
+def each_rank_sees_only_its_own_gpu(box):
+    done = box.run("run", "-q", "--set", "processes_per_node=gpu", "--set", "binding.gpus=one-per-process", "--", "sh", "-c",
+                   "echo sees $CUDA_VISIBLE_DEVICES")
+    seen = re.findall(r"sees (\S+)", done.stdout)
+    expect_equal((len(seen), len(set(seen)), "," in "".join(seen)), (box.gpus, box.gpus, False), f"a GPU for each rank: {seen}")
 
 
 @case
@@ -74,12 +94,14 @@ def ranks_of_the_library_do_not_share_a_gpu(box):
 
 @case
 def bench_measures_every_operation(box):
+    figures = box.figures["bench"] = {}
     for operation in OPERATIONS:
         sizes = () if operation == "barrier" else ("-b", "64", "-e", "64M", "-f", "1024")
         result = json.loads(bench(box, operation, "--backend", "nccl", *sizes, "-N", "5", "-w", "1", "--json").stdout)
         expect_equal((result["operation"], result["ranks"]), (operation, box.gpus), "header")
         expect_in("nccl: 2.", result["backend"], "back-end")
         expect(result["rows"], f"rows of {operation}")
+        figures[operation] = result["rows"]
         for row in result["rows"]:
             for place in filter(None, (row["out_of_place"], row["in_place"])):
                 expect(place["time_us"] > 0, f"a time of {operation}: {place}")
@@ -127,6 +149,7 @@ def local_check(box, *options):
 def check_local_measures_the_gpu(box):
     result = json.loads(local_check(box, "--json"))
     print(f"check --local took {result['seconds']} s (goal: 10), {result['verdict']}: {result['findings']}")
+    box.figures["check"] = {"seconds": result["seconds"], "gpus": result["gpus"] or []}
     if "built with" in (result["no_gpu_speed"] or "") or "without" in (result["no_gpu_speed"] or ""):
         raise Skip(result["no_gpu_speed"])
     expect_equal((result["no_speed"], result["no_gpu_speed"]), (None, None), "why there are no figures")
@@ -152,10 +175,20 @@ def check_local_calls_nccl_with_one_rank_a_copy(box):
 def the_library_beside_plain_nccl(box):
     folder = os.path.dirname(box.program("pairs_nccl"))
     done = box.command([sys.executable, BENCH, "--backend", "nccl", "--quick", "--programs", folder, "--dlaunch", box.dlaunch])
-    print(done.stdout)
+    box.figures["plain"] = done.stdout
     expect(re.search(r"\d+ of \d+ points meet the goal", done.stdout), f"a summary: {done.stdout}")
 
 
+def torch_version():
+    try:
+        done = subprocess.run([python_with_cuda(), "-c", "import torch; print(torch.__version__)"], stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, check=False, timeout=200)
+        return done.stdout.strip() or "unknown"
+    except Skip:
+        return "none"
+
+
+@functools.lru_cache(maxsize=None)
 def python_with_cuda():
     """The first python3 whose PyTorch sees a GPU."""
     look = "import torch, sys; sys.exit(not (torch.cuda.is_available() and torch.distributed.is_nccl_available()))"
@@ -173,3 +206,54 @@ def a_training_over_nccl(box):
     done = box.run("run", "--set", "processes_per_node=gpu", "--", python, os.path.join(HERE, "train.py"))
     expect_in(f"{box.gpus} ranks over nccl, the loss fell", done.stdout, "rank 0")
     expect(re.search(rf"{box.gpus} ranks? ok", done.stderr), f"the summary: {done.stderr}")
+
+
+@case
+def status_shows_what_a_gpu_does(box):
+    """Its use and its memory, of the one rank that computes."""
+    work = "import torch\na = torch.ones(4096, 4096, device='cuda')\nwhile True: b = a @ a; torch.cuda.synchronize()"
+    run = box.start("run", "-n", "1", "--", python_with_cuda(), "-c", work)
+    try:
+        deadline = time.monotonic() + 90
+        while True:
+            done = box.run("status", "--json", code=None)
+            rank = json.loads(done.stdout)["ranks"][0] if done.returncode == 0 else {}
+            if rank.get("gpu_percent") and rank.get("gpu_memory"):
+                break
+            expect(time.monotonic() < deadline and run.poll() is None, f"GPU columns: {done.stdout[-2000:]}{done.stderr[-500:]}")
+            time.sleep(0.5)
+    finally:
+        run.terminate()
+        run.wait(60)
+
+
+@case
+def out_of_memory_is_named_as_the_cause(box):
+    work = "import torch\nall = []\nwhile True: all.append(torch.empty(2**32, dtype=torch.uint8, device='cuda'))"
+    done = box.run("run", "-n", "1", "--", python_with_cuda(), "-c", work, code=1)
+    expect_in("the memory of the GPU is full", " ".join(done.stderr.split()), "why")
+
+
+@case
+def a_hang_in_nccl_names_the_rank_that_is_missing(box):
+    if box.gpus < 2:
+        raise Skip("one GPU here, and NCCL takes one rank per GPU: a collective cannot wait for another rank")
+    done = box.run("run", "-n", "2", "--set", "watch.after=5s", "--set", "timeouts.hang=20s", "--", python_with_cuda(),
+                   os.path.join(HERE, "train.py"), "--rank-that-sleeps", "1", code=124)
+    told = " ".join(done.stderr.split())
+    expect_in("rank 1 on ", told, "the missing rank")
+    expect_in("(train.py:", told, "its line")
+
+
+@case_without_gpu
+def the_page_shows_all_figures(_):
+    place = {"time_us": 12.34, "busbw": 5.67, "wrong": 0}
+    figures = {"machine": {"date": "2026-01-02", "gpus": 1, "model": "NVIDIA X", "driver": "1.2", "dlaunch": "0.1.0", "nccl": "NCCL 2.1", "torch": "2.0"},
+               "cases": [{"name": "a_case", "outcome": "passed", "detail": "", "seconds": 1.23}, {"name": "b", "outcome": "skipped", "detail": "one GPU", "seconds": 0}],
+               "check": {"seconds": 2.5, "gpus": [{"to_device_gbyte_s": 55.1, "to_host_gbyte_s": 54.3, "within_gbyte_s": 2620.0,
+                                                   "float32_tflop_s": 30.2, "float16_tflop_s": 251.0}]},
+               "bench": {"all_reduce": [{"bytes": 64, "out_of_place": place, "in_place": None}]}, "plain": "3 of 4 points meet the goal\n"}
+    text = page(figures)
+    for part in ("1 x NVIDIA X, driver 1.2, NCCL 2.1", "| a case | passed  | 1.2     |", "- b: one GPU", "2620.0",
+                 "| all_reduce | 64", "12.3", "5.7", "3 of 4 points"):
+        expect_in(part, text, "the page")

@@ -3,12 +3,14 @@
 
   tests/gpu/run.py [--only PART,...] [--dlaunch FILE]
   tests/gpu/run.py --programs FOLDER     programs that were built elsewhere (cmake -S tests/gpu/programs -B FOLDER; cmake --build FOLDER)
+  tests/gpu/run.py --figures FILE        what was measured, as JSON (tests/gpu/run.sh)
 
 Works on a machine that has a driver, a GPU, libnccl.so.2 (PyTorch's is found, too) and python3, as any user, without namespaces, network
 and MPI. Missing requirements skip cases with a reason; without a GPU all are skipped.
 """
 
 import argparse
+import json
 import os
 import shutil
 import subprocess
@@ -30,8 +32,9 @@ LIMIT = 300  # seconds for one command: a hang, on any machine
 class Box:
     """What a case works with: a folder of its own, and dlaunch."""
 
-    def __init__(self, dlaunch, folder, programs):
+    def __init__(self, dlaunch, folder, programs, figures):
         self.dlaunch, self.folder, self.programs = dlaunch, folder, programs
+        self.figures = figures  # what page.py reads
         self.gpus = gpu_here.gpu_count()
         self._environment = {**os.environ, **gpu_here.environment(), "TMPDIR": folder}
 
@@ -42,6 +45,11 @@ class Box:
         if code is not None and done.returncode != code:
             raise AssertionError(f"{' '.join(words)}: exit code {done.returncode}, not {code}\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
         return done
+
+    def start(self, *words):
+        """For something to look at while it runs; the caller ends it. In a session of its own: its output goes nowhere."""
+        return subprocess.Popen([self.dlaunch, *words], cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                stderr=subprocess.DEVNULL, env=self._environment)
 
     def run(self, *words, **more):
         return self.command([self.dlaunch, *words], **more)
@@ -57,7 +65,7 @@ class Box:
 
 def outcome_of(case, box):
     """(outcome, detail)"""
-    if not gpu_here.has_gpu():
+    if case.needs_gpu and not gpu_here.has_gpu():
         return results.SKIPPED, f"no GPU here ({gpu_here.DEVICE})"
     try:
         case(box)
@@ -74,22 +82,28 @@ def main():
     parser.add_argument("--programs", help="folder of the programs, built elsewhere")
     parser.add_argument("--only", default="", help="cases whose name contains one of these")
     parser.add_argument("--all", action="store_true", help="accepted for the sake of tests/run.sh; there is no long version")
+    parser.add_argument("--figures", help="write what was measured as JSON to this file")
     parser.add_argument("--results", help="write the cases as JSON to this file")
     options = parser.parse_args()
     programs = os.path.abspath(options.programs) if options.programs else None
     wanted = [part for part in options.only.split(",") if part]
-    found = []
+    found, figures = [], {}
     for case in cases.CASES:
         if wanted and not any(part in case.__name__ for part in wanted):
             continue
         start = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="dlaunch-gpu-") as folder:
-            outcome, detail = outcome_of(case, Box(os.path.abspath(options.dlaunch), folder, programs))
+            outcome, detail = outcome_of(case, Box(os.path.abspath(options.dlaunch), folder, programs, figures))
         found.append(results.case(case.__name__, outcome, detail, time.monotonic() - start))
         print(f"{outcome:8}{case.__name__}  {detail}", flush=True)
     if hasattr(Box, "built"):
         shutil.rmtree(os.path.dirname(Box.built), ignore_errors=True)
     results.write(options.results, found)
+    if options.figures and figures:
+        with open(options.figures, "w", encoding="utf-8") as file:
+            json.dump({**figures, "cases": found}, file, indent=1)
+    elif options.figures:
+        print(f"no figures, {options.figures} is not written")
     return 1 if any(one["outcome"] == results.FAILED for one in found) else 0
 
 

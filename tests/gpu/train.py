@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 
 import torch
 import torch.distributed as dist
@@ -9,7 +10,10 @@ from torch.nn.parallel import DistributedDataParallel
 
 device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
 torch.cuda.set_device(device)
+sleeper = sys.argv[2] if len(sys.argv) == 3 else None
 dist.init_process_group("nccl")  # reads RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT
+if sleeper == os.environ["RANK"]:
+    time.sleep(600)  # the others wait in their first collective
 ranks = torch.tensor([float(dist.get_rank())], device=device)
 dist.all_reduce(ranks)
 assert ranks.item() == sum(range(dist.get_world_size())), f"the sum of the ranks is {ranks.item()}"
