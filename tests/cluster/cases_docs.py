@@ -61,7 +61,7 @@ class Reader:
 
     def type(self, command, ends=ENDS):
         done = subprocess.run(["bash", "-c", self.names.here(command.text)], cwd=self.folder, env=self.environment, text=True,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60, check=False)
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120, check=False)
         seen = done.stdout.splitlines()
         where = f"{self.page}:{command.line}: {command.text}"
         expect(done.returncode == ends.get(command.text, 0), f"{where}: exit code {done.returncode}\n{done.stdout}")
