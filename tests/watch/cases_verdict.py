@@ -429,11 +429,11 @@ def a_training_that_prints_nothing_is_no_hang(box):
     end(box, run)
 
 
-@case
+@case(budget=120)
 def a_program_of_mpi_that_only_communicates_is_no_hang(box):
     """All ranks may be seen in the same call twice."""
     run = mpi(box, "mpicc.openmpi", "steps")
-    wait_until(lambda: len(stalls(box)) > 1, "two verdicts", 60, 0.2)
+    wait_until(lambda: len(stalls(box)) > 1, "two verdicts", 90, 0.2)
     expect_equal([one for one in stalls(box) if one["verdict"] == "hang"], [], "hangs")
     end(box, run)
 

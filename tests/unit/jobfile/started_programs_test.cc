@@ -58,8 +58,9 @@ std::string_view found_launcher(const char* command) {
 
 /// "yes", "no", or the message about several launchers.
 std::string per_node(const std::string& count, const std::string& command) {
-  const auto job = read_any_job(JobInput{.text = "type: command\ndistribution: {type: pytorch" +
-                                                 count + "}\ncommand: " + command});
+  JobInput input;
+  input.text = "type: command\ndistribution: {type: pytorch" + count + "}\ncommand: " + command;
+  const auto job = read_any_job(input);
   if (!job) return "error";
   const std::string notes = job->notes.empty() ? "" : " with a note";
   return (job->spec.launch == Launch::per_node ? "yes" : "no") + notes;
