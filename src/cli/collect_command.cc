@@ -130,8 +130,8 @@ struct CollectCommand {
     if (!run) return run;
     if (is_live(run->state))
       return fail(exit_code::kUsage, "run " + run->id +
-                                         " has not ended; it collects at its end, and "
-                                         "to end it: dlaunch stop " +
+                                         " has not ended; it collects at its end. "
+                                         "To end it: dlaunch stop " +
                                          run->id);
     if (!run->path.starts_with('/')) run->path = folder + '/' + run->path;
     return run;

@@ -52,7 +52,7 @@ std::string first_keys(const Document& document, NodeId root) {
 /// One line for each dialect that was tried, saying why it does not match.
 std::string tried(const Document& document, NodeId root, const std::string& indent) {
   std::string out =
-      indent + "native: no key \"command\", or any other of docs/reference/job-file.md";
+      indent + "native: neither \"command\" nor any other key of docs/reference/job-file.md";
   for (const Dialect& dialect : dialects())
     out += indent + std::string(dialect.name) + ": " + dialect.why_not(document, root);
   return out;

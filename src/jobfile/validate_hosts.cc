@@ -80,7 +80,7 @@ bool HostValidator::check_item(std::size_t index, std::map<std::string, std::siz
   }
   for (const HostSpec& host : *hosts) {
     if (host.name == "auto") {
-      diagnostics_.error(key->value, "hosts: auto stands alone, not in a list");
+      diagnostics_.error(key->value, "hosts: auto must not be in a list");
       return false;
     }
     slots_ += static_cast<std::size_t>(std::max(host.slots, 0));

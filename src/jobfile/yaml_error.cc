@@ -116,7 +116,7 @@ constexpr std::array<Wording, 18> kWordings{{
     {"illegal flow end", "this bracket was not opened"},
     {"illegal block entry", "a list item (-) cannot start here"},
     {"illegal map key", "a key cannot start here"},
-    {"illegal map value", "a ':' cannot stand here; put text that contains \": \" in quotes"},
+    {"illegal map value", "a ':' is not allowed here; put text that contains \": \" in quotes"},
     {"illegal tab when looking", "indent with spaces, not with tabs"},
     {"illegal EOF in scalar", "the closing quote is missing"},
     {"illegal document indicator", "the closing quote is missing"},

@@ -73,7 +73,7 @@ std::string namespace_advice(const std::string& step, int error_number,
            otherwise;
   }
   if (error_number == EINVAL || error_number == ENOSYS)
-    return "leave isolation out, this kernel has no PID or user namespaces";
+    return "leave isolation out: this kernel has no PID or user namespaces";
   if (switches.unprivileged_clone == 0)
     return "set sysctl kernel.unprivileged_userns_clone to 1" + otherwise;
   if (switches.apparmor_restricts_unprivileged == 1)

@@ -346,7 +346,7 @@ Result<std::vector<Candidate>> rendezvous_candidates(const RendezvousSpec& spec,
   if (!by_interface && first.address != first.name && is_reachable_ip(first.address))
     add(candidates, given(first.address, "address of " + first.name + " in hosts", offers, nodes));
   if (!by_interface && is_one_machine(cluster)) {
-    Candidate loopback{"127.0.0.1", "the nodes are one machine", true, true, {}};
+    Candidate loopback{"127.0.0.1", "all nodes are the same machine", true, true, {}};
     loopback.routes.assign(nodes, {"lo", "127.0.0.1"});
     add(candidates, std::move(loopback));
   }

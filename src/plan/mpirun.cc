@@ -312,8 +312,9 @@ Status add_mpirun(const JobSpec& spec, const Cluster& cluster, const PlanContext
   const std::string& via = spec.connect.via;
   const bool has_ssh = via == Via::automatic || via == Via::ssh || via == Via::slurm;
   if (!has_ssh && plan.nodes.size() > 1) {
-    return fail(exit_code::kJobFile, "mpirun reaches several hosts by ssh: connect.via: " + via +
-                                         " is not possible with mpi.launcher: mpirun");
+    return fail(exit_code::kJobFile, "connect.via: " + via +
+                                         " is not possible with mpi.launcher: mpirun, which "
+                                         "reaches several hosts by ssh");
   }
   const auto kind = kind_on(spec, cluster, plan);
   if (!kind) return tl::unexpected(kind.error());

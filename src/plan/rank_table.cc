@@ -402,7 +402,8 @@ constexpr Row kTable[] = {
      [](const View& v) { return number(v.node->ranks.size()); }, "ranks on this node"},
     {"OMPI_COMM_WORLD_NODE_RANK", kMpi, Scope::rank, Keep::no,
      [](const View& v) { return number(v.rank->local_rank.value); },
-     "index on its node over all jobs of an mpirun, of which there is one here (not the index of the node)"},
+     "index on its node over all jobs of an mpirun, of which there is one here (not the index of "
+     "the node)"},
     {"OMPI_UNIVERSE_SIZE", kMpi, Scope::job, Keep::no,
      [](const View& v) {
        return if_started_by_us(v, [&] { return *number(v.plan.ranks.size()); });
@@ -481,11 +482,9 @@ constexpr Row kTable[] = {
      [](const View& v) -> Value { return open_mpi_uri(v); },
      "tells JAX that the next three are set"},
     {"OMPI_COMM_WORLD_SIZE", kJax, Scope::job, Keep::no,
-     [](const View& v) { return number(v.plan.ranks.size()); },
-     "number of processes, for JAX"},
+     [](const View& v) { return number(v.plan.ranks.size()); }, "number of processes, for JAX"},
     {"OMPI_COMM_WORLD_RANK", kJax, Scope::rank, Keep::no,
-     [](const View& v) { return number(v.rank->rank.value); },
-     "id of the process, for JAX"},
+     [](const View& v) { return number(v.rank->rank.value); }, "id of the process, for JAX"},
     {"OMPI_COMM_WORLD_LOCAL_RANK", kJax, Scope::rank, Keep::no,
      [](const View& v) { return number(v.rank->local_rank.value); },
      "index on its node; selects the device"},
@@ -600,7 +599,7 @@ constexpr Row kTable[] = {
     {"DLAUNCH_NODE_RANK", kEvery, Scope::node, Keep::no,
      [](const View& v) { return number(v.node_index); }, "index of the node"},
     {"DLAUNCH_DEADLINE_FILE", kEvery, Scope::node, Keep::no, deadline_file,
-     "when the job ends, in seconds since the epoch; written once that is announced"},
+     "when the job ends, in seconds since the epoch; written when that is announced"},
     {"DLAUNCH_HEARTBEAT_FILE", kEvery, Scope::rank, Keep::no, heartbeat_file,
      "a file that the rank may touch to show that it makes progress"},
     {"DLAUNCH_ATTEMPT", kEvery, Scope::job, Keep::no,

@@ -57,8 +57,8 @@ std::string why_killed(const Failure& f) {
   const std::string by_shell =
       f.end->status.signaled ? "" : "137 is a shell's code for a program that SIGKILL ended; ";
   return by_shell + (f.end->status.oom_ruled_out
-                         ? "the signal was not sent by dlaunch, nor by the kernel's OOM killer: "
-                           "its records do not show it"
+                         ? "the signal was sent neither by dlaunch nor, according to the "
+                           "kernel's records, by its OOM killer"
                          : "the signal was not sent by dlaunch; dlaunch cannot read the records of "
                            "the kernel's OOM killer there (dmesg as root shows them)");
 }

@@ -98,7 +98,7 @@ std::string state_of(const Standing& one, Length length) {
       return "waits" + in_place;
   }
   if (one.is_busy) return "is busy" + in_place;
-  if (place.empty()) return detail.empty() ? "stands at a place that was not seen" : "is " + detail;
+  if (place.empty()) return detail.empty() ? "is in a place that was not seen" : "is " + detail;
   return "is in " + place + (length == Length::line ? after_word(", ", detail) : "");
 }
 
@@ -234,7 +234,8 @@ class Judge {
 
   void decide() {
     using Kind = Verdict::Kind;
-    if (all_.empty()) return set(Kind::unknown, no_move() + ", and where ranks stand was not seen");
+    if (all_.empty())
+      return set(Kind::unknown, no_move() + ", and where the ranks are was not seen");
     const bool only_cpu = !sees_frames_ && !moved_.empty();
     if (only_cpu) {
       return set(Kind::unknown, "nothing printed for " + time_ + ": " +

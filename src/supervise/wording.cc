@@ -169,7 +169,7 @@ std::string new_port(const FailedAttempt& failed) {
 }
 
 std::string too_few_remain() {
-  return "no node is left for the one that is taken away";
+  return "no node is left to replace the one that is taken away";
 }
 
 std::string no_restart(const std::string& why) {
@@ -185,7 +185,7 @@ std::string killing(std::uint32_t count) {
 }
 
 std::string no_facts(Duration limit) {
-  return "connected, but did not tell its facts within " + duration(limit);
+  return "connected, but did not report its facts within " + duration(limit);
 }
 
 std::string tried_again(const std::string& node, const std::string& what) {

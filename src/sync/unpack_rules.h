@@ -12,7 +12,8 @@
 namespace dlaunch::sync {
 
 /// Archives that can be unpacked, for errors.
-inline constexpr const char* kArchives = "tar, also compressed by gzip, xz, zstd or bzip2, and zip";
+inline constexpr const char* kArchives =
+    "tar (also compressed with gzip, xz, zstd or bzip2) and zip";
 
 /// Whether a file that begins so may be one of them: a compressed one may contain something else.
 /// `beginning`: its first kArchiveBeginning bytes, or all of them.

@@ -203,7 +203,7 @@ def what_is_no_archive_or_a_broken_one(box):
     content()
     write(f"{FROM}/text.zst", b"no archive, whatever its name\n" * 100)
     run = launch(box, line(f"{FROM}/text.zst")).end(JOB_FILE)
-    expect_in(f"stage: {FROM}/text.zst: cannot be unpacked: archives are tar, also compressed by gzip, xz, zstd or bzip2, and zip", run.text, "by its content")
+    expect_in(f"stage: {FROM}/text.zst: cannot be unpacked: archives are tar (also compressed with gzip, xz, zstd or bzip2) and zip", run.text, "by its content")
     run = launch(box, line(f"{FROM}/content")).end(JOB_FILE)
     expect_in(f"stage: {FROM}/content: is a folder, and `unpack` is for archives", run.text, "a folder")
     write(f"{FROM}/text", b"no archive\n" * 100)

@@ -93,7 +93,7 @@ def what_has_none_says_why_and_what_to_type(box):
             (["--rdzv_endpoint=h:1", "--nproc_per_node=2"], "finds a free port", "dlaunch run --nproc-per-node 2 -- true x"),
             (["-n", "2", "--cpus-per-task", "4", "--partition", "gpu"], "is for Slurm's queue", "dlaunch submit --partition gpu -n 2 -- true x"),
             (["--report-bindings"], "dlaunch plan shows", "dlaunch run -- true x"),
-            (["-np", "3", "-ppn", "2"], "3 processes in all are not so many on each", "dlaunch run -n 3 -- true x")):
+            (["-np", "3", "-ppn", "2"], "3 processes in all do not give that many on each", "dlaunch run -n 3 -- true x")):
         message = box.run("run", *words, "--", "true", "x", code=USAGE).text
         expect_in(why, message, f"run {words}: why")
         expect_in(f"try: {line}\n", message, f"run {words}: the line")

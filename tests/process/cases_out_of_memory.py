@@ -77,6 +77,6 @@ def a_kill_by_somebody_else_is_not_called_lack_of_memory(box):
         run.end(128 + signal.SIGKILL)
         expect_equal(box.json("summary.json")["cause"], "signal", "cause")
         expect("out of memory" not in run.text, run.text)
-        expect_in("nor by the kernel's OOM killer", run.words, "why: the cgroup's counter can be read")
+        expect_in("according to the kernel's records, by its OOM killer", run.words, "why: the cgroup's counter can be read")
     finally:
         cgroup.remove()

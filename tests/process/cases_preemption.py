@@ -90,7 +90,7 @@ def a_command_that_cannot_run_is_told_once(box):
         run = box.start("run", "-n", "1", "--set", f"preemption.command={command}", "--set", "preemption.interval=100ms", "--",
                         box.rank, "sleep", "600")
         run.end(0)
-        expect_equal(run.words.count("preemption.command tells nothing: " + words), 1, run.words)
+        expect_equal(run.words.count("preemption.command gives no answer: " + words), 1, run.words)
 
 
 @case
@@ -118,4 +118,4 @@ def a_restart_needs_another_node(box):
     run = start(box, "{file: notice}", more="restart: {max: 3}\ntimeouts: {stop: 200ms}\n")
     box.write("notice", "")
     run.end(PREEMPTED)
-    expect_in("no restart: no node is left for the one that is taken away", run.words, "why")
+    expect_in("no restart: no node is left to replace the one that is taken away", run.words, "why")

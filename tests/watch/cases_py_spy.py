@@ -96,7 +96,7 @@ def one_that_must_not_be_sent_is_named_with_the_reason(box):
     refused("it is a script, not a program")
     os.remove(program)
     os.symlink("/usr/bin/python3", program)
-    refused("it needs libraries (the one of pip does not)")
+    refused("it needs libraries (the one from pip does not)")
     os.remove(program)
     expect(not os.path.exists(box.path("was-run")), "what is refused is not run")
     expect_equal(brought(run, "node1"), 0, f"deliveries: {run.text}")

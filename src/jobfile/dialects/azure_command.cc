@@ -254,8 +254,8 @@ class CommandTranslator {
     for (const ForeignKey& key : variables.all()) {
       const Node& node = t_.document[key.value];
       if (node.kind != NodeKind::scalar && node.kind != NodeKind::null) {
-        t_.diagnostics.error(key.key, "the variable " + in_quotes(key.name) +
-                                          " must have a text, not " + found_instead(node));
+        t_.diagnostics.error(key.key, "the value of the variable " + in_quotes(key.name) +
+                                          " must be text, not " + found_instead(node));
         continue;
       }
       const LocatedText value{node.text, range_of(t_.document, key)};

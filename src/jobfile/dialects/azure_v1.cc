@@ -45,7 +45,7 @@ std::string why_not_v1(const Document& document, NodeId root) {
   if (has("argumentVector") && (has("target") || has("framework"))) return "";
   // "communicator: None" is the default of the SDK, so a file may omit it.
   if (has("script") && (has("nodeCount") || (has("target") && has("history")))) return "";
-  return "no communicator, and no nodeCount, with a script";
+  return "no script with communicator or nodeCount";
 }
 
 class RunConfiguration {
@@ -244,8 +244,8 @@ class RunConfiguration {
         const std::string value = node.text;
         t_.job.text({"env", key.name}, value, range_of(t_.document, key));
       } else {
-        t_.diagnostics.error(key.key, "the variable " + in_quotes(key.name) +
-                                          " must have a text, not " + found_instead(node));
+        t_.diagnostics.error(key.key, "the value of the variable " + in_quotes(key.name) +
+                                          " must be text, not " + found_instead(node));
       }
     }
     ForeignKeys python = environment.mapping("python");

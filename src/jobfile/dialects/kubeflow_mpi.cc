@@ -22,7 +22,7 @@ std::string no_single_line(std::string_view command) {
                                    [](const auto& words) { return starts_ranks(words.front()); });
   const std::string how =
       lines > 1 ? "starts mpirun " + std::to_string(lines) +
-                      " times, and dlaunch runs one job: "
+                      " times, but dlaunch runs one job: "
                       "leave one of them in the file"
                 : "does more than start mpirun, whose program dlaunch starts itself: leave the "
                   "mpirun line alone in it";

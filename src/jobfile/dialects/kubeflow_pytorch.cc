@@ -104,8 +104,8 @@ class PytorchJob {
                                     std::to_string(count_) + " nodes");
     if (const auto per_node = elastic.integer("nProcPerNode", 1)) {
       if (spec_.find("nprocPerNode"))
-        t_.note_at(per_node->range, "elasticPolicy.nProcPerNode is used, and not nprocPerNode: " +
-                                        std::to_string(per_node->value) + " processes a node");
+        t_.note_at(per_node->range, "elasticPolicy.nProcPerNode is used, not nprocPerNode: " +
+                                        std::to_string(per_node->value) + " processes per node");
       per_node_ = std::to_string(per_node->value);
       at_ = per_node->range;
       has_several_ = per_node->value > 1;

@@ -167,13 +167,13 @@ class BatchScript {
                            "the script starts ranks " + std::to_string(script_.others.size() + 1) +
                                " times (" + script_.line->launcher + "; " +
                                joined(script_.others, "; ") +
-                               "), and dlaunch runs one job: leave one of these lines in the file");
+                               "), but dlaunch runs one job: keep only one of these lines");
       return false;
     }
     if (script_.loop.empty()) return true;
-    t_.diagnostics.error(range_of_line(), "the line that starts the ranks is in a loop (" +
-                                              in_quotes(script_.loop) +
-                                              "), and dlaunch runs one job: take it out of it");
+    t_.diagnostics.error(range_of_line(),
+                         "the line that starts the ranks is in a loop (" + in_quotes(script_.loop) +
+                             "), but dlaunch runs one job: move it out of the loop");
     return false;
   }
 

@@ -70,12 +70,11 @@ class TrainJob {
                      [&](const KnownRuntime& one) { return name->text.starts_with(one.name); });
     if (known == kRuntimes.end()) {
       t_.diagnostics.error(
-          name->range,
-          "the runtime " + in_quotes(name->text) +
-              " is not in the file: append it, behind a line of \"---\": kubectl get " +
-              (kind && kind->text == "TrainingRuntime" ? "trainingruntime "
-                                                       : "clustertrainingruntime ") +
-              name->text + " -o yaml");
+          name->range, "the runtime " + in_quotes(name->text) +
+                           " is not in the file: append it after a line \"---\": kubectl get " +
+                           (kind && kind->text == "TrainingRuntime" ? "trainingruntime "
+                                                                    : "clustertrainingruntime ") +
+                           name->text + " -o yaml");
       return false;
     }
     policy_ = known->policy;

@@ -202,7 +202,8 @@ void OwnOptions::settle() {
   const auto each = count_of(per_node);
   const bool divides = all && each && *all % *each == 0;
   if (!divides || (!nodes.empty() && nodes != std::to_string(*all / *each))) {
-    leave_out(per_node + " on each node", total + " processes in all are not so many on each" +
+    leave_out(per_node + " on each node", total +
+                                              " processes in all do not give that many on each" +
                                               (nodes.empty() ? "" : " of " + nodes + " nodes"));
     per_node.clear();
     return;

@@ -82,7 +82,7 @@ class ScriptTextReader {
         part(false, depth);
       }
     }
-    if (end != '\0') fail(begin, "a substitution has no end");
+    if (end != '\0') fail(begin, "a substitution is not closed");
     if (!documents.empty()) skip(documents);
   }
 

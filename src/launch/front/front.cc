@@ -227,7 +227,7 @@ class Front {
     if (WIFEXITED(status)) return WEXITSTATUS(status);
     sweep_abandoned_cgroups();  // in case agent and guardian were killed with it
     const std::string what =
-        "its engine (pid " + std::to_string(engine_) + ") was killed by " +
+        "the engine (pid " + std::to_string(engine_) + ") was killed by " +
         signal_name(WTERMSIG(status)) + "; " +
         (clean ? "every process of the job has been ended" : "processes of the job may be left");
     std::fprintf(stderr, "dlaunch: internal error: %s\n", what.c_str());

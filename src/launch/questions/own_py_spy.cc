@@ -59,7 +59,7 @@ std::string fault_of(int fd, const struct stat& info) {
   const auto file = elf_file(fd);
   if (!file) return "it is a script, not a program";
   if (file->machine() != own_machine_type()) return "it is for another kind of processor";
-  if (!file->is_static_program()) return "it needs libraries (the one of pip does not)";
+  if (!file->is_static_program()) return "it needs libraries (the one from pip does not)";
   return "";
 }
 

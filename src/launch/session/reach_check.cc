@@ -29,9 +29,10 @@ void ReachCheck::begin(const JobSpec& spec, Cluster nodes) {
   if (!candidates) return finish(tl::unexpected(candidates.error()));
   candidates_ = std::move(*candidates);
   if (is_unchecked())
-    return finish(Meeting{candidates_.front().address,
-                          candidates_.front().reason + ", not tried: only ranks can resolve a name",
-                          candidates_.front().routes});
+    return finish(
+        Meeting{candidates_.front().address,
+                candidates_.front().reason + ", not tested: the name is resolved only by the ranks",
+                candidates_.front().routes});
   Meeting any;  // the port is the same for every address
   Result<MasterPlan> master = choose_master(spec.rendezvous, nodes_, any);
   if (!master) return finish(tl::unexpected(master.error()));

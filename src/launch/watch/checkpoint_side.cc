@@ -22,7 +22,7 @@ void CheckpointSide::on(NodeId node, const wire::CheckpointsSeen& seen) {
 void CheckpointSide::end(bool restarts) {
   if (!running_) return;
   for (const NodeId node : std::exchange(awaited_, {}))
-    tally_.lacks(nodes_.cluster().name_of(node) + " was lost before it could tell");
+    tally_.lacks(nodes_.cluster().name_of(node) + " was lost before it could report");
   const CheckpointAccount& account = accounts_[*running_] = tally_.account();
   const std::string text = checkpoint_text(account, options_.spec.checkpoint.path);
   store_.note("checkpoint", text, [&](JsonText& json) {

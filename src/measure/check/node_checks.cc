@@ -155,22 +155,23 @@ void check_code(const CheckedNodes& nodes, Findings& findings) {
     }
   }
   for (const auto& [path, one] : slow) {
-    std::string text = "files of " + path + " take " + time_text(one.each_ns) + " each to read";
+    std::string text = "files in " + path + " take " + time_text(one.each_ns) + " each to read";
     if (!one.speed->file_system.empty()) text += ", from " + one.speed->file_system;
     if (one.count > 1)
       text +=
           "; on " + counted(one.count - 1, "other node") + " more than " + time_text(kSlowFileNs);
-    text += ": an import of some " + std::to_string(kFilesOfFramework) +
-            " files, as of torch, takes about " + time_text(one.each_ns * kFilesOfFramework);
-    const std::string preload = "import once a node (preload: [MODULE])";
+    text += ": importing some " + std::to_string(kFilesOfFramework) +
+            " files, as torch has, takes about " + time_text(one.each_ns * kFilesOfFramework);
+    const std::string preload = "import once per node (preload: [MODULE])";
     const bool is_remote = is_of_network(one.speed->file_system);
-    findings.push_back({Severity::note,
-                        {one.node},
-                        "slow-files",
-                        std::move(text),
-                        is_remote ? "copy it to a local disk of each node (dlaunch stage --from " +
-                                        path + " --to PATH), or " + preload
-                                  : preload});
+    findings.push_back(
+        {Severity::note,
+         {one.node},
+         "slow-files",
+         std::move(text),
+         is_remote ? "copy the folder to a local disk of each node (dlaunch stage --from " + path +
+                         " --to PATH), or " + preload
+                   : preload});
   }
 }
 

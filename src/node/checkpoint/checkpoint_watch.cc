@@ -49,7 +49,7 @@ void CheckpointWatch::take_first(const Result<std::string>& answer) {
   if (auto found = list_in(answer)) {
     before_ = *std::move(found);
   } else {
-    problem_ = "what stood there before is not known (" + why_not(answer) + ')';
+    problem_ = "what was there before is not known (" + why_not(answer) + ')';
   }
   next();
 }

@@ -284,7 +284,7 @@ void OutputPump::disk_failed(int error_number) {
   if (told_disk_) return;  // one message for all ranks
   told_disk_ = true;
   channel_.send(wire::Notice{"cannot write to " + log_folder_ + ": " + errno_text(error_number) +
-                             "; the ranks go on, output that cannot be stored is lost"});
+                             "; the ranks go on, but output that cannot be stored is lost"});
 }
 
 bool OutputPump::may_send(const Pumped& pumped) const {

@@ -61,7 +61,7 @@ std::optional<Said> Conversation::next(KeySpace& space) {
     const std::size_t end = heard_.find('\n');
     if (end == std::string::npos) {
       if (heard_.size() <= kMostLine) return std::nullopt;
-      return nonsense("a line without an end");
+      return nonsense("an unterminated line");
     }
     const std::string line = heard_.substr(0, end);
     heard_.erase(0, end + 1);

@@ -225,7 +225,7 @@ void PreemptionWatch::await_change() {
 
 void PreemptionWatch::tell_problem(const std::string& problem) {
   if (std::exchange(told_problem_, true)) return;
-  send_(wire::Notice{"preemption.command tells nothing: " + problem});
+  send_(wire::Notice{"preemption.command gives no answer: " + problem});
 }
 
 void PreemptionWatch::notice(std::string_view text) {

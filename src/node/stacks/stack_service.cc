@@ -42,7 +42,7 @@ void StackService::take(const wire::TakeStacks& question, std::vector<RankProces
         if (taken) return report_(*taken);
         answer_.problem = !said && said.error().exit_code == exit_code::kTimeLimit
                               ? "looking took longer than " + std::to_string(limit.count()) + " ms"
-                              : "the process that looks ended without an answer";
+                              : "the process that looks at them ended without an answer";
         report_(answer_);
       });
 }

@@ -399,7 +399,7 @@ void StageRun::fail_at_nodes() {
   for (const std::uint32_t need : lacking_) lacking.push_back(environments_.needs[need]);
   for (const std::string& line : advice_on(lacking)) text += kIndent + line;
   if (!lacking.empty())
-    text += kIndent + std::string("to stage it all the same: --set active_env=optional");
+    text += kIndent + std::string("to stage it anyway: --set active_env=optional");
   fail(std::move(text));
 }
 

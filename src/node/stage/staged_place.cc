@@ -274,8 +274,8 @@ void StagedPlace::clean_entries() {
   restore_modes();
   if (!left.empty() && !about_.failed) {
     about_.problem = "the last staging was interrupted, so " + counted(changed, "file") +
-                     " cannot be told from changed ones and stay" + (changed == 1 ? "s" : "") +
-                     "; stage it again first";
+                     (changed == 1 ? " stays" : " stay") +
+                     ", which may have been changed since; stage it again first";
     about_.failed = true;
   }
   entries_ = std::move(left);

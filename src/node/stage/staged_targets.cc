@@ -48,7 +48,7 @@ StagedTarget clean(const Environment& env, const Wanted& wanted) {
   } else if (!about.users.empty()) {
     about.problem = in_use(about.users);
   } else if (!claims.has_claimed()) {
-    about.problem = "it cannot be told whether a run uses it: ~/.cache/dlaunch cannot be written";
+    about.problem = "whether a run uses it is unknown: ~/.cache/dlaunch cannot be written";
     about.failed = true;
   } else if (place.is_staged()) {
     place.clean();
@@ -90,7 +90,7 @@ wire::StagedSeen see_staged(const Environment& env, const wire::SeeStaged& quest
     if (!is_there) continue;
     size += size_of(about);
     if (size > kMostAnswer) {
-      seen.problem = "there is more than can be told at once: name PATHs";
+      seen.problem = "there is more than one answer can hold: name PATHs";
     } else {
       seen.targets.push_back(std::move(about));
     }

@@ -87,7 +87,7 @@ const Case kCases[] = {
      "line 2)"},
     {"command: x\nhosts: ['n[1-2,2]']\n",
      "2:9: error: hosts[0]: \"n2\" is named twice; for several ranks there give it slots"},
-    {"command: x\nhosts: [auto, b]\n", "2:9: error: hosts: auto stands alone, not in a list"},
+    {"command: x\nhosts: [auto, b]\n", "2:9: error: hosts: auto must not be in a list"},
     {"command: x\nhosts: [{name: 'a:2', slots: 4}]\n",
      "2:16: error: hosts[0]: the slots are given twice: in the name and by slots"},
     {"command: x\nhosts: [{name: 'me@a', user: you}]\n",

@@ -100,7 +100,7 @@ const Case kCases[] = {
     {"env: {A: b\n",
      ":1:11: error: not valid YAML: a '{' is not closed with '}', or a comma is missing"},
     {"command: a: b\n",
-     ":1:11: error: not valid YAML: a ':' cannot stand here; put text that contains \": \" in "
+     ":1:11: error: not valid YAML: a ':' is not allowed here; put text that contains \": \" in "
      "quotes"},
     {"command: \"a\nname: b\n", ":1:10: error: not valid YAML: the closing quote is missing"},
     {"command: 'it''s\n", ":1:10: error: not valid YAML: the closing quote is missing"},

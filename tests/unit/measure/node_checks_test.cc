@@ -250,8 +250,8 @@ TEST(NodeChecks, FilesThatAreSlowToReadAreNotedOnce) {
   EXPECT_EQ(findings[0].nodes, (std::vector<std::uint32_t>{2}));
   EXPECT_EQ(findings[0].code, "slow-files");
   EXPECT_EQ(findings[0].text,
-            "files of /job take 6.3 ms each to read, from nfs4 at /job (srv:/job); on 1 other node "
-            "more than 0.5 ms: an import of some 2000 files, as of torch, takes about 12.6 s");
+            "files in /job take 6.3 ms each to read, from nfs4 at /job (srv:/job); on 1 other node "
+            "more than 0.5 ms: importing some 2000 files, as torch has, takes about 12.6 s");
   EXPECT_THAT(findings[0].remedy, HasSubstr("dlaunch stage --from /job --to PATH"));
   all[2].condition.code[0].file_system = "ext4 at /";
   EXPECT_EQ(check_nodes(all)[0].remedy.find("stage"), std::string::npos) << "it is on a local disk";

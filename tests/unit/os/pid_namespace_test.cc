@@ -25,7 +25,7 @@ TEST(NamespaceAdvice, NamesTheSwitchThatForbidsIt) {
       "allow namespaces (or CAP_SYS_ADMIN) in the sandbox or container that this is, or leave "
       "isolation out");
   EXPECT_EQ(namespace_advice("unshare", EINVAL, {}),
-            "leave isolation out, this kernel has no PID or user namespaces");
+            "leave isolation out: this kernel has no PID or user namespaces");
 }
 
 }  // namespace

@@ -68,10 +68,10 @@ TEST(Candidates, TheOnlySubnet) {
 TEST(Candidates, TwoNamesOfOneMachine) {
   const std::vector<NetworkInterface> all = {loopback(), nic("eth0", "10.0.0.4/24"), docker()};
   EXPECT_THAT(found(nodes_with({all, all})),
-              ElementsAre("127.0.0.1: the nodes are one machine",
+              ElementsAre("127.0.0.1: all nodes are the same machine",
                           "10.0.0.4: eth0, the only subnet that both nodes share"));
   EXPECT_THAT(found(nodes_with({{loopback()}, {loopback()}})),
-              ElementsAre("127.0.0.1: the nodes are one machine"));
+              ElementsAre("127.0.0.1: all nodes are the same machine"));
   // A third one that is another machine: it cannot reach loopback.
   EXPECT_THAT(found(nodes_with({all, all, {loopback(), nic("eth0", "10.0.0.5/24"), docker()}})),
               ElementsAre("10.0.0.4: eth0, the only subnet that all 3 nodes share"));

@@ -396,7 +396,7 @@ TEST(SupervisorNodes, ANodeThatIsConnectedAndTellsNothingIsTriedAgainAndToldOnce
   EXPECT_EQ(run.at(milliseconds(106'999)).tick(), "");
   EXPECT_EQ(
       run.at(seconds(107)).tick(),
-      "release 1; tell \"node2: connected, but did not tell its facts within 30 s; it is tried "
+      "release 1; tell \"node2: connected, but did not report its facts within 30 s; it is tried "
       "again\"");
   EXPECT_EQ(run.lost(1), "") << "its session has ended";
   EXPECT_EQ(run.at(milliseconds(107'500)).tick(), "connect 1");

@@ -52,10 +52,10 @@ TEST(SupervisorPreemption, NothingFollowsWithoutANodeInItsPlace) {
   (void)run.exited(0, signal(SIGTERM));
   (void)run.exited(1, signal(SIGTERM));
   (void)run.empty(0);
-  EXPECT_EQ(
-      run.empty(1),
-      "tell \"no restart: no node is left for the one that is taken away\"; release 0; release "
-      "1; finish preempted 158 \"node 1 is about to be taken away (Spot)\"");
+  EXPECT_EQ(run.empty(1),
+            "tell \"no restart: no node is left to replace the one that is taken away\"; release "
+            "0; release "
+            "1; finish preempted 158 \"node 1 is about to be taken away (Spot)\"");
 }
 
 TEST(SupervisorPreemption, AJobThatMayShrinkGoesOnWithTheOthers) {

@@ -223,7 +223,7 @@ TEST_F(StagedTargetsTest, WithoutAClaimNothingIsRemoved) {
   write("home/.cache/dlaunch/claims", "in the way");
   const auto seen = see(true);
   ASSERT_THAT(seen.targets, SizeIs(1));
-  EXPECT_THAT(seen.targets[0].problem, HasSubstr("cannot be told whether a run uses it"));
+  EXPECT_THAT(seen.targets[0].problem, HasSubstr("whether a run uses it is unknown"));
   EXPECT_TRUE(fs::exists(path("local/data/a")));
 }
 
