@@ -51,15 +51,15 @@ bool is_executable(const std::string& path) {
   return is_regular_file(path) && ::access(path.c_str(), X_OK) == 0;
 }
 
-/// As execvp(3) finds it.
+/// Whether execvp(3) would find the program.
 bool is_found(const std::string& program) {
   const char* path = std::getenv("PATH");
   const auto candidates = find_program(program, path == nullptr ? "" : path, ".").candidates;
   return std::any_of(candidates.begin(), candidates.end(), is_executable);
 }
 
-/// The part of a script that can hold directives; of another program the first byte. Empty where it
-/// cannot be read.
+/// The part of a script that can hold directives, or the first byte of another program. Empty: the
+/// file cannot be read.
 std::string beginning_of(const std::string& path) {
   constexpr std::size_t kMostBytes = 65536;
   if (!is_regular_file(path)) return {};

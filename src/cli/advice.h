@@ -14,7 +14,7 @@ namespace dlaunch {
 [[nodiscard]] std::optional<std::string> command_meant(std::string_view word);
 
 /// "use dlaunch instead: dlaunch run -n 4 -- ./a" for a launch line of another launcher, with the
-/// options that are left out below it; nullopt: it is none.
+/// options that are left out below it; nullopt: `words` are not such a line.
 [[nodiscard]] std::optional<std::string> line_instead(const std::vector<std::string>& words);
 
 /// Whether the word is more likely meant as a command of a launcher than as a program: "rm",
@@ -26,7 +26,7 @@ namespace dlaunch {
 [[nodiscard]] std::string with_two_dashes(std::string_view word);
 
 /// The words that start `program`: {"train"}, {"./train"} for a file outside PATH, or a script with
-/// its interpreter, {"bash", "go.sh"}. Only `program` where nothing better is known.
+/// its interpreter, {"bash", "go.sh"}. Only `program` if nothing better is known.
 [[nodiscard]] std::vector<std::string> words_to_start(const std::string& program);
 
 /// Whether words_to_start() names something that exists: a file of the current folder, or a program

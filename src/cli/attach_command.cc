@@ -40,7 +40,7 @@ struct AttachCommand {
   TrailingArguments command;
 
   int execute() {
-    if (rank.empty()) std::swap(run, rank);  // RUN is the optional one
+    if (rank.empty()) std::swap(run, rank);  // RUN is optional, RANK is not
     const auto ranks = parse_ranks(rank, kMostRanks);
     if (!ranks || ranks->size() != 1) {
       return print_error(

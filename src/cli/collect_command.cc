@@ -45,7 +45,7 @@ std::set<std::string> nodes_of(const RunView& run) {
   return names;
 }
 
-/// The output of ranks that is still on their node.
+/// Adds the output of ranks that is still on their nodes.
 void add_output(const RunView& run, CollectSettings& settings) {
   const auto attempts = attempts_of(run.path);
   if (attempts.empty()) return;
@@ -137,7 +137,7 @@ struct CollectCommand {
     return run;
   }
 
-  /// The job as it was run, of its hosts those that had ranks.
+  /// The job as it was run, but only with those of its hosts that had ranks.
   [[nodiscard]] Result<LoadedJob> load(const RunView& run, const std::string& folder) const {
     JobOptions wanted = job;
     wanted.file = run.path + "/job.yaml";

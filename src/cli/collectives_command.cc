@@ -49,7 +49,7 @@ int collectives_command(const std::vector<std::string>& words) {
 }
 
 int speed_command() {
-  // The NCCL program has the CUDA runtime, which dlaunch itself lacks; it returns where it cannot
+  // The NCCL program has the CUDA runtime, which dlaunch itself lacks; it returns if it cannot
   // run.
   constexpr MeasureBackend kWithGpus = MeasureBackend::nccl;
   if (is_built_in(kWithGpus)) {

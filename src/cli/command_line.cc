@@ -29,7 +29,8 @@ CLI::App& app_of(void* pointer) {
 
 }  // namespace
 
-/// By any of `names`, separated by commas: "--np", "--np=4", "-n4", "-qn4".
+/// Whether a word gives the option by any of `names`, which commas separate: "--np", "--np=4",
+/// "-n4", "-qn4".
 bool CommandOptions::is_wanted(std::string_view names) const {
   if (given_ == nullptr) return true;
   const auto names_it = [](const std::string& word, std::string_view name) {
@@ -187,8 +188,8 @@ class HelpText : public CLI::Formatter {
   bool takes_command_;
 };
 
-/// With `--clean "$FOLDER"` and FOLDER not set, what was meant is not `--clean` alone. Empty: all
-/// words of lists are there.
+/// With `--clean "$FOLDER"` and FOLDER not set, the user did not mean `--clean` alone. Empty: no
+/// word of a list is empty.
 std::string empty_word_in(const CLI::App& app, const std::vector<std::string>& arguments) {
   std::string list;
   for (const std::string& word : arguments) {

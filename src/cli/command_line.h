@@ -18,7 +18,7 @@ class CommandOptions {
   /// `names`: "-n,--processes". `type`: the placeholder of the value in the help ("N").
   void value(const std::string& names, std::string& target, const std::string& help,
              const std::string& type);
-  /// Likewise; stays nullopt where it is not given.
+  /// Likewise; stays nullopt if the option is not given.
   void value(const std::string& names, std::optional<std::string>& target, const std::string& help,
              const std::string& type);
   void number(const std::string& names, std::optional<std::uint32_t>& target,
@@ -32,7 +32,7 @@ class CommandOptions {
   void flag(const std::string& names, bool& target, const std::string& help);
   /// A flag that counts: -v is 1, -vv is 2.
   void count(const std::string& names, int& target, const std::string& help);
-  /// The two options, each by one of its names, cannot be given together.
+  /// The two options, each named by one of its names, cannot be given together.
   void exclude(const std::string& name, const std::string& other);
   /// The same command, whose help lists the options added through it below `title`.
   [[nodiscard]] CommandOptions in_group(const std::string& title) const;
@@ -57,7 +57,7 @@ struct Subcommand {
   std::function<void(CommandOptions)> describe;
   std::function<int()> execute;
   bool takes_command = false;  // the usage line ends with "-- COMMAND"
-  bool takes_any_words = false;  // execute() reads them, also those that begin with "-"
+  bool takes_any_words = false;  // execute() reads them, even those that begin with "-"
 };
 
 /// Commands in one group of `dlaunch --help`.
@@ -68,7 +68,7 @@ struct CommandGroup {
 
 /// An option or argument of a command, as its help shows it.
 struct OptionRow {
-  std::vector<std::string> names;  // "-n", "--np"; of an argument its name, "JOB"
+  std::vector<std::string> names;  // "-n", "--np"; for an argument its name, "JOB"
   std::string type;                // the placeholder of its value; empty: it takes none
   std::string help;                // may have line breaks
   std::string group;               // its title in the help
@@ -76,7 +76,7 @@ struct OptionRow {
 };
 
 struct CommandHelp {
-  std::string usage;  // a line each for the forms of the command line
+  std::string usage;  // one line for each form of the command line
   std::vector<OptionRow> options;
 };
 

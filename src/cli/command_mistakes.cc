@@ -66,7 +66,7 @@ std::string unexpected(const CLI::App& app, bool takes_command, const Words& arg
          (takes_command ? "; arguments of the command go after --" : "");
 }
 
-/// The name of the option that the user typed; CLI11 names its longest one.
+/// The name by which the user typed the option; CLI11 reports its longest name.
 std::string as_typed(const CLI::App& app, const std::vector<std::string>& arguments,
                      const std::string& name) {
   const CLI::Option* option = app.get_option_no_throw(name);

@@ -22,7 +22,7 @@ using CommandWords = std::vector<std::string>;
 [[nodiscard]] std::string more_words(CommandWords::const_iterator from,
                                      CommandWords::const_iterator to);
 
-/// The option of `app` that the word gives, also with its value: "--np=4", "-n4".
+/// The option of `app` that the word gives, even with its value: "--np=4", "-n4".
 [[nodiscard]] const CLI::Option* option_in(const CLI::App& app, const std::string& word);
 
 /// The first word from `word` on that is neither an option of `app` nor the value of one: an

@@ -39,7 +39,7 @@ using TrailingArguments = std::vector<std::string>;
 [[nodiscard]] Subcommand self_check_command();
 [[nodiscard]] Subcommand completion_command();
 [[nodiscard]] Subcommand version_command();
-/// `groups` must outlive it; it may be added to one of them.
+/// `groups` must outlive the command, which may be added to one of them.
 [[nodiscard]] Subcommand man_command(const std::vector<CommandGroup>& groups);
 /// Likewise. `words`: the command line, with the command's name.
 [[nodiscard]] Subcommand help_command(const std::vector<CommandGroup>& groups,
@@ -61,7 +61,7 @@ using TrailingArguments = std::vector<std::string>;
 ///
 /// `collectives --backend mpi|nccl MODE KEY=VALUE...`: becomes the measuring program
 /// (measure/collectives/program/program.h), with its environment and descriptors; returns only
-/// where it cannot: kPreflight, with what is missing on this node. `collectives --probe`: prints
+/// if it cannot: kPreflight, with what is missing on this node. `collectives --probe`: prints
 /// which back-ends this dlaunch has, and whether their libraries are here.
 [[nodiscard]] int collectives_command(const std::vector<std::string>& words);
 
@@ -69,8 +69,8 @@ using TrailingArguments = std::vector<std::string>;
 /// (measure/speed/local_speed.h).
 [[nodiscard]] int speed_command();
 
-/// What a shell asks at every Tab: prints a line for each word that may stand at the cursor, and a
-/// tab and a description after it. `words`: those after "dlaunch", the last one at the cursor.
+/// What a shell asks at every Tab: prints a line for each word that is possible at the cursor,
+/// followed by a tab and a description. `words`: those after "dlaunch", the last one at the cursor.
 [[nodiscard]] int complete_command(const std::vector<CommandGroup>& groups,
                                    const std::vector<std::string>& words);
 

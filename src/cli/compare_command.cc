@@ -63,7 +63,7 @@ struct CompareCommand {
          {std::pair("job.yaml", &texts.job_yaml), std::pair("plan.json", &texts.plan_json),
           std::pair("summary.json", &texts.summary_json)}) {
       const std::string path = run->path + '/' + name;
-      if (!is_regular_file(path)) continue;  // it has not come so far
+      if (!is_regular_file(path)) continue;  // the run has not got that far
       auto content = read_bounded_file(path, "file", kMostBytes);
       if (!content) return tl::unexpected(content.error());
       *text = std::move(*content);

@@ -14,8 +14,8 @@ namespace {
 
 using CompletedWords = std::vector<CompletedWord>;
 
-// bash splits words at "=": they are put together for dlaunch, and what stands before the last "="
-// is taken from its answers, because bash replaces only what follows.
+// bash splits words at "=": the script joins them for dlaunch, and removes what is before the last
+// "=" from dlaunch's answers, because bash replaces only what follows it.
 constexpr std::string_view kBash =
     R"sh(# Completion of dlaunch for bash: source <(dlaunch completion bash)
 _dlaunch() {
@@ -70,7 +70,7 @@ complete -c dlaunch -a '(dlaunch complete (commandline -opc)[2..] (commandline -
 constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kScripts{
     {{"bash", kBash}, {"zsh", kZsh}, {"fish", kFish}}};
 
-/// Commands whose RUN may have ended; that of others goes on.
+/// Commands whose RUN may have ended; that of other commands is live.
 constexpr std::array<std::string_view, 4> kOfEndedRuns{"logs", "collect", "rerun", "compare"};
 
 std::string one_line(std::string_view help) {
@@ -120,7 +120,7 @@ CompletedWords topic_candidates(const std::vector<CommandGroup>& groups) {
   return all;
 }
 
-/// The last of a list of hosts, with those before it.
+/// Candidates for the last host of a list, each preceded by the earlier hosts.
 CompletedWords host_candidates(std::string_view word, const CompletionSources& sources) {
   const std::size_t last = word.find_last_of(",@");
   const std::string before(word.substr(0, last == std::string_view::npos ? 0 : last + 1));
@@ -188,7 +188,7 @@ class Completer {
     return all;
   }
 
-  /// `run` is the first argument. `attach` accepts a rank in its place.
+  /// `run` is the first argument. `attach` accepts a rank instead of RUN.
   [[nodiscard]] CompletedWords values_of(const OptionRow& option, std::string_view word,
                                          const std::string& run) const {
     const bool only_live = !contains(kOfEndedRuns, command_.name);
@@ -225,7 +225,7 @@ CompletedWords all_for(const std::vector<CommandGroup>& groups, std::vector<std:
   if (words.size() == 1) return command_candidates(groups);
   const Subcommand* command = find_command(groups, first);
   if (command == nullptr && !first.starts_with('-')) return {};
-  // `dlaunch -n 4 ...` is the first command.
+  // `dlaunch -n 4 ...` means the first command.
   if (command == nullptr)
     command = &groups.front().commands.front();
   else

@@ -17,7 +17,7 @@ namespace {
 using Words = std::vector<std::string>;
 using jobfile::TypedLine;
 
-/// How many words the option of `app` takes beside `word`; -1: it has no such option.
+/// How many words after `word` the option of `app` takes; -1: `app` has no such option.
 int values_of(const CLI::App& app, const std::string& word) {
   const CLI::Option* option = option_in(app, word);
   if (option == nullptr) return -1;
@@ -27,7 +27,7 @@ int values_of(const CLI::App& app, const std::string& word) {
 }
 
 bool is_job(const std::string& word) {
-  std::error_code ignored;  // then it is none
+  std::error_code ignored;  // then it is not a folder
   return is_job_file(word) || std::filesystem::is_directory(word, ignored);
 }
 
@@ -40,7 +40,7 @@ jobfile::OwnCommand command_of(const CLI::App& app, const Words& after) {
           !after.empty(), app.get_option_no_throw("--sbatch") != nullptr};
 }
 
-/// The line to type. A program stands behind "--", also where it was typed without.
+/// The line to type. In it, a program follows "--", even if it was typed without.
 std::string line_to_type(const CLI::App& app, const TypedLine& line, const Words& after) {
   const std::string command =
       line.is_for_submit && app.get_name() == "dlaunch run" ? "dlaunch submit" : app.get_name();

@@ -50,7 +50,7 @@ std::string own_option(const Groups& groups, const std::string& topic) {
   return "";
 }
 
-/// The number in "74", "exit code 74", "code 74"; empty: it is none.
+/// The number in "74", "exit code 74", "code 74"; empty: none.
 std::string exit_code_in(std::string_view topic) {
   for (const std::string_view word : {"exit ", "code ", "status "})
     if (topic.starts_with(word)) topic.remove_prefix(word.size());

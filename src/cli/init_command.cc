@@ -37,7 +37,7 @@ constexpr const char* kFooter =
 constexpr std::size_t kMostFiles = 500;
 constexpr std::size_t kMostBytes = 65536;
 
-/// Writes a whole file or none. `replaces`: one of that name may be there.
+/// Writes a whole file or none. `replaces`: an existing file of that name is replaced.
 Status write_file(const std::string& path, const std::string& text, bool replaces) {
   constexpr int kMode = 0666;  // less the umask
   const std::string name = replaces ? path + ".dlaunch-new" : path;
@@ -66,14 +66,14 @@ Status write_file(const std::string& path, const std::string& text, bool replace
   return {};
 }
 
-/// The beginning of a file, in whole lines; empty where it cannot be read.
+/// The beginning of a file, in whole lines; empty if it cannot be read.
 std::string beginning_of(const std::string& path) {
   std::string text = read_bounded_file(path, "file", kMostBytes).value_or("");
   if (text.size() == kMostBytes) text.resize(text.rfind('\n') + 1);
   return text;
 }
 
-/// The files of a folder that tell something of a job, each up to kMostBytes.
+/// The files of a folder that say something about a job, each up to kMostBytes.
 std::vector<jobfile::FoundFile> read_folder(const fs::path& folder) {
   std::vector<jobfile::FoundFile> files;
   std::error_code ignored;  // then there are no more

@@ -17,7 +17,7 @@ struct JobOptions {
   std::string processes;
   std::string per_node;
   std::string nodes;  // "4", or "1:4" as with torchrun
-  std::string gpus;   // a process for each of so many GPUs of a node, or all
+  std::string gpus;   // a process for each of this many GPUs of a node, or all
   std::string name;
   std::string restarts;
   std::string preload;  // names of modules, with commas
@@ -43,7 +43,7 @@ struct JobOptions {
 /// Adds the options of hosts and of numbers of processes, and --set.
 void add_host_options(const CommandOptions& command, JobOptions& options);
 
-/// Adds all of them.
+/// Adds all options above.
 void add_job_options(CommandOptions command, JobOptions& options);
 
 /// The options, the job file and "--" with the arguments: what `dlaunch run` needs for the same

@@ -53,7 +53,7 @@ std::string as_command(const JobOptions& options, const std::string& program) {
   return "dlaunch run " + jobfile::shell_line(words_of(meant));
 }
 
-/// `dlaunch run train.py`, a habit from torchrun and mpirun: a program, whatever the file contains.
+/// Whether the file is a program, as in `dlaunch run train.py`, a habit from torchrun and mpirun.
 bool is_program(const std::string& path, const std::string& text) {
   return !looks_like_job_file(path) && jobfile::kind_of_script(text).empty() &&
          (path.ends_with(".py") || path.ends_with(".sh") || text.starts_with("#!") ||

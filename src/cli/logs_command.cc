@@ -95,7 +95,7 @@ struct LogsCommand {
     return {};
   }
 
-  /// For a run that has just begun; connecting has its own limit (timeouts.connect).
+  /// Waits until a new run has a plan; connecting has its own limit (timeouts.connect).
   static void wait_for_plan(RunView& run) {
     FolderWatch watch;
     watch.add(run.path);

@@ -57,7 +57,7 @@ int run(int argc, char** argv) {
   };
   commands.back().commands.push_back(man_command(commands));
   commands.back().commands.push_back(help_command(commands, words.own));
-  // Before "--" is looked for, which may stand at the cursor.
+  // Before the search for "--", which may be the word at the cursor.
   if (first == "complete") return complete_command(commands, {argv + 2, argv + argc});
   return run_command_line(commands, words.own, words.after);
 }
@@ -66,7 +66,7 @@ int run(int argc, char** argv) {
 
 }  // namespace dlaunch
 
-// Where an exception ends that nothing catches (a bug, or no memory): one line, without a stack
+// An exception that nothing catches (a bug, or no memory) ends here: with one line, without a stack
 // trace. It replaces libstdc++'s handler, which brings 50 KB to read the name of the type.
 namespace __gnu_cxx {  // NOLINT(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp)
 void __verbose_terminate_handler() {  // NOLINT(bugprone-reserved-identifier,cert-dcl37-c,cert-dcl51-cpp)

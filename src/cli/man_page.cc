@@ -9,7 +9,7 @@ namespace dlaunch {
 
 namespace {
 
-/// Text that man(7) shows as it is: a point or an apostrophe at the beginning of a line would be a
+/// Text that man(7) shows as it is: a period or an apostrophe at the beginning of a line would be a
 /// request, and a bare "-" a hyphen, which cannot be pasted.
 std::string escaped(std::string_view text) {
   std::string out;

@@ -12,14 +12,14 @@ namespace dlaunch {
 /// GitHub Actions also as an annotation of that line. Returns the error's exit code.
 int print_error(const Error& error);
 
-/// To stdout, with a newline at the end. Returns kOk, or kInternal where it cannot be written.
+/// To stdout, with a newline at the end. Returns kOk, or kInternal if it cannot be written.
 int print_text(const std::string& text);
 
 /// On a terminal only: a line on stderr that the next one replaces; empty: none any more.
 void show_progress(const std::string& text);
 
 /// The columns that a line on stdout may have: those of the terminal, at least 40; in a file a line
-/// may be as long as it is.
+/// may have any length.
 [[nodiscard]] std::size_t output_columns();
 
 }  // namespace dlaunch

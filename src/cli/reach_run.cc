@@ -20,7 +20,7 @@ namespace {
 constexpr std::chrono::seconds kFileLimit{10};
 constexpr std::size_t kMostAnswer = PATH_MAX + 256;
 
-/// In the process of its own: sends the id, a zero byte, the path and the connection to `answer`.
+/// Runs in a separate process: sends the id, a zero byte, the path and the connection to `answer`.
 int find_and_connect(const std::string& word, const std::string& command, const char* name,
                      int type, int answer) {
   const auto folders = run_folders("");

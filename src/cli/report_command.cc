@@ -76,7 +76,7 @@ std::vector<std::string> stacks_in(const std::string& folder) {
   return names;
 }
 
-/// The file behind all links, which need not exist.
+/// The file that `path` names once all links are followed; it need not exist.
 std::string target_of(const std::string& path) {
   std::error_code error;
   const auto whole =
@@ -85,7 +85,7 @@ std::string target_of(const std::string& path) {
   return error ? path : target.string();
 }
 
-/// What is there is written to, and not replaced: a device, a pipe, a descriptor (/dev/stdout).
+/// What is there must be written to, not replaced: a device, a pipe, a descriptor (/dev/stdout).
 bool is_special(const std::string& path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0) return false;
@@ -116,7 +116,7 @@ Status write_private(const std::string& path, const std::string& text) {
   return fail_errno(kNoPermission, "cannot write " + plain_line(path), error);
 }
 
-/// Only returns where it has failed.
+/// Returns only if it has failed.
 Error open_in_browser(const std::string& path) {
   const Environment environment = environment_from_block(environ);
   const std::string wanted = find_variable(environment, "BROWSER").value_or("");
@@ -157,7 +157,7 @@ struct ReportCommand {
       if (const Status written = write(*trace, text.trace); !written)
         return print_error(written.error());
     }
-    // Nothing else goes to where the report went.
+    // Nothing else is printed to where the report went.
     std::string said = is_stdout(path) ? "" : path;
     if (trace && !is_stdout(*trace)) said += (said.empty() ? "" : "\n") + *trace;
     const int code = said.empty() ? exit_code::kOk : print_text(said);
@@ -175,7 +175,7 @@ struct ReportCommand {
     return written;
   }
 
-  /// From the folder of the page to the run folder, with a slash at the end.
+  /// The path from the folder of the page to the run folder, with a slash at the end.
   static std::string way_to(const std::string& folder, const std::string& page) {
     std::error_code error;
     const auto base = std::filesystem::absolute(page, error).parent_path();
@@ -217,7 +217,7 @@ struct ReportCommand {
         {"samples.json", &input.samples_json}, {"preflight.txt", &input.preflight}};
     const auto read_file = [&](const std::string& name, std::string& text) {
       const std::string path = run.path + '/' + name;
-      if (::access(path.c_str(), F_OK) != 0) return;  // it has not come so far
+      if (::access(path.c_str(), F_OK) != 0) return;  // the run has not got that far
       auto content = read_plain_file(path, kMostBytes);
       if (content) {
         text = std::move(*content);

@@ -59,14 +59,14 @@ struct RerunCommand {
     if (!folders) return print_error(folders.error());
     auto run = find_run(*folders, word);
     if (!run) return print_error(run.error());
-    // The folder changes.
+    // The current folder will change.
     run->path = (std::filesystem::path(*folder) / run->path).string();
     if (const Status ready = take_over(*run); !ready) return print_error(ready.error());
     return start_run(request);
   }
 
  private:
-  /// Makes the request that of the run, in the folder where it was started.
+  /// Turns the request into that of the run, in the folder where the run was started.
   Status take_over(const RunView& run) {
     const std::string job_file = run.path + "/job.yaml";
     // In a shared folder the newest run may be someone else's.
@@ -103,13 +103,13 @@ struct RerunCommand {
     request.adapt = [this, then, typed, id = run.id, path = run.path](LoadedJob& job) {
       job.record.typed = typed;
       job.record.note = "the job of run " + id;
-      job.record.given.clear();  // it is all in the native job
+      job.record.given.clear();  // the native job has all of it
       if (!request.quiet) tell(differences(then, path, job.spec));
     };
     return {};
   }
 
-  /// Options without a key in a job file; those of this command line count more.
+  /// Takes options without a key in a job file; host options of this command line replace them.
   void take_options(const std::vector<std::string>& again) {
     JobOptions& job = request.job;
     const bool has_hosts = job.hosts || job.hostfile || job.include || job.exclude;

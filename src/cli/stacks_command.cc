@@ -22,7 +22,7 @@ namespace {
 
 /// The file system of the run folder may not answer.
 constexpr std::chrono::seconds kFileLimit{10};
-/// The engine waits for its nodes for 7 s, and may have another question before.
+/// The engine waits for its nodes for 7 s, and may have to answer another question first.
 constexpr std::chrono::seconds kAnswerLimit{20};
 
 constexpr const char* kFooter =
@@ -64,7 +64,7 @@ struct StacksCommand {
   }
 
  private:
-  /// In stacks/ of the run folder, under the time.
+  /// Writes the stacks to stacks/ of the run folder, named after the time.
   static int keep(const std::string& path, const StacksReply& reply) {
     const RunDirectory folder = RunDirectory::existing(path);
     if (const Status kept = folder.write_stacks(wall_now(), stacks_json(reply)); !kept)

@@ -173,7 +173,7 @@ struct StageCommand {
     return sync::without_slashes(std::filesystem::path(path).lexically_normal());
   }
 
-  /// All hosts that the job may use, spares too, get what it or --from stages.
+  /// All hosts that the job may use, spares too, get what the job or --from stages.
   [[nodiscard]] Result<LoadedJob> load(const std::string& folder) const {
     if (to && from.size() != 1) return fail(exit_code::kUsage, "--to goes with one --from");
     if (unpack && !to)
@@ -204,8 +204,8 @@ struct StageCommand {
     return loaded;
   }
 
-  /// The command line that copies what stands in the job file's place: PATH, NODE:PATH or, as scp
-  /// has it, PATH:TARGET.
+  /// The command line that copies what was given instead of a job file: PATH, NODE:PATH or, as with
+  /// scp, PATH:TARGET.
   [[nodiscard]] std::string as_copy() const {
     JobOptions others = job;
     others.file.clear();

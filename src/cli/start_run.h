@@ -20,11 +20,11 @@ struct RunRequest {
   std::function<void(LoadedJob&)> adapt{};  // called once the job is read; empty: it stays as it is
 };
 
-/// The options for how it runs.
+/// Adds the options for how the job runs.
 void add_run_options(CommandOptions options, RunRequest& request);
 
 /// Returns the exit code of an error, which was printed, or of a dry run; otherwise this process
-/// ends with that of the run. Must be called before any thread exists.
+/// exits with the exit code of the run. Must be called before any thread exists.
 [[nodiscard]] int start_run(const RunRequest& request);
 
 }  // namespace dlaunch

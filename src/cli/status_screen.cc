@@ -29,7 +29,7 @@ namespace dlaunch {
 namespace {
 
 constexpr std::chrono::seconds kEvery{1};
-constexpr std::chrono::seconds kSlow{3};  // an answer that takes longer is worth a word
+constexpr std::chrono::seconds kSlow{3};  // the screen says if an answer takes longer
 
 const std::vector<int> kSignals{SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGWINCH};
 
@@ -69,7 +69,7 @@ class KeyTerminal {
     if (found && found->rows > 0) size.rows = found->rows;
     return size;
   }
-  /// As much as it takes now; the rest with write_rest(). A terminal may be held (Ctrl-S).
+  /// Writes what the terminal takes now; write_rest() writes the rest. It may be held (Ctrl-S).
   void put(const std::string& bytes) {
     out_ += bytes;
     write_rest();
@@ -117,8 +117,8 @@ class StatusScreen {
   }
 
  private:
-  /// A question at a time; the state of the run every second, also while stacks are on the screen:
-  /// the engine lets go of those that say nothing, and the end of the run ends the screen.
+  /// Asks one question at a time, and for the state of the run every second, even while stacks
+  /// are on the screen: the engine drops silent peers, and the end of the run ends the screen.
   void ask_if_due() {
     const MonotonicTime now = monotonic_now();
     const bool is_due = wants_stacks_ || now - asked_at_ >= kEvery;
@@ -188,7 +188,7 @@ class StatusScreen {
     draw();
   }
 
-  /// The end of the run, unless stacks were asked for: there may be no rank just now.
+  /// The run has ended if the connection has; else there may just be no rank for stacks now.
   void take_refusal(const Error& why) {
     if (line_.has_ended()) {
       end_ = {true, why.exit_code};
@@ -226,7 +226,7 @@ class StatusScreen {
   std::size_t first_ = 0;
   bool shows_stacks_ = false;
   bool wants_stacks_ = false;
-  bool asks_stacks_ = false;  // it is their answer that is awaited
+  bool asks_stacks_ = false;  // the awaited answer is that about stacks
   bool is_asking_ = false;
   MonotonicTime asked_at_{0};
 };

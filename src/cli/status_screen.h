@@ -7,7 +7,7 @@ namespace dlaunch {
 
 struct StatusScreenEnd {
   bool run_has_ended = false;
-  int exit_code = 0;  // else: 0 for q, 128 + n for a signal
+  int exit_code = 0;  // if the run has not ended: 0 for q, 128 + n for a signal
 };
 
 /// Until q, a signal or the end of the run. Standard input and output must be the terminal; its

@@ -42,7 +42,7 @@ constexpr const char* kDownFooter =
     "  dlaunch down                     gives all kept nodes up\n"
     "  dlaunch down --hosts gpu[01-04]  these; one that a run uses, when the run is done";
 
-// For what the nodes say of themselves (keeper.cc), and its way.
+// For the nodes to report on themselves (keeper.cc), and for the way of the list.
 constexpr std::chrono::seconds kListLimit{8};
 constexpr std::chrono::seconds kAnswer{3};
 constexpr std::size_t kKeysInPacket = 64;
@@ -55,7 +55,7 @@ Error no_answer(const KeeperLine& line) {
                                      pid + " ends it; then its nodes notice that it has gone"};
 }
 
-/// The keepers of this build; those of another one are told to go, where `replaces`.
+/// The keepers of this build; if `replaces`, those of another build are told to end.
 std::vector<KeeperLine> own_keepers(bool replaces) {
   std::vector<KeeperLine> own;
   for (UniqueFd& socket : connect_to_keepers()) {
@@ -138,7 +138,7 @@ struct UpCommand {
     if (options.spec.hosts.hosts.empty()) return exit_code::kOk;
     const int code = run_front(
         [&](UniqueFd link) {
-          turn->reset();  // its front holds it until the nodes are kept
+          turn->reset();  // the front holds the turn until the nodes are kept
           return keeper_main(options, std::move(link));
         },
         {.detach = true, .is_keeper = true});

@@ -37,7 +37,7 @@ constexpr Known kKnown[] = {
     {"HB176rs_v4", true, "1 port of 400 Gb/s (NDR)"},
 };
 
-/// The letters behind the number of vCPUs: "asr" of "nd96asr_v4", "rs" of "hb120-16rs_v3". nullopt:
+/// The letters after the number of vCPUs: "asr" of "nd96asr_v4", "rs" of "hb120-16rs_v3". nullopt:
 /// no letters of a family, or no number.
 std::optional<std::string> features_of(std::string_view name) {
   std::size_t at = 0;

@@ -18,8 +18,8 @@ struct AzureSize {
   bool operator==(const AzureSize&) const = default;
 };
 
-/// Accepts "Standard_ND96asr_v4" and "ND96asr_v4" in any case. For a size that is not in the table,
-/// the letters of its name decide. Errors: exit_code::kUsage, not the name of a size.
+/// Accepts "Standard_ND96asr_v4" and "ND96asr_v4" in upper or lower case. For a size that is not in
+/// the table, the letters of its name decide. Errors: exit_code::kUsage, not the name of a size.
 [[nodiscard]] Result<AzureSize> azure_size(std::string_view name);
 
 }  // namespace dlaunch::fabric

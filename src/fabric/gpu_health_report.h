@@ -17,7 +17,7 @@ namespace dlaunch::fabric {
 /// A table of nvidia-smi --format=csv: a line of names ("power.limit [W]"), then lines of values,
 /// separated by commas and spaces, without quotes.
 /// Refers to the text, which must outlive it. The line of names is the first that contains all
-/// needed ones: warnings may precede it. Skips lines with another number of values than names;
+/// needed names: warnings may precede it. Skips lines that have more or fewer values than names;
 /// reads at most 4096 lines.
 class Csv {
  public:
@@ -45,8 +45,8 @@ class Csv {
 [[nodiscard]] std::vector<std::string> gpu_processes_query();
 
 /// The output of gpu_query(): a line of names, then one for each GPU. Columns may be missing or in
-/// any order; lines with another number of columns are skipped. At most 64 GPUs. Empty if there is
-/// no such table, for example for an error message.
+/// any order; lines with a different number of columns are skipped. At most 64 GPUs. Empty if there
+/// is no such table, for example for an error message.
 [[nodiscard]] std::vector<GpuHealth> parse_gpu_query(std::string_view csv);
 
 /// Adds the output of the other two queries to the GPUs with the same UUID.

@@ -125,7 +125,7 @@ class Reader {
     return number == row->index && hardware.starts_with(row->hardware);
   }
 
-  /// Returns the speed, from which that of an upper interface may follow.
+  /// Returns the speed, which may determine that of an upper interface.
   std::uint32_t add(const std::string& name, int depth = 0) {
     constexpr int kDeepest = 4;  // VLAN on a bridge on a bond on hardware
     if (const NetworkInterface* known = find(name)) return known->speed_mbit;
@@ -193,7 +193,7 @@ int prefix_of(const sockaddr* mask) {
 
 std::string hardware_text(const sockaddr_ll& link) {
   std::string text;
-  // InfiniBand has 20 bytes, of which this structure holds the first eight.
+  // An InfiniBand address has 20 bytes; this structure holds the first eight.
   const auto length = std::min<std::size_t>(link.sll_halen, sizeof link.sll_addr);
   for (std::size_t i = 0; i < length; ++i) {
     std::array<char, 4> byte;

@@ -25,8 +25,8 @@ struct AddressRow {
 [[nodiscard]] std::vector<AddressRow> read_address_rows();
 
 /// The interfaces that have an address, and their lower interfaces, in the order of `rows`; at
-/// most 64. /sys may show interfaces of another network namespace, so entries with another number
-/// or hardware address are ignored. Source: Linux, Documentation/ABI/testing/sysfs-class-net.
+/// most 64. /sys may show interfaces of another network namespace, so entries whose number or
+/// hardware address differs are ignored. Source: Linux, Documentation/ABI/testing/sysfs-class-net.
 [[nodiscard]] std::vector<NetworkInterface> read_interfaces(const std::string& root,
                                                             const std::vector<AddressRow>& rows);
 

@@ -91,7 +91,7 @@ class Reader {
   }
 
   void read_pci(RdmaDevice& device) {
-    // A software device (rxe, siw) has another kind of parent, or none.
+    // A software device (rxe, siw) has a different kind of parent, or none.
     const std::string address = class_.link_name(device.name + "/device");
     if (!parse_pci_address(address)) return;
     device.pci_address = address;
@@ -131,9 +131,9 @@ class Reader {
     return port;
   }
 
-  /// The table has up to 256 entries, most of them empty: reading the type of an empty one
-  /// fails. The kernel puts a new one into the first that is free (find_gid in its
-  /// drivers/infiniband/core/cache.c), so nothing follows many empty ones.
+  /// The table has up to 256 entries, most of them empty: reading the type of an empty entry
+  /// fails. The kernel puts a new GID into the first free entry (find_gid in its
+  /// drivers/infiniband/core/cache.c), so nothing follows many empty entries.
   void read_gids(const std::string& at, RdmaPort& port) {
     int empty = 0;
     for (const int index : numbers_in(class_.names(at + "gids"), kMostGidIndex)) {
@@ -151,8 +151,8 @@ class Reader {
     }
   }
 
-  /// The interface of the port: the one with addresses (for RoCE perhaps a bond), else that of the
-  /// function.
+  /// The interface of the port: the one that its GIDs name (for RoCE perhaps a bond), else that of
+  /// the function.
   std::string netdev(const std::string& device, const RdmaPort& port) {
     for (const RdmaGid& gid : port.gids) {
       if (!gid.netdev.empty()) return gid.netdev;
@@ -160,7 +160,7 @@ class Reader {
     const std::string at = device + "/device/net";
     const std::vector<std::string> names = class_.names(at);
     for (const std::string& name : names) {
-      // Counted from 0, where one function has several ports. Old drivers report it in dev_id.
+      // Counted from 0 if one function has several ports. Old drivers report it in dev_id.
       const auto mine = class_.read_number(at + '/' + name + "/dev_port");
       if (is_device_name(name) && mine && *mine == port.number - 1) return name;
     }

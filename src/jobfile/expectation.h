@@ -14,7 +14,7 @@ namespace dlaunch::jobfile {
 /// "the number 3", "\"abc\"", "a list", "nothing".
 [[nodiscard]] std::string found_instead(const Node& node);
 
-/// What to write instead, beginning with "; " or ", "; empty if there is no good guess.
+/// What to write instead, beginning with "; " or ", "; empty: there is no good guess.
 [[nodiscard]] std::string correction(const Field& field, const Node& node);
 
 /// The shortest usual spelling: "1m30s" for 90000 ms.

@@ -56,7 +56,7 @@ struct Field {
   Kind kind = Kind::text;
   /// YAML text that reads as the value in JobSpec{}. Empty: no default, the key may be absent.
   std::string_view fallback{};
-  /// A value as in a job file, for a key without a default or where that tells little.
+  /// A value as in a job file, for a key without a default or with one that says little.
   std::string_view example{};
   /// One line for `dlaunch schema` and docs/reference/job-file.md.
   std::string_view help{};
@@ -95,7 +95,7 @@ struct Field {
 /// level.
 [[nodiscard]] std::vector<std::string_view> names_under(std::string_view prefix);
 
-/// The spellings of its keywords.
+/// The spellings of the field's keywords.
 [[nodiscard]] std::vector<std::string_view> spellings(const Field& field);
 
 /// The keyword with that spelling; nullptr: none.

@@ -158,7 +158,7 @@ void put_console(JobSpec& job, const Value& value);
 void put_metrics(JobSpec& job, const Value& value);
 /// stdin: auto, none, or a rank.
 void put_stdin(JobSpec& job, const Value& value);
-/// Why a text is no value of stdin, after "stdin: "; empty: it is one.
+/// Why a text is not a value of stdin, phrased to follow "stdin: "; empty: it is one.
 [[nodiscard]] std::string problem_of_stdin(std::string_view text);
 
 /// A literal as an argument of a template.

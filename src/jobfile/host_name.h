@@ -17,7 +17,7 @@ inline constexpr std::size_t kMostNameLength = 253;  // RFC 1035, section 2.3.4,
 
 /// An IPv6 address without brackets: at least two colons, hexadecimal digits, an optional zone
 /// ("fe80::1%eth0", RFC 4007, section 11). The check only tells an address from a typing error;
-/// connecting finds the rest.
+/// connecting shows the rest.
 [[nodiscard]] bool is_ipv6(std::string_view text);
 
 /// The problem with a name or address ("gpu01", "10.0.0.4", "fe80::1"), a user name, or a list of

@@ -117,7 +117,7 @@ Error no_file_holds(std::string_view bytes) {
 /// Texts that replace those of the job.
 using Replaced = std::map<std::string_view, std::string>;
 
-/// An absolute workdir; empty: it stays. In a container the path may mean another folder.
+/// The absolute workdir; empty: it stays as it is. In a container the path may mean another folder.
 std::string whole_workdir(const JobInput& input, const JobSpec& job) {
   const bool in_container =
       job.container || std::any_of(job.roles.begin(), job.roles.end(),
@@ -127,7 +127,7 @@ std::string whole_workdir(const JobInput& input, const JobSpec& job) {
   return job.workdir.empty() ? folder : folder + '/' + job.workdir;
 }
 
-/// A hostfile is relative to the file that names it, or to the current folder; empty: it stays.
+/// The hostfile below the folder of the job file or the current folder; empty: it stays as it is.
 std::string whole_hostfile(const JobInput& input, const JobSpec& job) {
   const bool is_typed =
       std::any_of(input.overrides.begin(), input.overrides.end(),

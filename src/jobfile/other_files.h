@@ -12,10 +12,10 @@ namespace dlaunch::jobfile {
 /// run as a program; empty: not a batch script.
 [[nodiscard]] std::string_view kind_of_script(std::string_view text);
 
-/// Whether it is a batch script of Slurm, which dlaunch reads.
+/// Whether the text is a batch script of Slurm, which dlaunch reads.
 [[nodiscard]] bool is_slurm_script(std::string_view text);
 
-/// As kind_of_script() for a document that no dialect recognises; empty: unknown.
+/// Like kind_of_script(), for a document that no dialect recognises; empty: unknown.
 [[nodiscard]] std::string_view kind_of_file(const Document& document, NodeId root);
 
 }  // namespace dlaunch::jobfile

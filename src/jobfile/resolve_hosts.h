@@ -30,8 +30,8 @@ struct ResolvedHosts {
   bool in_slurm = false;           // the Slurm allocation that dlaunch runs in
 };
 
-/// A job without hosts gets those of the Slurm allocation that it is started in, unless connect.via
-/// selects something else (local, ssh or a command).
+/// A job without hosts gets the hosts of the Slurm allocation that it is started in, unless
+/// connect.via selects something else (local, ssh or a command).
 ///
 /// Expands, reads and filters the hosts of the job and takes as many as needed: the first `nodes`
 /// plus the spares, or those that `processes` fill. Pure except for `read_file`, and thread-safe if

@@ -19,9 +19,9 @@ struct SchedulerVariable {
 };
 
 /// The first of these that is set and not empty:
-///   PBS_NODEFILE        file, a line for each slot (PBS Professional, Torque)
+///   PBS_NODEFILE        file, one line per slot (PBS Professional, Torque)
 ///   LSB_MCPU_HOSTS      "hostA 4 hostB 2" (LSF)
-///   LSB_DJOB_HOSTFILE   file, a line for each slot (LSF)
+///   LSB_DJOB_HOSTFILE   file, one line per slot (LSF)
 ///   LSB_HOSTS           "hostA hostA hostB" (LSF)
 ///   PE_HOSTFILE         file, "host slots queue range" (Grid Engine, sge_pe(5))
 ///   SLURM_JOB_NODELIST  "node[01-04]"

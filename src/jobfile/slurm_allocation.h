@@ -70,12 +70,12 @@ namespace jobfile {
 /// SLURM_TASKS_PER_NODE. The first of these that is set counts (sbatch(1), OUTPUT ENVIRONMENT
 /// VARIABLES; checked with 22.05.8 which option sets which variable):
 ///   SLURM_GPUS_PER_NODE   of each node
-///   SLURM_GPUS_PER_TASK   for each of a node's tasks, where these are told
-///   SLURM_GPUS            of all nodes; how they are spread follows for one or two nodes from the
-///                         number of dlaunch's own (SLURM_GPUS_ON_NODE)
+///   SLURM_GPUS_PER_TASK   of each of a node's tasks, if their number is known
+///   SLURM_GPUS            of all nodes; for one or two nodes, the number on dlaunch's own node
+///                         (SLURM_GPUS_ON_NODE) shows how they are spread
 ///   SLURM_GPUS_ON_NODE    of dlaunch's own node, so of each (--gres, --gpus-per-socket)
-///   SLURM_JOB_GPUS        "0,1,4-6": their numbers, likewise
-/// With `salloc --gres` nothing of this is set.
+///   SLURM_JOB_GPUS        "0,1,4-6": the ids of these GPUs
+/// With `salloc --gres` none of these is set.
 ///
 /// Also sets SlurmNode::step_gpus: a step that requests nothing is given what the job requested.
 /// With --gpus-per-task that is the GPUs of one task, and with --gpus the GPUs of all nodes, which

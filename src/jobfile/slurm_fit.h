@@ -10,7 +10,7 @@ namespace dlaunch {
 /// Compares nodes with spares, processes, processes_per_node and roles with the nodes, tasks, CPUs
 /// and GPUs of the allocation. Values that Slurm does not provide are not compared, nor are rank
 /// counts that depend on the nodes' GPUs. GPUs count where ranks use them: not with `binding.gpus:
-/// none`, and for roles, several of which may share one, only with one-per-process.
+/// none`, and for roles, several of which may share a GPU, only with one-per-process.
 /// `mpi.oversubscribe` allows more ranks than CPUs. Memory is not compared because the job's need
 /// is unknown.
 /// Errors (kJobFile) name both numbers and the change to make.

@@ -18,7 +18,7 @@ struct SlurmRequest {
   std::string account;
   std::optional<std::uint32_t> gpus_per_node;
   std::optional<std::uint32_t> cpus_per_task;
-  std::vector<std::string> options;  // further ones, a word each: "--constraint=a100"
+  std::vector<std::string> options;  // further ones, one word each: "--constraint=a100"
 };
 
 /// The --comment of our scripts, by which the queue is searched for them.

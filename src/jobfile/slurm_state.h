@@ -15,7 +15,7 @@ using SlurmTime = std::chrono::seconds;  // since the epoch
 inline constexpr const char* kSlurmTimeFormat = "%s";
 
 struct SlurmState {
-  std::string state;                   // "RUNNING", "COMPLETING", "TIMEOUT"; empty: not told
+  std::string state;                   // "RUNNING", "COMPLETING", "TIMEOUT"; empty: unknown
   std::string reason;                  // "None", "TimeLimit"
   std::optional<SlurmTime> end;        // time limit; a preemption with GraceTime moves it
   std::optional<SlurmTime> preempted;  // when it was selected for preemption
@@ -41,7 +41,7 @@ inline constexpr const char* kSlurmAccountFormat = "JobIDRaw,State";
 
 enum class SlurmEnding { none, time_limit, preempted, requeued, cancelled, node_failed, other };
 
-/// Why the job received a signal, as far as its state tells; none: not because Slurm is ending it.
+/// Why the job received a signal, as far as its state shows; none: not because Slurm is ending it.
 /// `restarts`: SLURM_RESTART_COUNT of this start.
 [[nodiscard]] SlurmEnding ending_of(const SlurmState& state, int restarts, SlurmTime now);
 

@@ -251,7 +251,7 @@ void KeyValidator::check_metrics() {
                          in_quotes(job_.prometheus));
 }
 
-/// Where the number of ranks is known only with the nodes, the plan checks it (plan/make_plan.cc).
+/// If only the nodes give the number of ranks, the plan checks the rank (plan/make_plan.cc).
 void KeyValidator::check_stdin() {
   const auto exists = [&](const char* key, std::uint32_t rank) {
     if (!job_.processes || rank < static_cast<std::uint32_t>(*job_.processes)) return;
@@ -275,14 +275,14 @@ void KeyValidator::check_collect() {
   }
 }
 
-/// What is equal or nested as it is written; what only turns out to be is found at the end of a
-/// run.
+/// Finds targets that are equal or nested as written; those that only turn out to be are found at
+/// the end of a run.
 void KeyValidator::check_collect(std::size_t one, std::size_t other) {
   const auto stripped = [](const std::string& path) {
     return path.substr(0, path.find_last_not_of('/') + 1);
   };
   const auto target = [&stripped](const Transfer& line) {
-    // No path that is given contains a newline at its beginning.
+    // No path that is given begins with a newline.
     return line.to.empty() ? '\n' + std::string(file_name(stripped(line.from))) : stripped(line.to);
   };
   const std::string a = target(job_.collect[one]);

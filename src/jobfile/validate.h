@@ -23,7 +23,7 @@ void validate_hosts(const JobSpec& job, const GivenKeys& given, Diagnostics& dia
 /// roles with a framework or `success` that does not support them.
 void validate_roles(const JobSpec& job, const GivenKeys& given, Diagnostics& diagnostics);
 
-/// What these have in common.
+/// What the validators have in common.
 class Validator {
  public:
   Validator(const JobSpec& job, const GivenKeys& given, Diagnostics& diagnostics)

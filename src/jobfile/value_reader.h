@@ -29,8 +29,8 @@ class ValueReader {
   /// The range to point at: the value, or its key if the value is empty or starts on a later line.
   [[nodiscard]] SourceRange range_of(const Entry& entry) const;
 
-  /// Reports "PATH must be EXPECTED, not ACTUAL", with a suggestion if there is one. Returns the
-  /// value that a function then has.
+  /// Reports "PATH must be EXPECTED, not ACTUAL", with a suggestion if there is one. Returns
+  /// nullopt, for its caller to return.
   std::nullopt_t wrong_type(const Field& field, const Entry& entry) const;
 
 
@@ -53,7 +53,7 @@ class ValueReader {
   [[nodiscard]] std::optional<Value> read_map(const Field& field, const Entry& entry) const;
   [[nodiscard]] std::optional<Value> read_command(const Field& field, const Entry& entry) const;
 
-  /// The keyword of the field that the entry is; nullptr: none.
+  /// The keyword of the field that the entry spells; nullptr: none.
   [[nodiscard]] const Keyword* word_in(const Field& field, const Entry& entry) const;
   [[nodiscard]] std::optional<std::int64_t> integer_in_range(const Field& field,
                                                              const Entry& entry) const;

@@ -377,8 +377,8 @@ std::optional<std::vector<YamlDocument>> read_documents(const Sources& sources, 
   return std::nullopt;
 }
 
-/// A number or a name by itself, as most options of the command line are. The parser makes the same
-/// of it (YAML 1.2.2, 7.3.3), but its tables alone would take as long as the rest of the job.
+/// A number or a name by itself, as most options of the command line are. The parser's result is
+/// the same (YAML 1.2.2, 7.3.3), but its tables alone would take as long as the rest of the job.
 bool is_plain_word(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), is_letter_or_digit) &&
          text != "null" && text != "Null" && text != "NULL";

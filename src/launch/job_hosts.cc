@@ -49,8 +49,8 @@ Status list_hosts(JobSpec& job) {
   return {};
 }
 
-/// Slurm before 23.02 does not set it in the environment; then we ask, and set the variable of
-/// later versions for this process, srun and the ranks.
+/// Slurm before 23.02 does not set the job's end in the environment; then we ask, and set the
+/// variable of later versions for this process, srun and the ranks.
 std::optional<SlurmTime> slurm_end_of(const Environment& environment) {
   const auto allocation = read_slurm_allocation(environment);
   if (!allocation || !*allocation) return std::nullopt;

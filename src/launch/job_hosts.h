@@ -14,12 +14,12 @@ namespace dlaunch {
 struct HostSelection {
   std::string include;  // only these hosts (jobfile/resolve_hosts.h); empty: all
   std::string exclude;
-  bool use_allocation = true;  // of the scheduler that dlaunch was started in
+  bool use_allocation = true;  // the allocation that dlaunch was started in
 };
 
 struct JobHosts {
   std::vector<std::string> notes;      // for the user, a sentence each
-  std::optional<SlurmTime> slurm_end;  // of the time limit of our Slurm job; nullopt: not known
+  std::optional<SlurmTime> slurm_end;  // when our Slurm job's time ends; nullopt: not known
 };
 
 /// Replaces spec.hosts by the list of single hosts; an empty list is this machine. A relative

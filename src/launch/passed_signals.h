@@ -12,12 +12,12 @@ namespace dlaunch {
 
 class PassedSignals {
  public:
-  /// The process that the user started received it: it counts in any case.
+  /// The process that the user started received the signal, which counts in any case.
   void came_to_front(int signal, MonotonicTime now);
   /// A step of the scheduler on a node reports one (`origin`: any number for each). True: forward
   /// it. Each node reports each signal, on a busy machine seconds apart, so one that another node
-  /// has reported is recognised by its number. Guardian and agent of a node may both report it, and
-  /// the front too if the scheduler signals the script: within a moment.
+  /// has reported is recognised by its count on the node. Guardian and agent of a node may both
+  /// report a signal, and the front too if the scheduler signals the script: within a moment.
   [[nodiscard]] bool came_from_node(std::uint32_t origin, int signal, MonotonicTime now);
 
  private:

@@ -34,7 +34,7 @@ struct MakePlan {
   Attempt attempt;
   bool operator==(const MakePlan&) const = default;
 };
-/// Start the planned ranks of a node. -> RankStarted or RankNotStarted each
+/// Start the planned ranks of a node. -> RankStarted or RankNotStarted for each rank
 struct StartRanks {
   Attempt attempt;
   NodeId node;
@@ -66,7 +66,7 @@ struct RemoveNode {
   NodeId node;
   bool operator==(const RemoveNode&) const = default;
 };
-/// An attempt has failed and another one follows: for the event log, before the wait begins.
+/// An attempt has failed and another one follows: recorded in the event log before the wait begins.
 struct Restart {
   FailedAttempt failed;
   Attempt next;

@@ -1,4 +1,4 @@
-// A program that dlaunch carries, so that every node with dlaunch has it, of the same build.
+// A program that dlaunch carries, so that every node with dlaunch has the same build of it.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ struct CarriedProgram {
   std::size_t size = 0;  // 0: it could not be built with this dlaunch
 };
 
-/// The program with this number in a packed set; `sizes`: of all of them, a line each.
+/// The program with this number in a packed set; `sizes`: of all programs, one per line.
 [[nodiscard]] CarriedProgram carried_program(std::string_view packed, std::string_view sizes,
                                              std::size_t number);
 

@@ -24,7 +24,7 @@ struct DiskFact {
 struct FolderSpeed {
   std::string path;
   std::string file_system;    // "nfs4 at /home (home.lan:/home)"; empty: unknown
-  std::uint32_t files = 0;    // that were read, from the folder down
+  std::uint32_t files = 0;    // number read, in the folder and below it
   std::uint64_t took_ns = 0;  // to open and read them
   bool operator==(const FolderSpeed&) const = default;
 };
@@ -38,7 +38,7 @@ struct NodeCondition {
   std::uint64_t shm_bytes = 0;             // size of /dev/shm; 0: there is none
   std::uint64_t open_files_hard = 0;       // the hard limit
   std::vector<DiskFact> disks;             // of the requested folders
-  std::vector<FolderSpeed> code;           // of the requested folders that are there
+  std::vector<FolderSpeed> code;           // of the requested folders that exist
   std::vector<std::string> collectives;    // "mpi: ready, Open MPI v4.1.4", "nccl: ...", why not
   std::string boot_id;                     // equal for containers of one kernel; empty: unknown
   std::uint32_t load_hundredths = 0;       // load average of the last minute, proc(5), times 100
@@ -62,7 +62,7 @@ struct CheckedNode {
   std::string failure;  // why it is unreachable, one line or more; empty: it answered
   NodeFacts facts;
   NodeCondition condition;
-  std::vector<std::string> missing;  // of what the job needs: `cannot execute "python3": ...`
+  std::vector<std::string> missing;  // missing job needs: `cannot execute "python3": ...`
   std::optional<std::int64_t> clock_offset_ns;  // the node's clock minus ours; nullopt: unknown
   std::int64_t clock_error_ns = 0;              // the maximum error
   bool operator==(const CheckedNode&) const = default;
@@ -74,7 +74,7 @@ struct NodeFigures {
   double memory_gbs = 0;       // 10^9 bytes/s
   double exchange_gbs = 0;     // best with any other node, each way at once
   double exchange_us = 0;      // best latency with any other node
-  bool in_all_reduce = false;  // took part in it
+  bool in_all_reduce = false;  // took part in the all_reduce
   bool operator==(const NodeFigures&) const = default;
 };
 

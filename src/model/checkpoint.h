@@ -1,4 +1,4 @@
-// What stands where a job writes its checkpoints, and what an attempt has added to it. Plain values.
+// What exists where a job writes checkpoints, and what an attempt has added to it. Plain values.
 #pragma once
 
 #include <chrono>
@@ -17,25 +17,25 @@ namespace dlaunch {
 /// A file or folder that a pattern of `checkpoint.path` names, with all regular files in it.
 struct CheckpointItem {
   std::string path;         // relative to the workdir where the pattern is
-  std::uint64_t bytes = 0;  // of its files
-  std::uint32_t files = 0;  // at least one
+  std::uint64_t bytes = 0;  // of all these files
+  std::uint32_t files = 0;  // number of files, at least one
   WallTime written{};       // the latest change of a file, by the clock of its file system
   bool operator==(const CheckpointItem&) const = default;
 };
 
-/// What one look at a node's disks has found, the newest first.
+/// What one look at a node's disks has found, newest first.
 struct CheckpointList {
   std::vector<CheckpointItem> items;
-  bool is_whole = true;  // else it has met a limit, and the oldest are missing
+  bool is_whole = true;  // false: the look reached a limit, and the oldest items are missing
   bool operator==(const CheckpointList&) const = default;
 };
 
-/// What a node knows of an attempt's checkpoints.
+/// What a node knows about an attempt's checkpoints.
 struct CheckpointsFound {
-  WallTime at{};                        // of the look; the node's clock
-  std::vector<CheckpointItem> written;  // in the attempt, the newest first; kMostCheckpoints
-  std::uint32_t unlisted = 0;           // more of them
-  std::vector<CheckpointItem> older;    // the newest one from before; at most one
+  WallTime at{};                        // when the node looked, by its own clock
+  std::vector<CheckpointItem> written;  // in the attempt, newest first; at most kMostCheckpoints
+  std::uint32_t unlisted = 0;           // number of further ones that `written` leaves out
+  std::vector<CheckpointItem> older;    // the newest one from before the attempt; at most one
   std::string problem;                  // why something may be missing; empty: nothing is
   bool operator==(const CheckpointsFound&) const = default;
 };
@@ -49,10 +49,10 @@ struct CheckpointAccount {
     std::chrono::nanoseconds age{0};  // at the end of the attempt, 0 or more
     bool operator==(const Item&) const = default;
   };
-  std::optional<Item> latest;         // of those written in the attempt
-  std::uint32_t written = 0;          // how many, each once
-  std::uint64_t bytes = 0;            // of all of them
-  std::optional<Item> older;          // none was written: the newest from before
+  std::optional<Item> latest;         // the newest one written in the attempt
+  std::uint32_t written = 0;          // number written in the attempt, each path counted once
+  std::uint64_t bytes = 0;            // of all items written in the attempt
+  std::optional<Item> older;          // if none was written: the newest one from before the attempt
   std::vector<std::string> problems;  // "node3 was lost": what may be missing
   bool operator==(const CheckpointAccount&) const = default;
 };

@@ -98,9 +98,9 @@ struct NodeFacts {
   /// The entries of FactsRequest::variables that begin with OMPI_MCA_ and are set in a file that
   /// Open MPI reads on the node (fabric/mca_settings.h).
   Environment mca_settings{};
-  std::uint32_t user_id = 0;  // of the agent
+  std::uint32_t user_id = 0;  // the agent's
   ContainerFacts containers{};
-  std::string no_pmix{};  // why it cannot serve PMIx; empty: it can, or was not asked
+  std::string no_pmix{};  // why the agent cannot serve PMIx; empty: it can, or was not asked to
   bool operator==(const NodeFacts&) const = default;
 };
 
@@ -135,7 +135,7 @@ struct Cluster {
   bool is_assumed = false;         // offline: the facts of the nodes are unknown
   bool operator==(const Cluster&) const = default;
 
-  /// nullptr: it is not in the set.
+  /// nullptr: the node is not in the set.
   [[nodiscard]] const Node* find(NodeId id) const {
     const auto found =
         std::find_if(nodes.begin(), nodes.end(), [id](const Node& node) { return node.id == id; });

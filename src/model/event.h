@@ -26,7 +26,7 @@ struct PlannedStarter {
 
 namespace event {
 
-/// The agent of a node has reported its facts for an attempt; before the first one it also said
+/// The agent of a node has reported its facts for an attempt; before the first report it also said
 /// hello.
 struct NodeReady {
   NodeId node;
@@ -84,8 +84,8 @@ struct RankNotStarted {
   std::chrono::nanoseconds clock_error{};  // maximum error of `at`
   bool operator==(const RankNotStarted&) const = default;
 };
-/// The rank's leader has ended. `at` is when the agent saw it: ranks that ended between two looks
-/// of the agent carry the same time, and their order is unknown. It is corrected by the measured
+/// The rank's leader has ended. `at` is when the agent saw this: ranks that ended between two looks
+/// of the agent carry the same time, and their order is unknown. `at` is corrected by the measured
 /// offset of the node's clock; times of one node keep their order.
 struct RankExited {
   Attempt attempt;
@@ -102,7 +102,7 @@ struct StarterEnded {
   NodeId node;
   ExitStatus status;
   WallTime at;                // as in RankExited
-  bool after_signal = false;  // it was told to end, or killed by us
+  bool after_signal = false;  // dlaunch told it to end, or killed it
   std::string said{};         // the last lines that it printed
   std::chrono::nanoseconds clock_error{};
   bool operator==(const StarterEnded&) const = default;
@@ -115,7 +115,7 @@ struct NodeEmpty {
   bool operator==(const NodeEmpty&) const = default;
 };
 /// Another process holds a port that was released for one of the attempt's ranks. Comes before the
-/// exit of the rank that found out.
+/// exit of the rank that failed because of it.
 struct PortTaken {
   Attempt attempt;
   Rank rank;  // the one that was to listen
@@ -129,14 +129,14 @@ struct Hang {
   std::string what;  // a sentence for the user, with what is known about the cause
   bool operator==(const Hang&) const = default;
 };
-/// A rank of the attempt has printed for the first time, or the ranks are known to have come
-/// further. Only for the account of the run's time.
+/// A rank of the attempt has printed for the first time, or the ranks are known to have made
+/// progress. Used only to account for the run's time.
 struct Progress {
   Attempt attempt;
   std::optional<std::uint64_t> step{};  // the largest value of the metric `step`
   bool operator==(const Progress&) const = default;
 };
-/// Ranks that are not working have made no progress for `silence`; until the next Progress.
+/// Ranks have made no progress for `silence` and are not working; holds until the next Progress.
 struct Stall {
   Attempt attempt;
   Duration silence{};
@@ -147,7 +147,7 @@ struct Preempted {
   Attempt attempt;
   NodeId node;
   std::string reason;              // one line; may be empty
-  std::optional<Duration> left{};  // until then; nullopt: unknown
+  std::optional<Duration> left{};  // time left until then; nullopt: unknown
   bool operator==(const Preempted&) const = default;
 };
 /// SIGINT, SIGTERM, SIGHUP or SIGQUIT reached the launcher.
@@ -155,8 +155,8 @@ struct CancelSignal {
   int number = 0;
   bool operator==(const CancelSignal&) const = default;
 };
-/// The ranks must be gone by then, because a scheduler ends the launcher soon after, at the end of
-/// the job's time. It only shortens grace times.
+/// The ranks must be gone by `at`, because a scheduler ends the launcher soon after, at the end of
+/// the job's time. The deadline only shortens grace times.
 struct Deadline {
   MonotonicTime at{};
   bool operator==(const Deadline&) const = default;
@@ -165,9 +165,9 @@ struct Deadline {
 struct FrontGone {
   bool operator==(const FrontGone&) const = default;
 };
-/// A connection has a question for the user, or its answer: the limit for connecting starts again
-/// from here, because people take longer than machines. Likewise when a node has waited for another one to give
-/// it dlaunch.
+/// A connection has a question for the user, or the user has answered: the limit for connecting
+/// starts again, because people take longer than machines. Likewise when a node had to wait for
+/// another node to send it dlaunch.
 struct UserAsked {
   bool operator==(const UserAsked&) const = default;
 };

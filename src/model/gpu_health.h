@@ -9,7 +9,7 @@
 
 namespace dlaunch {
 
-/// A process that computes on a GPU, of any user.
+/// A process of any user that computes on a GPU.
 struct GpuProcess {
   int pid = 0;
   std::string name;

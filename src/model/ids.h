@@ -17,8 +17,8 @@ struct Id {
   auto operator<=>(const Id&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
-/// Global rank, 0 .. world size - 1. With `launch: per-node` the one process of a node has the
-/// node's number.
+/// Global rank, 0 .. world size - 1. With `launch: per-node` the number of a node's only
+/// process is the node's number.
 using Rank = Id<struct RankTag>;
 /// Index of a process on its node, 0 .. local world size - 1.
 using LocalRank = Id<struct LocalRankTag>;

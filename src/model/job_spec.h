@@ -50,8 +50,8 @@ struct NodeRange {
   bool operator==(const NodeRange&) const = default;
 };
 
-/// `automatic`: one per GPU, else 1. `gpu`: one for each of `count` GPUs (0: of all), an error if
-/// there are fewer. Otherwise the count.
+/// `automatic`: one per GPU, else 1. `gpu`: one per GPU for `count` GPUs (0: for all), an error if
+/// there are fewer. `count`: `count` processes.
 struct ProcessesPerNode {
   enum class Kind { automatic, gpu, count };
   Kind kind = Kind::automatic;
@@ -72,8 +72,8 @@ struct HostList {
   bool from_scheduler = false;  // hosts: auto
   std::vector<HostSpec> hosts;
   std::string hostfile;
-  /// For a resolved list: the Slurm allocation that dlaunch runs in, so srun reaches the nodes
-  /// unless the job selects another connector.
+  /// For a resolved list: it is the Slurm allocation that dlaunch runs in, so srun reaches the
+  /// nodes unless the job selects another connector.
   bool in_slurm = false;
   bool operator==(const HostList&) const = default;
 };
@@ -95,7 +95,7 @@ struct Connect {
   int parallel = 64;
   std::optional<Duration> persist;  // how long ssh keeps a login for further runs
   std::vector<std::string> command;
-  std::map<std::string, std::string> settings;  // keys of `connect` that one connector alone reads
+  std::map<std::string, std::string> settings;  // keys of `connect` that only one connector reads
   bool operator==(const Connect&) const = default;
 };
 
@@ -114,7 +114,7 @@ struct Container {
   std::vector<std::string> mounts;   // HOST[:CONTAINER][:ro|rw]
   std::uint64_t shm_bytes = 0;       // minimum size of /dev/shm; 0: unchanged
   std::vector<std::string> options;  // passed to the runtime unchanged
-  std::string workdir = {};  // in the image, absolute; "image": where it says; empty: the job's
+  std::string workdir = {};  // in the image, absolute; "image": the image's own; empty: the job's
   bool operator==(const Container&) const = default;
 };
 
@@ -142,13 +142,13 @@ struct Mpi {
   enum class Launcher { dlaunch, mpirun };
   /// The protocols that ranks may use. `automatic`: either, as their MPI library needs.
   enum class Pmi { automatic, pmix, pmi1 };
-  /// Whether a successful rank must have called MPI_Init: one that did not may be a world of its
-  /// own.
+  /// Whether a successful rank must have called MPI_Init: a rank that did not may be in a world of
+  /// its own.
   enum class Init { required, optional };
   Launcher launcher = Launcher::dlaunch;
   Pmi pmi = Pmi::automatic;
   Init init = Init::required;
-  std::string program;  // with mpirun: which; empty: the first of mpirun_programs() in PATH
+  std::string program;  // the mpirun to use; empty: the first of mpirun_programs() in PATH
   bool torch_variables = false;
   bool oversubscribe = false;
   bool operator==(const Mpi&) const = default;
@@ -226,20 +226,20 @@ struct Transfer {
 };
 
 struct Logs {
-  /// automatic: merged on a terminal from 9 ranks on, else all.
+  /// automatic: merged on a terminal with 9 or more ranks, else all.
   enum class Console { automatic, all, merged, rank0, none, ranks };
   enum class Prefix { automatic, always, never };
   std::string dir = "runs";
   Console console = Console::automatic;
   std::vector<std::uint32_t> console_ranks;  // when Console::ranks
   Prefix prefix = Prefix::automatic;         // automatic: none for a single rank
-  bool fold_numbers = false;                 // merged: lines that differ in one number are one
+  bool fold_numbers = false;                 // merged: lines that differ in one number are equal
   bool operator==(const Logs&) const = default;
 };
 
-/// How a running job is watched. It is only reported; Timeouts::hang ends the job.
+/// How a running job is watched. Watching only reports; Timeouts::hang ends the job.
 struct Watch {
-  /// Silence of all ranks before it is looked into; nullopt: nothing is watched.
+  /// How long all ranks must be silent before dlaunch looks at them; nullopt: no watching.
   std::optional<Duration> after = std::chrono::seconds(60);
   Duration interval = std::chrono::seconds(1);  // between two looks at the ranks of a node
   bool operator==(const Watch&) const = default;
@@ -257,7 +257,7 @@ struct Preemption {
 /// Where the job writes checkpoints.
 struct Checkpoint {
   std::vector<std::string> path;  // patterns with *, ? and [...]; relative to the workdir
-  std::string signal;  // asks ranks to write one and go on, a name as of stop_signal; empty: none
+  std::string signal;  // asks ranks to write one and go on; a name like stop_signal's; empty: none
   bool operator==(const Checkpoint&) const = default;
 };
 
@@ -301,7 +301,7 @@ struct JobSpec {
   std::vector<Transfer> stage;
   StageVia stage_via = StageVia::nodes;
   std::vector<Transfer> collect;
-  std::uint64_t collect_limit = 0;  // bytes of one node; 0: any number
+  std::uint64_t collect_limit = 0;  // bytes per node; 0: no limit
   Preemption preemption;
   Checkpoint checkpoint;
   Logs logs;
@@ -317,17 +317,17 @@ struct JobSpec {
   bool operator==(const JobSpec&) const = default;
 };
 
-/// Whether its ranks are looked at while they run: to tell when they hang, or to end them then.
+/// Whether dlaunch watches the job's ranks while they run, to report a hang or to end them then.
 [[nodiscard]] bool is_watched(const JobSpec&);
 
 /// The value of a key in an error: as the user typed it, else "processes: 5" in quotes.
 [[nodiscard]] std::string as_typed(const JobSpec&, const std::string& key,
                                    const std::string& value);
 
-/// Its nodes may change from attempt to attempt: it has spares, or a range of nodes.
+/// Whether the job's nodes may change between attempts: it has spares, or a range of nodes.
 [[nodiscard]] bool has_membership(const JobSpec&);
 
-/// For `nodes.min` and the spares.
+/// The number of hosts needed for `nodes.min` and the spares.
 [[nodiscard]] std::size_t hosts_needed(const JobSpec&);
 
 /// The error for a job that needs more hosts than the `given` ones, with what to type. `origin`:
@@ -346,7 +346,7 @@ struct KeyConflict {
   std::string why;
 };
 
-/// What `launch` does not go with: `framework`, `binding.gpus`, roles.
+/// The keys that the job's `launch` contradicts: `framework`, `binding.gpus`, roles.
 [[nodiscard]] std::vector<KeyConflict> launch_conflicts(const JobSpec&);
 
 [[nodiscard]] std::string_view name_of(Framework);
@@ -354,7 +354,7 @@ struct KeyConflict {
 [[nodiscard]] bool uses_mpi(Framework);
 /// pytorch, and deepspeed, whose init_distributed() reads the same variables.
 [[nodiscard]] bool is_torch(Framework);
-/// Whether each rank is told the others' addresses, as tasks of a cluster: tensorflow and gcp.
+/// Whether each rank gets the others' addresses, as tasks of a cluster: tensorflow and gcp.
 [[nodiscard]] bool has_tasks(Framework);
 [[nodiscard]] std::string_view name_of(Launch);
 

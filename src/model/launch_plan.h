@@ -61,14 +61,14 @@ struct FilePlan {
   bool operator==(const FilePlan&) const = default;
 };
 
-/// The command line of the runtime for a kind of container on a node; each rank has its own
-/// container. It executes our own program inside, which gets everything else from the agent
-/// (node/containers/container_entry.h): no variable, argument or secret of a rank is on this line.
+/// The runtime's command line for one kind of container on a node; each rank has its own
+/// container. The line runs our own program inside, which gets everything else from the agent
+/// (node/containers/container_entry.h): no variable, argument or secret of a rank is on the line.
 struct ContainerPlan {
   std::string runtime;  // "podman"
   std::string image;
   std::vector<std::string> argv;  // up to the rank's number, which is appended
-  std::uint32_t named = 0;        // this word ends with the rank's number, too; 0: none
+  std::uint32_t named = 0;        // index of a word that also ends with the rank's number; 0: none
   Environment environment;        // of the runtime itself, in addition to the agent's
   /// Removes leftover containers; followed by their names, each kName and a rank's number; empty:
   /// the runtime leaves none.
@@ -81,7 +81,7 @@ struct NodePlan {
   NodeId id{};
   std::string name;
   std::string address;
-  std::string interface;            // leads to the other nodes; empty: one node, unknown
+  std::string interface;            // leads to the other nodes; empty: only one node, or unknown
   std::vector<Rank> ranks;          // ascending local rank
   std::vector<Variable> variables;  // common to all ranks of this node
   std::string binding_note;         // why ranks are not bound, or how; one short sentence
@@ -90,7 +90,7 @@ struct NodePlan {
   std::string output_folder;  // of the attempt, on this node: output, error files, hostfiles
   std::vector<ContainerPlan> containers{};
   std::string entry_folder{};  // absolute: created by the agent, for entering containers
-  /// The Python of its ranks, if it was looked up: "/usr/bin/python3 (Python 3.11)".
+  /// The Python of the node's ranks, if it was looked up: "/usr/bin/python3 (Python 3.11)".
   std::string python{};
   bool operator==(const NodePlan&) const = default;
 };
@@ -112,8 +112,8 @@ struct MasterPlan {
 /// A command line. A shell command is `SHELL -c SCRIPT`; see plan/command.h.
 struct CommandPlan {
   std::vector<std::string> argv;
-  /// The leader begins as a shell: while it is one, its direct children are signalled too. It may
-  /// become the user's program by exec; then it is signalled alone.
+  /// The leader begins as a shell: while it is a shell, its direct children are signalled too. It
+  /// may become the user's program by exec; then only the leader is signalled.
   bool is_own_shell = false;
   bool operator==(const CommandPlan&) const = default;
 };
@@ -136,16 +136,16 @@ struct LaunchPlan {
   Launch launch = Launch::per_process;
   MasterPlan master;
   std::string workdir;               // absolute
-  std::optional<SyncExtent> sync{};  // the workdir that is copied to other nodes, once known
+  std::optional<SyncExtent> sync{};  // of the workdir that is copied to other nodes, once known
   std::vector<CommandPlan> commands;
   std::vector<NodePlan> nodes;         // index = NodeRank; nodes with ranks
-  std::vector<std::string> spares{};   // names of the nodes that stand by
+  std::vector<std::string> spares{};   // names of the nodes on standby
   std::vector<HostSlots> hosts;        // launch: once: the contents of its hostfiles; else empty
   std::optional<MpirunPlan> mpirun{};  // the starter of the ranks; nullopt: the agents
   std::vector<RankPlan> ranks;         // index = Rank
   std::vector<Variable> variables;     // common to the whole job
   std::vector<std::string>
-      scrubbed;         // names (and patterns with '*') removed from the inherited environment
+      scrubbed;  // names (and patterns with '*') removed from the inherited environment
   Environment
       carried;  // variables that remote nodes take if the folders exist (plan/inherited_env.h)
   std::vector<std::string> not_passed;  // env_pass and env_secret names that are not set here
@@ -153,7 +153,7 @@ struct LaunchPlan {
   bool operator==(const LaunchPlan&) const = default;
 
   [[nodiscard]] NodeId node_of(Rank rank) const { return nodes[ranks[rank.value].node.value].id; }
-  /// The rank exists, and its node is this one. An agent speaks for its own ranks only.
+  /// Whether the rank exists and runs on `node`. An agent reports only on its own ranks.
   [[nodiscard]] bool runs_on(Rank rank, NodeId node) const {
     return rank.value < ranks.size() && node_of(rank) == node;
   }

@@ -1,4 +1,4 @@
-// A folder or file of the node visible in a container: HOST[:CONTAINER][:ro|rw], the syntax of all
+// A node's folder or file that a container sees: HOST[:CONTAINER][:ro|rw], the syntax of all
 // runtimes. Pure.
 #pragma once
 

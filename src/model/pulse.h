@@ -20,19 +20,19 @@ struct MetricPulse {
 /// nothing.
 struct RankPulse {
   Rank rank;
-  std::uint64_t output = 0;        // bytes of both streams
-  std::uint32_t quiet_ms = 0;      // since the last of them, or since the start
-  std::uint64_t heartbeats = 0;    // changes of DLAUNCH_HEARTBEAT_FILE that were seen
-  std::uint32_t heartbeat_ms = 0;  // since the last of them; without meaning if there was none
-  std::uint64_t cpu_ms = 0;        // user and system time, with children that were waited for
-  std::uint64_t io_bytes = 0;      // read and written (proc(5), /proc/pid/io: rchar, wchar)
-  std::uint64_t switches = 0;      // context switches of the main threads, of both kinds
-  std::uint64_t memory = 0;        // resident bytes, shared ones as often as they are mapped
-  std::uint32_t processes = 0;     // 0: it has ended, or was not started
-  std::string state;               // letter of proc(5) of its first process
-  std::int32_t gpu_percent = -1;   // of its busiest GPU; -1: unknown
-  std::uint64_t gpu_memory = 0;    // bytes, on all GPUs
-  std::string last_line;           // plain text, cut; empty: there is none
+  std::uint64_t output = 0;          // bytes of both streams
+  std::uint32_t quiet_ms = 0;        // since the last byte, or since the start
+  std::uint64_t heartbeats = 0;      // changes of DLAUNCH_HEARTBEAT_FILE that were seen
+  std::uint32_t heartbeat_ms = 0;    // since the last change; meaningless if there was none
+  std::uint64_t cpu_ms = 0;          // user and system time, with children that were waited for
+  std::uint64_t io_bytes = 0;        // read and written (proc(5), /proc/pid/io: rchar, wchar)
+  std::uint64_t switches = 0;        // context switches of the main threads, of both kinds
+  std::uint64_t memory = 0;          // resident bytes, shared ones as often as they are mapped
+  std::uint32_t processes = 0;       // 0: it has ended, or was not started
+  std::string state;                 // letter of proc(5) of its first process
+  std::int32_t gpu_percent = -1;     // of its busiest GPU; -1: unknown
+  std::uint64_t gpu_memory = 0;      // bytes, on all GPUs
+  std::string last_line;             // plain text, cut; empty: there is none
   std::vector<MetricPulse> metrics;  // ascending; those without a match are missing
   bool operator==(const RankPulse&) const = default;
 };

@@ -1,4 +1,4 @@
-// What other processes of a run's user ask its engine, and what it answers (launch/questions).
+// What other processes of a run's user ask the run's engine, and its answers (launch/questions).
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@ namespace dlaunch {
 
 /// `dlaunch stop`.
 struct StopQuestion {
-  std::string build_id;     // both are the same program
+  std::string build_id;     // must equal the engine's
   bool now = false;         // kill at once
-  bool checkpoint = false;  // not before a new checkpoint stands, or timeouts.stop is over
+  bool checkpoint = false;  // not before a new checkpoint is complete, or timeouts.stop is over
   bool operator==(const StopQuestion&) const = default;
 };
 
 /// The run is being stopped.
 struct StopReply {
-  std::uint64_t limit_ms = 0;  // until its ranks are killed, at the latest
+  std::uint64_t limit_ms = 0;  // the longest time until the run's ranks are killed
   bool operator==(const StopReply&) const = default;
 };
 

@@ -1,5 +1,5 @@
-// How attempts and runs end: the supervisor decides, report/ corrects it by the ranks' output,
-// shows it and writes it to summary.json.
+// How attempts and runs end: the supervisor decides the outcome; report/ corrects it by the ranks'
+// output, shows it and writes it to summary.json.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ enum class Cause {
   time_limit,
   cancelled,      // Ctrl-C, SIGTERM, SIGHUP, SIGQUIT, or the front was killed
   plan,           // no plan could be made; no rank was started
-  port_taken,     // a rank failed because another process had its port
+  port_taken,     // a rank failed because another process held its port
   starter,        // mpirun, which starts the ranks, failed before any rank did
   mpi,            // a rank of an MPI job ended without MPI_Init, or without MPI_Finalize
   stragglers,     // ranks still ran long after another had succeeded
@@ -69,16 +69,16 @@ struct Outcome {
   int exit_code = 0;
   bool from_rank = false;  // exit_code is that of `first`; else it is dlaunch's own
 
-  // When a rank's failure decided it:
+  // When a rank's failure decided the outcome:
   std::optional<Rank> first;        // the rank that failed first
-  std::vector<Rank> perhaps_first;  // others whose failures cannot be told to be later
+  std::vector<Rank> perhaps_first;  // others whose failures may not have been later
   std::vector<Rank> alike;          // others that failed in the same way with the same message
   std::vector<Rank> left_early;     // exited with 0, and `first` failed because it missed them
   std::vector<Rank> lost_peer;      // ranks whose error says that another rank is gone
   std::optional<TakenPort> port;    // port_taken
 
-  std::vector<LostNode> lost_nodes;  // node_lost: at least one, the first that was lost in front
-  std::vector<NodeId> preempted;     // preempted: at least one, the first in front
+  std::vector<LostNode> lost_nodes;  // node_lost: at least one; the first one lost comes first
+  std::vector<NodeId> preempted;     // preempted: at least one; the first one comes first
   int signal = 0;                    // cancelled: the signal; 0: the front was killed
   std::vector<Rank> stragglers;      // stragglers
   std::optional<Duration> limit;     // time_limit, stragglers, hang: the limit that was reached
@@ -94,12 +94,12 @@ struct FailedAttempt {
   std::optional<RankEnd> end;  // of outcome.first
   MonotonicTime ran{0};        // from the start of its ranks to the failure
   /// How long the failure was not noticed: a hang, a lost node. nullopt: a rank ended, which its
-  /// agent tells at once.
+  /// agent reports at once.
   std::optional<Duration> unnoticed{};
   MonotonicTime stopped{0};                   // from the failure until no rank was left
   std::optional<MonotonicTime> again{};       // ... until all ranks of the next attempt ran
-  std::optional<std::uint64_t> steps_lost{};  // that the next attempt did again; nullopt: unknown
-  MonotonicTime wait{0};       // back-off before the next attempt
+  std::optional<std::uint64_t> steps_lost{};  // steps that the next one repeats; nullopt: unknown
+  MonotonicTime wait{0};                      // back-off before the next attempt
   std::uint32_t restart = 0;  // the number of the restart that follows; 0: it does not count as one
   int restarts_max = 0;       // restart.max
   bool operator==(const FailedAttempt&) const = default;
@@ -110,7 +110,7 @@ struct RunReport {
   std::vector<FailedAttempt> earlier;  // index = Attempt
   Attempt attempt;             // the last one; also the last of `earlier` when the run ended in its
                                // back-off
-  std::vector<RankEnd> ranks;  // of that attempt, index = Rank; empty: it had no plan
+  std::vector<RankEnd> ranks;  // of `attempt`, index = Rank; empty: it had no plan
   MonotonicTime elapsed{0};
   SpentTimes spent{};           // sums up to `elapsed`
   std::uint32_t leftovers = 0;  // processes that had to be killed after the ranks had ended

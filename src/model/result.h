@@ -11,8 +11,8 @@
 namespace dlaunch {
 
 /// Exit codes of `dlaunch` itself. 64, 65, 69, 70, 75: sysexits.h. 124: timeout(1). 126, 127: POSIX
-/// shell. 158: 128 + SIGPWR, a signal that nothing else here sends: the machine goes away. A run
-/// otherwise exits with its first failing rank's code (128 + n for signal n).
+/// shell. 158: 128 + SIGPWR, a signal that nothing else here sends: a node is being taken away.
+/// A run otherwise exits with its first failing rank's code (128 + n for signal n).
 namespace exit_code {
 inline constexpr int kOk = 0;
 inline constexpr int kUsage = 64;

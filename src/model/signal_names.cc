@@ -10,7 +10,7 @@ namespace dlaunch {
 
 namespace {
 
-// The signals a job launcher meets (signal(7), x86 and arm numbering comes from the macros).
+// The signals that a job launcher meets (signal(7); the macros give the numbers of x86 and arm).
 constexpr std::array<std::pair<int, std::string_view>, 28> kNames{{
     {SIGHUP, "HUP"},       {SIGINT, "INT"},   {SIGQUIT, "QUIT"},   {SIGILL, "ILL"},
     {SIGTRAP, "TRAP"},     {SIGABRT, "ABRT"}, {SIGBUS, "BUS"},     {SIGFPE, "FPE"},

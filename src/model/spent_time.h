@@ -1,4 +1,4 @@
-// What the time of a run has gone to. Plain values.
+// What the time of a run was spent on. Plain values.
 #pragma once
 
 #include <array>

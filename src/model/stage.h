@@ -12,11 +12,11 @@
 
 namespace dlaunch {
 
-/// BLAKE2b, 256 bits, of a file's content: nothing else can be made to have the same.
+/// BLAKE2b, 256 bits, of a file's content: no other content can be made to match it.
 using StrongHash = std::array<std::uint64_t, 4>;
 
-/// One line of `stage` or of `collect`: a file or a folder, and the path of its copy. Absolute but
-/// for what a message says.
+/// One line of `stage` or of `collect`: a file or a folder, and the path of its copy. Both are
+/// absolute except where a message says otherwise.
 struct StageItem {
   std::string from;
   std::string to;
@@ -33,48 +33,48 @@ struct BlockRun {
 
 /// A file, folder or link to copy.
 struct StageEntry {
-  std::uint32_t root = 0;  // index of the folder on the nodes that it is below
+  std::uint32_t root = 0;  // index of the folder on the nodes that contains it
   SyncEntry entry;
-  std::string unpack{};  // of an archive: the name in the same folder that its content gets
+  std::string unpack{};  // of an archive: the name that its content gets, in the same folder
   bool operator==(const StageEntry&) const = default;
 };
 
-/// Where a line of `stage` comes from.
+/// Where the data of a line of `stage` comes from.
 struct StageOrigin {
   std::string name;  // the machine and the path there; empty: nodes keep no record of it
   /// An absolute path beside or in the target: a node that finds it sees the source itself, perhaps
-  /// by NFS, and must not write there. Empty: the source has another path, or cannot be written
-  /// here.
+  /// by NFS, and must not write there. Empty: the source has a different path, or is read-only on
+  /// its own machine.
   std::string marker{};
   std::string target{};  // the copy's absolute path: the root, or a file or folder in it
-  bool removes = false;  // what an earlier staging has put there, and this one has not, is removed
+  bool removes = false;  // removes what an earlier staging put there and this one did not
   bool operator==(const StageOrigin&) const = default;
 };
 
-/// What stagings from one source have put at one target of a node: from the node's record of it.
+/// What stagings from one source have put at one target of a node, by the node's record of it.
 struct StagedTarget {
   std::string target;            // absolute
   std::string source;            // "machine:/path"
   bool unpacked = false;         // the content of an archive
   bool made_folder = false;      // the target was made by a staging, not found there
-  std::string real_root{};       // its folder without links; empty: not known
+  std::string real_root{};       // the real path of its folder, without links; empty: not known
   bool whole = false;            // the staging has ended; else some files may be of an earlier one
   std::int64_t staged_at = 0;    // nanoseconds since 1970; 0: not known
   std::string by;                // "run 20261120-210142-k3f"; empty: not known
-  std::uint64_t files = 0;       // that are there as they were staged; after a cleaning: removed
-  std::uint64_t bytes = 0;       // in them
-  std::uint64_t unfinished = 0;  // bytes that interrupted stagings have left beside them; likewise
-  std::vector<std::string> users{};  // runs that have it in use
-  std::string problem{};             // why it was not removed, or not all of it
+  std::uint64_t files = 0;       // number that are still as staged; after a cleaning: removed files
+  std::uint64_t bytes = 0;       // in these files
+  std::uint64_t unfinished = 0;  // bytes that interrupted stagings left beside them; likewise
+  std::vector<std::string> users{};  // runs that use it
+  std::string problem{};             // why it was not, or not fully, removed
   bool failed = false;               // the problem is an error
   bool operator==(const StagedTarget&) const = default;
 };
 
-/// What one node says of all of them, in the order of the targets.
+/// What one node reports about all its targets, in the order of their paths.
 struct StagedOnNode {
   std::string name;
   std::vector<StagedTarget> targets{};
-  std::string problem{};  // why not all of it is told
+  std::string problem{};  // why the report is incomplete
   bool is_lost = false;   // the node could not be asked, or has not answered
 };
 
@@ -82,15 +82,15 @@ struct StagedOnNode {
 struct StageWant {
   std::uint32_t entry = 0;
   std::vector<std::uint64_t> hashes;  // of its blocks, from the first one on; a further StageWant
-                                      // of the entry goes on
+                                      // for the same entry continues
   bool operator==(const StageWant&) const = default;
 };
 
-/// What both ends of a connection between two nodes know of it. Texts of random_secret().
+/// Secrets that both ends of a connection between two nodes know. Texts of random_secret().
 struct StageKey {
-  std::string ticket;  // goes over the connection in the clear, to tell which one it is
+  std::string ticket;  // goes over the connection in the clear, to identify it
   std::string up;      // seals what the receiver of blocks sends
-  std::string down;    // seals what it receives
+  std::string down;    // seals what that receiver gets
   bool operator==(const StageKey&) const = default;
 };
 struct StageAddress {
@@ -103,15 +103,15 @@ struct StageAddress {
 struct StagedNode {
   NodeId node;
   std::string name;
-  std::uint64_t bytes = 0;          // that it received
-  std::uint64_t from_launcher = 0;  // of these
-  std::uint64_t removed = 0;        // files and folders that were gone from the source
+  std::uint64_t bytes = 0;          // that the node received
+  std::uint64_t from_launcher = 0;  // part of `bytes`, sent by the launcher
+  std::uint64_t removed = 0;        // files and folders, removed because the source lacks them now
   std::string source{};             // the node that fed it last; empty: the launcher
   bool operator==(const StagedNode&) const = default;
 };
 struct StageReport {
   std::vector<StagedNode> nodes;
-  SyncExtent extent;                   // of all that is staged, on each node
+  SyncExtent extent;                   // of everything staged on each node
   std::vector<std::string> special{};  // not copied: sockets, devices, FIFOs
   std::vector<std::string> notes{};    // nodes that could not be fed by another one
   std::chrono::nanoseconds took{};
@@ -121,12 +121,12 @@ struct StageReport {
 struct CollectedNode {
   NodeId node;
   std::string name;
-  std::uint64_t files = 0;             // that it has there
-  std::uint64_t bytes = 0;             // in them
-  std::uint64_t received = 0;          // bytes that were sent for it
-  std::vector<std::string> missing{};  // what it was asked for and does not have
+  std::uint64_t files = 0;             // that the node has
+  std::uint64_t bytes = 0;             // in these files
+  std::uint64_t received = 0;          // bytes that the node sent
+  std::vector<std::string> missing{};  // what the node was asked for and does not have
   std::vector<std::string> special{};  // not copied: sockets, devices, FIFOs
-  std::string problem{};               // why not all is here; empty: all is
+  std::string problem{};               // why something is missing here; empty: nothing is
   bool operator==(const CollectedNode&) const = default;
 };
 struct CollectReport {

@@ -1,4 +1,4 @@
-// The state of a run, as far as it can be seen from outside of its ranks. Plain values.
+// The state of a run, as far as it is visible from outside its ranks. Plain values.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct NodeStatus {
 /// A node of the run that the attempt does not use.
 struct SpareStatus {
   std::string host;
-  /// "ready", "checking": connected, but not known yet to be of use; "not connected": lost, or left
+  /// "ready"; "checking": connected, but not yet known to be usable; "not connected": lost, or left
   /// out.
   std::string state;
   bool operator==(const SpareStatus&) const = default;
@@ -36,7 +36,7 @@ struct RankStatus {
 
 /// What `dlaunch status` asks the engine of a run for.
 struct StatusQuestion {
-  std::string build_id;  // both are the same program
+  std::string build_id;  // must equal the engine's
   bool operator==(const StatusQuestion&) const = default;
 };
 
@@ -47,10 +47,10 @@ struct StatusReply {
   std::uint32_t attempt = 0;
   std::uint64_t run_ms = 0;          // since the run began
   std::uint64_t attempt_ms = 0;      // since the ranks were started
-  bool is_watched = true;            // false: `watch.after: none`, so that there are no pulses
-  std::vector<std::string> metrics;  // names; MetricPulse::metric counts them
+  bool is_watched = true;            // false: no pulses, because of `watch.after: none`
+  std::vector<std::string> metrics;  // names; MetricPulse::metric is an index into them
   std::vector<NodeStatus> nodes;
-  std::vector<RankStatus> ranks;  // all of the attempt, ascending; none before the first one
+  std::vector<RankStatus> ranks;  // all of the attempt, ascending; empty before the first attempt
   std::vector<SpareStatus> spares;
   bool operator==(const StatusReply&) const = default;
 };

@@ -45,7 +45,7 @@ struct SyncedNode {
   std::uint64_t bytes = 0;
   std::uint64_t removed = 0;
   std::uint64_t replaced = 0;           // existing different files that no sync had written
-  std::vector<std::string> examples{};  // some of these
+  std::vector<std::string> examples{};  // some of the replaced files
   bool operator==(const SyncedNode&) const = default;
 };
 struct SyncReport {

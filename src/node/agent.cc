@@ -61,7 +61,7 @@ constexpr std::chrono::seconds kDaemonGrace{2};
 /// The connection to the launcher, and what holds it open.
 struct AgentLink {
   LeftConnection connection;
-  UniqueFd bringer;  // of one that came through the attach socket
+  UniqueFd bringer;  // of a connection that came through the attach socket
   std::vector<LeftTemplate> templates;
 };
 
@@ -464,7 +464,7 @@ class Agent {
   ::_exit(exit_code::kOk);
 }
 
-/// Nothing of the last session is left in the page, and the guardian knows the next one.
+/// Clears the last session from the page, and tells the guardian the next one.
 void set_session(Progress& progress, SessionId id) {
   progress.lease_end = 0;
   progress.knows_run = false;
@@ -479,7 +479,7 @@ void set_session(Progress& progress, SessionId id) {
 
 void agent_main(AgentOptions options, AgentIsolation isolation, const UniqueFd& guardian_pidfd,
                 Progress& progress) {
-  rlimit open_files{};  // a session raises it; the ranks of each get what the agent found
+  rlimit open_files{};  // a session raises the limit; the ranks of every session get this one
   ::getrlimit(RLIMIT_NOFILE, &open_files);
   options.launcher = {};  // the guardian watches it
   AgentLink link{{std::move(options.read), std::move(options.write), {}}, {}, {}};

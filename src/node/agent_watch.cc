@@ -99,7 +99,7 @@ bool AgentWatch::must_end_stopped(std::uint32_t tick) const {
 
 bool AgentWatch::must_end_stuck(std::uint32_t tick) const {
   if (gone_stuck_ms_ >= kStuckLimitMs || gone_ms_ >= launcher_.grace_ms + kEndLimitMs) return true;
-  // The agent should have ended them by now, and the launcher may assume that they have ended.
+  // The agent should have ended the ranks by now, and the launcher may assume that it has.
   const auto lease_end = static_cast<MonotonicTime::rep>(progress_.lease_end.load());
   return lease_end > 0 && in_disk_ms_ >= 2 * tick && monotonic_now().count() > lease_end;
 }

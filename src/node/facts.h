@@ -31,7 +31,7 @@ class FactsService {
     std::string note;  // for the user; may be empty
   };
   /// Takes the cores for the attempt. They are not ours if another run was faster. Without locks
-  /// they are ours, and the note tells why other runs are not seen.
+  /// they are ours, and the note says why other runs are not seen.
   [[nodiscard]] Cores lock_cores(const std::vector<int>& cpus);
   void unlock_cores();
 

@@ -15,9 +15,9 @@ struct FolderSpeedLimits {
   std::chrono::milliseconds time{2000};
 };
 
-/// Finds and reads files from the folder down, without following links. What this machine has in
-/// its page cache counts as it is, because an import gets it from there too. `files` is 0 if there
-/// are none. May hang with its file system.
+/// Finds and reads files from the folder down, without following links. Files in this machine's
+/// page cache count as fast as they are, because an import gets them from there too. `files` is 0
+/// if there are none. May hang with its file system.
 [[nodiscard]] FolderSpeed read_folder(const std::string& path,
                                       const FolderSpeedLimits& limits = {});
 

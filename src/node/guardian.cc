@@ -101,7 +101,7 @@ int run_guardian(pid_t agent, AgentOptions options, const Progress& progress) {
   const int code = ended                      ? exit_code_of(status)
                    : end == AgentEnd::stopped ? kAgentStopped
                                               : kAgentStuck;
-  // Only now: a reader of the note relies on it that nothing runs here any more.
+  // Only now: a reader of the note relies on nothing running here any more.
   if (code != 0) record_session_end(session_folders(), id, how_agent_ended(code));
   return code;
 }

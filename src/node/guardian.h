@@ -51,7 +51,7 @@ inline constexpr int kAgentFenced =
 inline constexpr int kAgentStuck =
     74;  // the agent waited for a file system when its ranks had to end; the guardian killed them
 
-/// What a guardian's exit code tells about its agent: "its agent was killed by SIGKILL".
+/// What a guardian's exit code says about its agent: "its agent was killed by SIGKILL".
 [[nodiscard]] std::string how_agent_ended(int code);
 
 /// Runs guardian and agent in this process and a fork of it; returns the exit code. Must be called

@@ -43,8 +43,8 @@ DiskFact disk_of(const std::string& path) {
   return disk;
 }
 
-/// Calls of nvidia-smi with one common limit, which fits with that of add_collectives() into the
-/// launcher's (launch/session/preparation.cc).
+/// Calls of nvidia-smi with one common time limit. Together with the limit of add_collectives() it
+/// fits into the launcher's (launch/session/preparation.cc).
 class Smi {
  public:
   [[nodiscard]] Result<std::string> ask(std::vector<std::string> arguments) const {
@@ -131,7 +131,7 @@ void add_faults(NodeCondition& condition) {
   }
 }
 
-/// What our own program can measure with here (cli/commands.h).
+/// Adds what our own program can use for measuring here (cli/commands.h).
 void add_collectives(const wire::Inspect& question, NodeCondition& condition) {
   constexpr std::chrono::seconds kLimit{10};
   const Environment environment =
@@ -159,7 +159,7 @@ std::uint32_t load_hundredths(std::string_view text) {
 
 Environment probe_environment(Environment login, const wire::Inspect& question,
                               const FolderExists& exists) {
-  // Ranks that measure have no other workdir (cli/fabric_run.cc).
+  // Ranks that measure have no workdir but "/" (measure/run/measured_run.cc).
   const EnvironmentBase base(carried_environment(std::move(login), question.carried, "/", exists),
                              {}, {}, question.env);
   return base.variables();

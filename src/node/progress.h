@@ -9,7 +9,7 @@
 namespace dlaunch {
 
 struct Progress {
-  // The session that the agent serves: one after the other, while it stays (node/agent.h).
+  // The session that the agent serves now: an agent that stays serves several (node/agent.h).
   std::atomic<std::uint64_t> session{0};
   std::atomic<std::uint32_t> node{0};
   std::atomic<std::uint64_t> beats{0};               // the agent adds one at every heartbeat
@@ -24,12 +24,12 @@ struct Progress {
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "shared between processes");
 
-/// "dlaunch: agent RUN": what ps(1) shows of an agent or its guardian. `has_arguments`: and
+/// "dlaunch: agent RUN": what ps(1) shows of an agent or its guardian. `has_arguments`: with
 /// session_arguments().
 [[nodiscard]] std::string agent_title(const std::string& role, const Progress& progress,
                                       bool has_arguments);
 
-/// Maps it, zeroed, before the fork; never unmapped. Null without memory.
+/// Maps the page, zeroed, before the fork; it is never unmapped. Null: no memory.
 [[nodiscard]] Progress* map_progress();
 
 }  // namespace dlaunch

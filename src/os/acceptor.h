@@ -14,7 +14,7 @@ namespace dlaunch {
 /// Whether the peer of a unix socket has our user id, as this user namespace sees it (unix(7),
 /// SO_PEERCRED: the process that called connect(2) or listen(2)).
 [[nodiscard]] bool peer_is_our_user(int socket);
-/// That process, as we number it; 0: not known, or our PID namespace does not hold it.
+/// The pid of that process in our PID namespace; 0: unknown, or it is not in there.
 [[nodiscard]] pid_t peer_process(int socket);
 
 /// Lives on the loop's one thread.

@@ -1,5 +1,5 @@
-// The system call in which a thread waits, and the file that it is about. Reads only /proc and
-// never touches that file. Thread-safety: free functions without state.
+// The system call in which a thread waits, and the file that the call is about. Reads only /proc
+// and never touches that file. Thread-safety: free functions without state.
 #pragma once
 
 #include <string>

@@ -56,7 +56,7 @@ void move_to_cgroup(const std::string& folder, pid_t pid);
 /// Ends and removes the folders below `parent` whose owners were killed. Waits up to `limit` for
 /// the last process in them; false: some are left.
 bool sweep_abandoned_cgroups(const std::string& parent, std::chrono::milliseconds limit);
-/// Below our own cgroup. Does nothing if there is none.
+/// The same below our own cgroup. Does nothing if there is none.
 void sweep_abandoned_cgroups();
 
 }  // namespace dlaunch

@@ -149,7 +149,7 @@ void FrameChannel::wait_readable() {
 void FrameChannel::read_some() {
   const ssize_t n = ::read(read_->get(), reader_.room(kReadSize), kReadSize);
   if (n < 0 && (errno == EAGAIN || errno == EINTR)) return wait_readable();
-  // A reset socket is an end of file too: the other process has gone with our bytes unread.
+  // A reset socket is an end of file too: the other process has ended without reading our bytes.
   if (n == 0 || (n < 0 && errno == ECONNRESET)) return lose("");
   if (n < 0) return lose("cannot receive: " + errno_text(errno));
   reader_.took(static_cast<std::size_t>(n));

@@ -3,9 +3,9 @@
 //
 // A channel may outlive its connection. What belongs to the session (sequence numbers, control
 // frames that are not acknowledged) stays when the descriptors are gone; over new ones both ends
-// first say by Resume what they have received, then repeat what is missing. A control frame is
+// first report with Resume what they have received, then repeat what is missing. A control frame is
 // given to its user exactly once, however often connections break and wherever they cut a frame.
-// Output is the business of its sender: on_resume tells it where the other end stands.
+// Repeating output is up to its sender: on_resume says what the other end has received.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ namespace dlaunch {
 struct LeftConnection {
   UniqueFd read;
   UniqueFd write;
-  std::string early;  // what it has read behind its last frame
+  std::string early;  // what it has read after its last frame
 };
 
 /// Runs on one io_context thread; no member may be called from another one. Callbacks are called
@@ -43,8 +43,8 @@ class FrameChannel {
     /// Fewer than kLowWater bytes are queued again after more were.
     std::function<void()> on_drained = {};
     /// The connection has ended, but not the session: it may go_on_over() another one, and on_end
-    /// is called only when it never can (a broken frame). Empty text: end of file. Without this
-    /// the end of the connection is the end of the channel.
+    /// is called only when it never can (a broken frame). Empty text: end of file. If this callback
+    /// is empty, the end of the connection is the end of the channel.
     std::function<void(std::string)> on_lost = {};
     /// What the other end has received, on a new connection. Output sent from inside this call goes
     /// out before the control frames that are repeated.
@@ -56,12 +56,12 @@ class FrameChannel {
   FrameChannel(EventLoop& loop, UniqueFd read, UniqueFd write, std::uint32_t node,
                std::uint64_t session);
 
-  /// `early`: bytes of the channel that were read before it was one.
+  /// `early`: bytes of the channel that were read before it existed.
   void start(Callbacks callbacks, const std::string& early = {});
   /// Returns the message's sequence number; 0 for those that have none. While there is no
   /// connection, control messages are kept for the next one and all others are dropped.
   std::uint64_t send(wire::Frame frame);
-  /// Its bytes are copied only as far as the kernel does not take them.
+  /// Copies only those of its bytes that the kernel does not take.
   void send(const wire::OutputData& output);
 
   /// Continues over new descriptors, in place of those it may still have. `mine` is sent first,
@@ -79,7 +79,7 @@ class FrameChannel {
   /// Bytes given to send() that the kernel has not taken yet.
   [[nodiscard]] std::size_t queued() const { return sending_.size() - sent_ + waiting_.size(); }
   [[nodiscard]] bool ended() const { return ended_; }
-  /// Sends what is queued as far as it goes without waiting, then closes both ends.
+  /// Sends as much of what is queued as goes without waiting, then closes both ends.
   void close();
   /// Likewise, but leaves the connection to a channel of another session. nullopt: it cannot go on,
   /// because it is closed or a frame was not sent whole.

@@ -84,7 +84,7 @@ Result<std::shared_ptr<ChildProcess>> ChildProcess::start(
   request.stdout_fd = out->write.get();
   request.stderr_fd = joined ? out->write.get() : errors->write.get();
   // A busy kernel shares its CPUs between sessions (sched(7), autogroup): in the engine's session,
-  // 64 key exchanges together would get the share of one.
+  // 64 key exchanges together would get the share of one session.
   request.new_session = true;
   const BlockedSignals blocked;
   const auto spawned = spawn(request);
@@ -163,7 +163,7 @@ void ChildProcess::look_for_end() {
     callback(reaped > 0 ? std::optional(status) : std::nullopt);
 }
 
-/// Once another part of this process has reaped it, its number may be given to another process.
+/// Once another part of this process has reaped the child, its pid may be another process's.
 bool ChildProcess::is_ours() const {
   siginfo_t info{};
   return pid_ > 0 &&

@@ -38,8 +38,8 @@ class ChildProcess : public std::enable_shared_from_this<ChildProcess> {
   [[nodiscard]] UniqueFd take_stdin() { return std::move(stdin_); }
   [[nodiscard]] UniqueFd take_stdout() { return std::move(stdout_); }
 
-  /// Calls back once the child has ended and was reaped; not after release(). No wait status: another
-  /// part of this process has reaped it, as the owner of an agent's children does.
+  /// Calls back once the child has ended and was reaped; not after release(). No wait status:
+  /// another part of this process has reaped it, as the owner of an agent's children does.
   using Ended = std::function<void(std::optional<int> wait_status)>;
   void on_end(Ended callback);
   /// SIGTERM, which lets it end its own helpers (ProxyCommand); `hard`: SIGKILL. To its group.
@@ -64,7 +64,7 @@ class ChildProcess : public std::enable_shared_from_this<ChildProcess> {
   UniqueFd stdout_;
   WatchedFd errors_;
   WatchedFd ended_;  // pidfd; closed where the kernel has none
-  Timer poll_;       // then
+  Timer poll_;       // used in that case
   std::string tail_;
   Ended on_end_;
 };

@@ -18,8 +18,8 @@ namespace {
 
 constexpr int kFolder = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 
-/// A folder that its owner may neither read nor change, too. fchmodat(2) would follow a link, but
-/// EACCES is about a folder (or is not ours).
+/// Opens even a folder that its owner may neither read nor change. fchmodat(2) would follow a link;
+/// EACCES here means that it is a folder (or is not ours).
 UniqueFd open_to_clear(int above, const char* name) {
   UniqueFd folder(::openat(above, name, kFolder));
   if (folder) {
@@ -34,7 +34,7 @@ UniqueFd open_to_clear(int above, const char* name) {
 
 /// A mount below what is cleared belongs to someone else.
 bool is_same_mount(const UniqueFd& one, const UniqueFd& other) {
-  // statx(2) tells it only from Linux 5.8 on.
+  // statx(2) reports the mount only since Linux 5.8.
   const auto mount = [](const UniqueFd& fd) {
     const std::string info = read_proc_file("/proc/self/fdinfo/" + std::to_string(fd.get()));
     const std::size_t at = info.find("mnt_id:");

@@ -9,7 +9,7 @@
 
 namespace dlaunch {
 
-/// Removes all that is in a folder of this user but the names that are `spared`, also below folders
+/// Removes everything in a folder of this user except the names in `spared`, even below folders
 /// whose mode forbids it; follows no link, and stops with EBUSY at a mount. `step` is called after
 /// each removal. Returns 0 or an errno.
 [[nodiscard]] int clear_folder(const UniqueFd& folder, const std::function<void()>& step,

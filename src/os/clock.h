@@ -7,7 +7,7 @@ namespace dlaunch {
 
 [[nodiscard]] MonotonicTime monotonic_now();
 [[nodiscard]] WallTime wall_now();
-/// The time that a file gets which changes now: the kernel's latest tick, up to 10 ms ago.
+/// The time that a file would get if it changed now: the kernel's latest tick, up to 10 ms ago.
 [[nodiscard]] WallTime file_time_now();
 /// In the time zone of this process (localtime_r(3)).
 [[nodiscard]] DateParts local_parts(WallTime time);

@@ -64,8 +64,8 @@ std::vector<pid_t> children_by_scan(pid_t pid) {
   return children;
 }
 
-/// One of our children that is a zombie: nothing is below it. Cheaper than a look into /proc, of
-/// which thousands may be due when processes fork faster than we reap.
+/// Whether it is our child and a zombie, so that nothing is below it. Cheaper than reading /proc,
+/// which may be due thousands of times when processes fork faster than we reap.
 bool is_zombie_child(pid_t pid) {
   siginfo_t ended{};
   return ::waitid(P_PID, static_cast<id_t>(pid), &ended,
@@ -123,8 +123,8 @@ std::vector<pid_t> descendants(const std::set<pid_t>& spared) {
 
 void kill_these(const std::vector<pid_t>& found, const std::set<pid_t>& spared) {
   // A process group dies at once, including what it forks meanwhile (kill(2)). A descendant's group
-  // contains only descendants: its session was started by one of them, or is ours, where only our
-  // own group has other members.
+  // contains only descendants: its session was started by one of them, or is ours, and in ours only
+  // our own group has other members.
   if (spared.empty()) {
     std::set<pid_t> groups{::getpgrp()};
     for (const pid_t pid : found) {
@@ -133,7 +133,7 @@ void kill_these(const std::vector<pid_t>& found, const std::set<pid_t>& spared) 
     }
   }
   for (const pid_t pid : found) ::kill(pid, SIGKILL);
-  // A process with a pending SIGKILL cannot fork: what these have now is all that they get.
+  // A process with a pending SIGKILL cannot fork: these processes get no more children.
   std::set<pid_t> seen(found.begin(), found.end());
   std::vector<pid_t> open;
   std::copy_if(found.begin(), found.end(), std::back_inserter(open),

@@ -52,8 +52,8 @@ struct Reaped {
 };
 [[nodiscard]] std::optional<Reaped> reap_one(bool& none_left);
 
-/// Reaps ended children, the oldest first, but only some hundreds of them: processes that fork and
-/// exit without end would keep the caller from what ends them.
+/// Reaps ended children, the oldest first, but only a few hundred of them: otherwise processes that
+/// fork and exit endlessly would keep the caller from ending them.
 struct ReapPass {
   bool none_left = false;  // there are no children at all
   bool more = false;       // others may have ended: call again
@@ -65,9 +65,9 @@ ReapPass reap_some(const std::function<void(const Reaped&)>& on_reaped = {});
 void wait_for_child(std::chrono::milliseconds limit);
 
 /// Kills in rounds until no descendant is left or the limit has passed; blocks. True: none is left.
-/// Gives up early if for kBeyondKill all that are left are in an uninterruptible system call
-/// (os/stuck.h), or have ended and are not reaped by such a parent. A driver that frees the memory
-/// of a GPU may stay in that state for seconds.
+/// Gives up early if for kBeyondKill each process left is in an uninterruptible system call
+/// (os/stuck.h), or has ended and is not reaped by a parent that is in one. A driver that frees the
+/// memory of a GPU may stay in that state for seconds.
 inline constexpr std::chrono::seconds kBeyondKill{10};
 bool kill_descendants(std::chrono::milliseconds limit, const std::set<pid_t>& spared = {});
 /// With the caller's own rounds, which return the processes they found. `some_spared`: children

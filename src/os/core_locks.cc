@@ -110,7 +110,7 @@ bool is_taken(int file, int first, int last) {
   return ::fcntl(file, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
-/// Whether another open file description than this one holds any core.
+/// Whether an open file description other than this one holds any core.
 bool is_in_use(int file) {
   struct flock all = lock_of(F_WRLCK, 0, 0);
   all.l_len = 0;
@@ -240,7 +240,7 @@ bool CoreLocks::try_lock(const std::vector<int>& cpus) {
     return true;
   });
   if (all) show_use(file_, true);
-  // After our own locks are visible, so that of two users at least one sees the other.
+  // Done after our own locks are visible, so that at least one of two users sees the other.
   if (all) {
     const std::vector<Range> others = locked_by_others(folder_);
     all = std::none_of(added.begin(), added.end(), [&](int cpu) { return holds(others, cpu); });

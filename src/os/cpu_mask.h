@@ -18,7 +18,7 @@ class CpuMask {
     words_.resize(size_ / sizeof(unsigned long) + 1, 0UL);
     for (const int cpu : cpus) CPU_SET_S(static_cast<std::size_t>(cpu), size_, set());
   }
-  /// Null: of no CPUs, which stands for "as it is".
+  /// Null if the set is empty, which means "leave as it is".
   [[nodiscard]] cpu_set_t* set() {
     return size_ == 0 ? nullptr : reinterpret_cast<cpu_set_t*>(words_.data());
   }

@@ -14,7 +14,7 @@ namespace dlaunch {
 
 namespace {
 
-/// Those of /proc/self/fd; without /proc all numbers that are likely.
+/// The entries of /proc/self/fd; without /proc, all likely numbers.
 std::vector<int> open_descriptors() {
   std::vector<int> open = numbered_entries("/proc/self/fd");
   if (!open.empty()) return open;
@@ -66,7 +66,7 @@ std::size_t free_descriptors() {
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);
   struct stat info {};
-  // Since Linux 6.2 this is their number (proc(5)); before it was 0.
+  // Since Linux 6.2 st_size is the number of open descriptors (proc(5)); before, it was 0.
   if (::stat("/proc/self/fd", &info) == 0 && info.st_size > 0) {
     const auto open = static_cast<std::size_t>(info.st_size);
     return limit.rlim_cur > open ? limit.rlim_cur - open : 0;

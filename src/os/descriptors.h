@@ -13,8 +13,8 @@ void close_all_but(std::initializer_list<int> kept);
 /// Points the given descriptors to /dev/null.
 void redirect_to_null(std::initializer_list<int> descriptors);
 
-/// Raises the soft limit of open files to the hard one minus `spare`, and returns the limits
-/// before. A later call can use the spare ones.
+/// Raises the soft limit of open files to the hard one minus `spare`, and returns the previous
+/// limits. A later call can use the spare descriptors.
 struct OpenFileLimit {
   unsigned long soft = 0;
   unsigned long hard = 0;

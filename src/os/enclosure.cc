@@ -28,7 +28,7 @@ void Enclosure::prepare() {
     prepared_ = true;
     parent_ = own_cgroup_folder().value_or("");
     make_cgroup();
-    // Killed now; what takes time is left for the end of the run.
+    // Kills abandoned processes now; waits for their end only at the end of the run.
     if (cgroup_ && !sweep_abandoned_cgroups(parent_, std::chrono::milliseconds(0)))
       to_sweep_ = true;
   } else if (killed_) {
@@ -60,7 +60,7 @@ std::vector<pid_t> Enclosure::kill_once(const std::set<pid_t>& spared) {
 
 pid_t Enclosure::outer_pid(pid_t pid) const {
   if (!outer_proc_) return pid;
-  // As the /proc that we read it from numbers it (proc(5), /proc/PID/fdinfo).
+  // "Pid:" in /proc/PID/fdinfo is the pid as the /proc that we read numbers it (proc(5)).
   const UniqueFd process(open_pidfd(pid));
   const std::string path = "self/fdinfo/" + std::to_string(process.get());
   const UniqueFd file(::openat(outer_proc_.get(), path.c_str(), O_RDONLY | O_CLOEXEC));

@@ -43,8 +43,8 @@ class Enclosure {
   /// has ended.
   [[nodiscard]] pid_t outer_pid(pid_t pid) const;
 
-  /// Moves a process that a rank has forked out of the ranks' cgroup, so that it survives
-  /// kill_once(), and into it. Does nothing without a cgroup.
+  /// take_out() moves a rank's child process out of the ranks' cgroup, so that the child survives
+  /// kill_once(); take_in() moves a process into it. Both do nothing without a cgroup.
   void take_out(pid_t pid) const;
   void take_in(pid_t pid) const;
 

@@ -34,8 +34,8 @@ namespace dlaunch {
 /// is a link, belongs to another user, or is locked by another process.
 [[nodiscard]] UniqueFd lock_own_folder(const std::string& path);
 
-/// Takes or releases the lock on one byte of a file, which need not exist. It ends with the last
-/// descriptor of the open file description, however its holder dies (fcntl(2), open file
+/// Takes or releases the lock on one byte of a file; the byte need not exist. The lock ends with
+/// the last descriptor of the open file description, however its holder dies (fcntl(2), open file
 /// description locks). False: another process holds it, or the file system has no locks (some NFS
 /// mounts).
 bool set_byte_lock(int fd, std::int64_t byte, bool locked);
@@ -43,7 +43,7 @@ bool set_byte_lock(int fd, std::int64_t byte, bool locked);
 enum class LockSeen { free, held, unknown };
 
 /// Whether another process holds the lock; takes none, so any number may look at the same time.
-/// unknown: the file system cannot tell. `free` is no proof if the holder may run on another
+/// unknown: the file system cannot tell. `free` proves nothing if the holder may run on another
 /// machine.
 [[nodiscard]] LockSeen look_at_byte_lock(int fd, std::int64_t byte);
 

@@ -71,7 +71,7 @@ std::string program_of(pid_t pid) {
 bool runs_command(pid_t pid, const std::vector<std::string>& argv) {
   std::string expected;
   for (const std::string& argument : argv) expected.append(argument).push_back('\0');
-  // One byte more than expected: a longer command line is another command.
+  // Reads one byte more than expected: a longer command line is a different command.
   const std::string file = "/proc/" + std::to_string(pid) + "/cmdline";
   return read_proc_file(file, expected.size() + 1) == expected;
 }

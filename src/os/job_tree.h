@@ -19,7 +19,7 @@ namespace dlaunch {
 /// plain command has become that command, and the children are then the user's (data loaders).
 [[nodiscard]] bool runs_command(pid_t pid, const std::vector<std::string>& argv);
 
-/// The child of `parent` that is called `number` in the PID namespace in which it lives; 0: none.
+/// The child of `parent` whose pid in its own PID namespace is `number`; 0: none.
 [[nodiscard]] pid_t child_numbered(pid_t parent, pid_t number);
 
 /// SIGKILL to the process and to everything that is below it now.

@@ -26,7 +26,7 @@ Result<std::string> read_kernel_log(std::string_view word) {
   const auto begin = monotonic_now();
   while (monotonic_now() - begin < kLimit) {
     const ssize_t size = ::read(log.get(), record.data(), record.size());
-    // EPIPE: records were overwritten before they were read; the next read goes on behind them.
+    // EPIPE: records were overwritten before they were read; the next read continues after them.
     if (size < 0 && (errno == EPIPE || errno == EINTR)) continue;
     if (size <= 0) break;  // EAGAIN: that was the last
     std::string_view text(record.data(), static_cast<std::size_t>(size));

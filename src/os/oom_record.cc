@@ -46,8 +46,8 @@ std::optional<std::chrono::microseconds> kernel_wrote_at(std::string_view record
   const std::size_t end = record.find(';');
   if (end == std::string_view::npos) return std::nullopt;
   const std::string_view head = record.substr(0, end);
-  // "priority,sequence,microseconds,flags". The priority holds the facility, which is 0 for the
-  // kernel's own words only: what programs write there gets another one.
+  // "priority,sequence,microseconds,flags". The priority holds the facility, which is 0 only for
+  // the kernel's own records: those that programs write there get a different facility.
   constexpr int kFacility = 8;
   if (leading_number<int>(head).value_or(kFacility) >= kFacility) return std::nullopt;
   const std::size_t first = head.find(',');

@@ -25,8 +25,8 @@ struct OomKill {
 /// 3.10 to 6.18.
 [[nodiscard]] std::optional<OomKill> parse_oom_kill(std::string_view record);
 
-/// When the kernel itself wrote this record, since boot; nullopt: a program wrote it, or it is
-/// none.
+/// When the kernel itself wrote this record, since boot; nullopt: a program wrote it, or it is not
+/// a record.
 [[nodiscard]] std::optional<std::chrono::microseconds> kernel_wrote_at(std::string_view record);
 
 /// The value of `key` in a file of lines "key value" (memory.events, memory.oom_control).

@@ -18,7 +18,7 @@ namespace dlaunch {
 
 /// Equal for two processes if and only if they run on one kernel since one boot, in the same
 /// network and PID namespaces (namespaces(7)); machines restored from one memory image may share
-/// it. Empty if /proc does not tell.
+/// it. Empty if /proc does not say.
 [[nodiscard]] std::string machine_identity();
 
 /// Numeric addresses of all interfaces (getifaddrs(3)), as inet_ntop(3) writes them; empty if they

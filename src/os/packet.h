@@ -17,8 +17,8 @@ namespace dlaunch {
 
 /// A non-blocking socket that listens at the path. Errors: errno.
 [[nodiscard]] tl::expected<UniqueFd, int> listen_for_packets(const std::string& path);
-/// One with an abstract name that the kernel chooses (unix(7), "Autobind feature"), which is without
-/// its leading null byte here. It has no permissions: check who calls (os/acceptor.h).
+/// A listener with an abstract name that the kernel chooses (unix(7), "Autobind feature"); here the
+/// name is without its leading null byte. It has no permissions: check who calls (os/acceptor.h).
 struct AbstractListener {
   UniqueFd socket;
   std::string name;

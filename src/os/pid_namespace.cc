@@ -42,8 +42,8 @@ int write_file(const char* path, const std::string& text) {
                                                                                             : errno;
 }
 
-/// Without privileges only the own user and group may be mapped, the group only after setgroups(2)
-/// was disabled (user_namespaces(7)).
+/// Without privileges only our own user and group may be mapped, and the group only after
+/// setgroups(2) was disabled (user_namespaces(7)).
 Status map_own_ids(uid_t user, gid_t group) {
   const auto map = [](unsigned id) { return std::to_string(id) + ' ' + std::to_string(id) + " 1"; };
   if (const int error = write_file("/proc/self/setgroups", "deny"); error != 0 && error != ENOENT)

@@ -14,7 +14,7 @@
 namespace dlaunch {
 
 /// The next child of the calling process will be init of a new namespace; the caller stays outside.
-/// Only before any thread exists. The error (kPreflight) tells what was refused and what to do.
+/// Only before any thread exists. The error (kPreflight) says what was refused and what to do.
 [[nodiscard]] Status open_pid_namespace();
 
 /// In that child: enters a mount namespace with the /proc of the new PID namespace. Returns the

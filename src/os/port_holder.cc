@@ -122,7 +122,7 @@ std::string port_holder(std::uint16_t port, MonotonicTime deadline) {
   const std::optional<std::string> pid = process_with_socket(owner->inode, deadline);
   if (!pid) return "a process of user " + user;
   const std::string process = "/proc/" + *pid;
-  // The process may run as another user than the one who made the socket.
+  // The process may run as a different user than the one who made the socket.
   struct stat status = {};
   const bool known = ::stat(process.c_str(), &status) == 0;
   const std::string command = command_of(process);

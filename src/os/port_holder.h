@@ -18,15 +18,15 @@ namespace dlaunch {
 /// which the kernel does not list.
 [[nodiscard]] bool has_live_socket(std::uint16_t port);
 
-/// One of these local ports on which a process listens, but none of `own`. A process of another
-/// user, whose descriptors only the kernel knows, counts as foreign. Reads the table of sockets
-/// once, and the descriptors of `own` only if there is a listener. nullopt also if that was not
-/// finished at `deadline`.
+/// One of these local ports on which a process listens, but none of `own` does. A process of
+/// another user, whose descriptors only the kernel knows, counts as foreign. Reads the table of
+/// sockets once, and the descriptors of `own` only if there is a listener. Also nullopt if reading
+/// was not finished at `deadline`.
 [[nodiscard]] std::optional<std::uint16_t> find_foreign_listener(
     const std::vector<std::uint16_t>& ports, const std::function<std::vector<pid_t>()>& own,
     MonotonicTime deadline);
 
-/// Like port_holder(port) of os/ports.h; names only the user if the process is not found until
+/// Like port_holder(port) of os/ports.h; names only the user if the process is not found by
 /// `deadline`.
 [[nodiscard]] std::string port_holder(std::uint16_t port, MonotonicTime deadline);
 

@@ -115,7 +115,7 @@ bool is_in(const std::vector<PortRange>& ranges, std::uint32_t port) {
   });
 }
 
-/// Tries every port of the range once, from a random one on.
+/// Tries every port of the range once, starting at a random one.
 Bound bind_one_of(PortRange range, const std::vector<PortRange>& reserved, std::uint16_t& found) {
   const auto random = static_cast<std::uint32_t>(random_number());
   const std::uint32_t size = range.last - range.first + 1;

@@ -20,7 +20,7 @@ struct Mapping {
   std::string path;          // as the process sees it; "[vdso]", or empty
 };
 
-/// Ascending; lines that are none are left out. Pure.
+/// Ascending; omits lines that are not mappings. Pure.
 [[nodiscard]] std::vector<Mapping> parse_mappings(const std::string& maps);
 
 class ProcessMemory {
@@ -29,12 +29,12 @@ class ProcessMemory {
 
   [[nodiscard]] pid_t pid() const { return pid_; }
   [[nodiscard]] const std::vector<Mapping>& mappings() const { return mappings_; }
-  /// The one that holds the address; null: none does.
+  /// The mapping that holds the address; null: none does.
   [[nodiscard]] const Mapping* mapping_at(std::uint64_t address) const;
 
   /// Up to `size` bytes, fewer where the memory ends or may not be read. Not kept.
   [[nodiscard]] std::string read(std::uint64_t address, std::size_t size) const;
-  /// All of them from pages that are kept, which suits code and tables.
+  /// Reads all `size` bytes, from pages that are kept, which suits code and tables.
   [[nodiscard]] bool read_kept(std::uint64_t address, void* to, std::size_t size);
 
  private:

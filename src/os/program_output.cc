@@ -16,7 +16,7 @@ namespace dlaunch {
 
 namespace {
 
-constexpr std::chrono::seconds kLastMoment{1};  // of one that was killed
+constexpr std::chrono::seconds kLastMoment{1};  // for a killed program to end
 
 }  // namespace
 
@@ -90,8 +90,8 @@ struct RunningProgram::State : std::enable_shared_from_this<State> {
     process->end(true);
     timer.after(kLastMoment, [this] { finish(tl::unexpected(*late)); });
   }
-  /// Ends what the program has left behind. While a process holds its stdout, the number of its
-  /// group is not given to another one.
+  /// Ends what the program has left behind. While one of its processes holds its stdout, the number
+  /// of its process group is not reused.
   void end_group() const {
     if (output && output->get() >= 0) ::kill(-group, SIGKILL);
   }

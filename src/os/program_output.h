@@ -18,15 +18,15 @@ namespace dlaunch {
 struct ProgramCall {
   std::vector<std::string> argv;
   std::chrono::milliseconds limit{};
-  std::optional<Environment> environment{};  // whose PATH finds argv[0]; none: ours
-  std::string input{};                       // for its stdin; SIGPIPE must be blocked for it
+  std::optional<Environment> environment{};  // its PATH finds argv[0]; none: our own environment
+  std::string input{};                       // for its stdin; needs SIGPIPE to be blocked
   bool joined = false;                       // its stderr goes to `out`, in order
   std::size_t most_output = std::size_t{1} << 20;
 };
 
 struct ProgramOutput {
-  /// As of waitpid(2); none: the owner of this process's children has reaped it first, as an agent
-  /// does.
+  /// As waitpid(2) returns it; none: the owner of this process's children, such as an agent, has
+  /// reaped the program first.
   std::optional<int> wait_status;
   std::string out;     // its stdout, the first ProgramCall::most_output bytes
   std::string errors;  // its stderr, the last 16 KiB (kMostErrors)
@@ -34,14 +34,14 @@ struct ProgramOutput {
   [[nodiscard]] bool succeeded() const { return wait_status == 0; }
 };
 
-/// A program on an event loop that runs anyway. Destroying it kills the program and calls nothing.
+/// A program run from an existing event loop. Destroying it kills the program and calls nothing.
 class RunningProgram {
  public:
   using Done = std::function<void(Result<ProgramOutput>)>;
   /// Calls `done` once, from the loop: when the program has ended and its output is closed. `done`
-  /// may destroy this. Errors: kNotFound, kCannotExecute, and kTimeLimit when that has not happened
+  /// may destroy this. Errors: kNotFound, kCannotExecute, and kTimeLimit if that has not happened
   /// within the limit: then the program is killed with its process group, and abandoned if it still
-  /// lives after 1 s, as one that hangs in a driver.
+  /// lives after 1 s, as it does if it hangs in a driver.
   RunningProgram(EventLoop& loop, ProgramCall call, Done done);
   ~RunningProgram();
   RunningProgram(const RunningProgram&) = delete;
@@ -52,8 +52,8 @@ class RunningProgram {
   std::shared_ptr<State> state_;
 };
 
-/// The same where no event loop runs: blocks until `done` would be called, and SIGPIPE for good if
-/// there is an input. Call only from the main thread; reaps only this child.
+/// The same where no event loop runs: waits until `done` would be called. If there is an input,
+/// SIGPIPE stays blocked afterwards. Call only from the main thread; reaps only this child.
 [[nodiscard]] Result<ProgramOutput> run_program(ProgramCall call);
 
 /// Both streams of a program whose exit code does not matter.

@@ -11,7 +11,7 @@
 namespace dlaunch {
 
 /// Listens on a held port at one address of this machine. The port stays held: no other process can
-/// bind it, also not after this socket is closed. Error: errno.
+/// bind it, not even after this socket is closed. Error: errno.
 [[nodiscard]] tl::expected<UniqueFd, int> listen_beside(ReservedPort& held,
                                                         const std::string& address);
 

@@ -54,7 +54,7 @@ class SealedReceiver {
   std::string key_;
   std::size_t most_;
   std::string waiting_;
-  std::size_t begin_ = 0;  // what lies before was handed out
+  std::size_t begin_ = 0;  // everything before it was handed out
   bool begun_ = false;
   bool broken_ = false;
 };

@@ -24,7 +24,7 @@ void take_all_signals() {
   sigset_t all;
   sigfillset(&all);
   sigprocmask(SIG_SETMASK, &all, nullptr);
-  // What this process has reset, its forks have reset, too.
+  // Forks of this process inherit what it has reset.
   static bool are_standard = false;
   if (std::exchange(are_standard, true)) return;
   struct sigaction standard = {};

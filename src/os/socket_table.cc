@@ -69,8 +69,8 @@ std::optional<std::vector<SocketOwner>> listeners_by_netlink() {
     const UniqueFd netlink(::socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
     if (!netlink || !ask_for_listeners(netlink.get(), family)) return std::nullopt;
     for (bool last = false; !last;) {
-      std::array<char, 32768> datagram;  // what the kernel fills at most (netlink_dump)
-      // The kernel has made the next part of a dump before it lets go of one: nothing to wait for.
+      std::array<char, 32768> datagram;  // the most that the kernel fills (netlink_dump)
+      // The kernel makes the next part of a dump before it hands one out: nothing to wait for.
       const ssize_t size =
           ::recv(netlink.get(), datagram.data(), datagram.size(), MSG_DONTWAIT | MSG_TRUNC);
       if (size < 0 && errno == EINTR) continue;

@@ -1,5 +1,5 @@
-// The kernel's table of TCP sockets in this network namespace. Thread-safety: free functions without
-// state.
+// The kernel's table of TCP sockets in this network namespace. Thread-safety: free functions
+// without state.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@ struct SocketOwner {
   bool listens = false;
 };
 
-/// All listening sockets, over sock_diag(7): a fraction of a millisecond. /proc/net/tcp (proc(5))
-/// answers where that is not offered, as in some sandboxes; reading it walks the whole hash table of
-/// connections, which grows with the memory of the machine: 10 ms and more, however few there are.
+/// All listening sockets, over sock_diag(7): a fraction of a millisecond. If that is not offered,
+/// as in some sandboxes, reads /proc/net/tcp (proc(5)): this walks the whole hash table of
+/// connections, which grows with the machine's memory: 10 ms and more, however few there are.
 [[nodiscard]] std::vector<SocketOwner> listening_sockets();
 
 /// All sockets that a process has on this local port, from /proc/net/tcp.

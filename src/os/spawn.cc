@@ -43,7 +43,7 @@ DLAUNCH_ON_OWN_STACK int give_up(ChildContext& context, StartFailure::Step step,
 }
 
 void try_to_execute(ChildContext& context) {
-  // As execvp(3): the search continues behind a candidate that may not be executed.
+  // As execvp(3): the search continues after a candidate that may not be executed.
   const SpawnRequest& request = *context.request;
   int denied = 0;
   for (const std::string& path : request.program->candidates) {
@@ -66,7 +66,7 @@ pid_t number_in(int proc) {
   return number;
 }
 
-/// Clears FD_CLOEXEC also if both numbers are equal, where dup2(2) does nothing.
+/// Clears FD_CLOEXEC even if both numbers are equal, in which case dup2(2) does nothing.
 bool hand_over(int fd, int number) {
   return fd == number ? ::fcntl(fd, F_SETFD, 0) == 0 : ::dup2(fd, number) >= 0;
 }
@@ -81,8 +81,8 @@ DLAUNCH_ON_OWN_STACK int run_child(void* argument) {
   if (::getppid() != context.parent)
     _exit(exit_code::kInternal);  // the parent died before the line above
   // With kernel.yama.ptrace_scope=1 a process may look at its descendants only, and a helper of the
-  // tracer is none of the new process's ancestors. A relation declared here includes what descends
-  // from the tracer, and outlives execve(2) (security/yama/yama_lsm.c). Without Yama: EINVAL.
+  // tracer is not an ancestor of the new process. A relation declared here includes the tracer's
+  // descendants, and outlives execve(2) (security/yama/yama_lsm.c). Without Yama: EINVAL.
   ::prctl(PR_SET_PTRACER, request.tracer > 0 ? request.tracer : context.parent);
   if (request.outer_proc >= 0) context.outer_pid = number_in(request.outer_proc);
   if (::dup2(request.stdin_fd, 0) < 0 || ::dup2(request.stdout_fd, 1) < 0 ||
@@ -117,7 +117,7 @@ StartFailure failure_of(const ChildContext& context) {
   failure.path = context.failed_on != nullptr ? context.failed_on : "";
   const bool execute = failure.step == StartFailure::Step::execute;
   if (execute) {
-    // The file exists and yet "No such file": its first line names a program that does not.
+    // The file exists, yet "No such file": its first line names a program that does not exist.
     if (failure.error_number == ENOENT && is_file(failure.path))
       failure.step = StartFailure::Step::interpreter;
     // execve(2) fails with EACCES for what is not a regular file.
@@ -173,7 +173,7 @@ Program find_program(const std::string& name, const std::string& search_path,
 }
 
 std::string executable_of(const Program& program) {
-  // The search ends at an executable candidate, so only the last one can be one.
+  // The search ends at an executable candidate, so only the last one can be executable.
   if (program.candidates.empty()) return {};
   const std::string& last = program.candidates.back();
   return ::access(last.c_str(), X_OK) == 0 ? last : std::string();

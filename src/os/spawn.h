@@ -53,7 +53,7 @@ struct SpawnRequest {
   bool new_session = false;  // else only a process group of its own
   bool own_terminal = false;  // with new_session: stdin_fd becomes its controlling terminal
   pid_t tracer = 0;           // it and its descendants may trace the program; 0: the caller
-  int outer_proc = -1;       // /proc of another PID namespace, from which `outer_pid` is told
+  int outer_proc = -1;       // /proc of another PID namespace, from which `outer_pid` is read
 };
 
 struct Spawned {

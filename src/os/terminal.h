@@ -27,7 +27,7 @@ struct PseudoTerminal {
 /// Errors: errno.
 [[nodiscard]] tl::expected<PseudoTerminal, int> open_pseudo_terminal(TerminalSize size);
 void set_terminal_size(int fd, TerminalSize size);
-/// It neither echoes its input nor changes its output (termios(3): ECHO, OPOST).
+/// The terminal then neither echoes its input nor changes its output (termios(3): ECHO, OPOST).
 void make_quiet(int terminal);
 
 }  // namespace dlaunch

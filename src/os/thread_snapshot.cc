@@ -48,7 +48,7 @@ void take_registers(const user_regs_struct& from, ThreadSnapshot& to) {
 void copy_stack(const ProcessMemory& memory, ThreadSnapshot& snapshot) {
   snapshot.stack_begin = snapshot.registers[kStackPointer];
   const auto& mappings = memory.mappings();
-  // The stack of a main thread may have grown downwards since they were read.
+  // The stack of a main thread may have grown downwards since the mappings were read.
   const auto its =
       std::upper_bound(mappings.begin(), mappings.end(), snapshot.stack_begin,
                        [](std::uint64_t at, const Mapping& one) { return at < one.end; });
@@ -64,8 +64,8 @@ class TracedThread {
     if (::ptrace(PTRACE_SEIZE, id, nullptr, nullptr) != 0) error_ = errno;
   }
   ~TracedThread() {
-    // Only one that has stopped can be let go. PTRACE_DETACH takes the signal to go on with: in a
-    // stop at the delivery of a signal it is that signal.
+    // Only a stopped thread can be detached. PTRACE_DETACH takes the signal to continue with: if
+    // delivering a signal stopped the thread, that signal.
     if (is_stopped_) ::ptrace(PTRACE_DETACH, id_, nullptr, reinterpret_cast<void*>(signal_));
   }
   TracedThread(const TracedThread&) = delete;
@@ -78,17 +78,17 @@ class TracedThread {
     const MonotonicTime end = monotonic_now() + limit;
     for (long pause = 10'000; monotonic_now() < end; pause = std::min(2 * pause, 1'000'000L)) {
       siginfo_t info{};
-      // WNOWAIT leaves the stop as it is: a signal at its delivery survives this process.
+      // WNOWAIT leaves the stop as it is: a signal in delivery is not lost if this process dies.
       if (::waitid(P_PID, static_cast<id_t>(id_), &info,
                    WSTOPPED | WEXITED | WNOHANG | WNOWAIT | __WALL) != 0)
         return errno;
       if (info.si_pid == id_) {
         if (info.si_code != CLD_TRAPPED && info.si_code != CLD_STOPPED) {
-          ::waitpid(id_, nullptr, __WALL | WNOHANG);  // its parent hears of its end after us
+          ::waitpid(id_, nullptr, __WALL | WNOHANG);  // its parent learns of its end after us
           return ESRCH;
         }
         is_stopped_ = true;
-        const bool has_event = info.si_status >> 8 != 0;  // no signal, but an event of ptrace's
+        const bool has_event = info.si_status >> 8 != 0;  // a ptrace event, not a signal
         signal_ = has_event ? 0 : info.si_status;
         return 0;
       }
@@ -103,7 +103,7 @@ class TracedThread {
     iovec to{&registers, sizeof registers};
     if (::ptrace(PTRACE_GETREGSET, id_, reinterpret_cast<void*>(NT_PRSTATUS), &to) != 0)
       return errno;
-    if (to.iov_len != sizeof registers) return ENOEXEC;  // a program of 32 bits
+    if (to.iov_len != sizeof registers) return ENOEXEC;  // a 32-bit program
     take_registers(registers, snapshot);
     return 0;
   }

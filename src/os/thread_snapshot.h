@@ -1,5 +1,5 @@
-// Registers and stack of a thread of another process. The thread is stopped for as long as the copy
-// takes, tens of microseconds; what is made of it comes afterwards.
+// Registers and stack of a thread of another process. The thread is stopped only while they are
+// copied, tens of microseconds; they are evaluated afterwards.
 #pragma once
 
 #include <array>
@@ -19,25 +19,25 @@ struct ThreadSnapshot {
   static constexpr std::size_t kRegisters = 33;
   std::array<std::uint64_t, kRegisters> registers{};  // by DWARF's numbers for this CPU
   std::uint64_t stack_begin = 0;                      // the stack pointer
-  std::string stack;                                  // from there outwards, cut
+  std::string stack;                                  // from there outwards, truncated
 };
 
-/// Stops the thread (PTRACE_SEIZE, PTRACE_INTERRUPT), copies, and lets it go. One that a signal had
-/// stopped stays stopped; a signal that arrives meanwhile is delivered. If this process dies at any
-/// point, the kernel lets the thread go as well. Error: errno; ETIMEDOUT: it did not stop within
-/// `limit` (state D); the kernel then lets it go when the calling thread ends.
+/// Stops the thread (PTRACE_SEIZE, PTRACE_INTERRUPT), copies, and lets it go. If a signal had
+/// stopped the thread, it stays stopped; a signal that arrives meanwhile is delivered. If this
+/// process dies at any point, the kernel lets the thread go as well. Error: errno; ETIMEDOUT: it
+/// did not stop within `limit` (state D); the kernel then lets it go when the calling thread ends.
 [[nodiscard]] tl::expected<ThreadSnapshot, int> snapshot_thread(const ProcessMemory& memory,
                                                                 pid_t thread,
                                                                 std::chrono::milliseconds limit);
 
-/// The same in a thread of its own, which has ended afterwards: also one that did not stop is let
-/// go, and does not stop later.
+/// The same, called from a helper thread that has ended on return: so even a `thread` that did not
+/// stop is let go, and does not stop later.
 [[nodiscard]] tl::expected<ThreadSnapshot, int> snapshot_thread_apart(
     const ProcessMemory& memory, pid_t thread, std::chrono::milliseconds limit);
 
-/// Without stopping it, of a thread that waits in a system call: program counter and stack pointer
-/// only (/proc/PID/syscall), which lead through code that keeps no frame pointer. nullopt: it is
-/// running, or may not be looked at.
+/// For a thread that waits in a system call, without stopping it: of the registers only program
+/// counter and stack pointer (/proc/PID/syscall), which suffice to unwind code that keeps no frame
+/// pointer. nullopt: the thread is running, or may not be inspected.
 [[nodiscard]] std::optional<ThreadSnapshot> snapshot_blocked_thread(const ProcessMemory& memory,
                                                                     pid_t thread);
 

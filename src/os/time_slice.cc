@@ -11,7 +11,7 @@ namespace dlaunch {
 
 namespace {
 
-/// sched_setattr(2). glibc has it from 2.41 on, and linux/sched/types.h contradicts older ones.
+/// sched_setattr(2). glibc has it since 2.41; linux/sched/types.h conflicts with older versions.
 struct SchedulingAttributes {
   std::uint32_t size;
   std::uint32_t policy;

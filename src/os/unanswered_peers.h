@@ -1,5 +1,5 @@
-// Peers of TCP connections that do not answer: what the kernel has sent them again and again. Reads
-// only /proc.
+// Peers of TCP connections that do not answer although the kernel has repeated what it sent them.
+// Reads only /proc.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,15 @@
 
 namespace dlaunch {
 
-/// By the inode of the socket, the address of each peer that has acknowledged neither what was sent
-/// nor the wish to connect, although it was sent again. `table`: /proc/net/tcp or tcp6 (proc(5)).
-/// Pure.
+/// By the inode of the socket, the address of each peer that has not acknowledged data or a
+/// connection request although it was sent again. `table`: /proc/net/tcp or tcp6 (proc(5)). Pure.
 [[nodiscard]] std::map<std::uint64_t, std::string> unanswered_in(std::string_view table);
 
 /// Reads the tables of each network namespace once, since that walks over all connections there.
 class UnansweredPeers {
  public:
-  /// The addresses of such peers of a process. A peer that is stopped answers: its kernel does.
-  /// Empty also if /proc does not tell.
+  /// The addresses of such peers of a process. A stopped peer process counts as answering, because
+  /// its kernel answers. Also empty if /proc does not say.
   [[nodiscard]] std::set<std::string> of(pid_t process);
 
  private:

@@ -354,7 +354,7 @@ Result<std::vector<Candidate>> rendezvous_candidates(const RendezvousSpec& spec,
     add(candidates,
         {ip_text(offer.own->ip), reason_of(offer, offers, nodes), true, true, offer.routes});
   }
-  // With address translation none of its own addresses may be the one that others know.
+  // With address translation the address that others know may not be one of the node's own.
   if (!by_interface && is_reachable_ip(first.name))
     add(candidates, given(first.name, "name of the first node", offers, nodes));
   if (candidates.empty() && first.facts.interfaces.empty())

@@ -358,8 +358,8 @@ void open_shared_memory_by_name(const JobSpec& spec, LaunchPlan& plan) {
   }
 }
 
-/// The node's own restriction of GPUs: the container does not inherit it, but it applies whatever
-/// the image sets.
+/// Keeps the node's own restriction of GPUs: the container does not inherit it, but it applies
+/// regardless of what the image sets.
 void keep_gpu_restriction(const JobSpec& spec, const Cluster& cluster, LaunchPlan& plan) {
   constexpr const char* kVisible = "CUDA_VISIBLE_DEVICES";
   if (spec.binding.gpus == Binding::Gpus::none || is_set_by_job(plan, kVisible)) return;

@@ -130,7 +130,7 @@ ContainerPlan charliecloud(const Wanted& wanted, const ContainerFacts&) {
     if (mount.host == mount.target && is_in_folder(mount.host, "/tmp")) continue;
     plan.argv.push_back("--bind=" + mount.host + ':' + mount.target);
   }
-  plan.environment["TMPDIR"] = "/tmp";  // it would be mounted there instead
+  plan.environment["TMPDIR"] = "/tmp";  // any other TMPDIR would be mounted at /tmp instead
   return finished(std::move(plan), wanted, "--");
 }
 

@@ -36,8 +36,8 @@ void add_nodes(const World& world, LaunchPlan& plan) {
   plan.nodes[world.node].ranks.resize(world.local_size);
 }
 
-/// With ranks in order of the nodes, all of them; with other layouts only this process's own
-/// position is known, and used.
+/// Adds all ranks, in the order of the nodes. With other layouts only this process's own position
+/// is known, and only that is used.
 void add_ranks(const ExecInput& input, LaunchPlan& plan) {
   const World& world = input.world;
   plan.ranks.resize(world.size);

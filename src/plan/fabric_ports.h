@@ -52,14 +52,14 @@ struct FabricPort {
 /// ib_verbs): hfi1, which is Omni-Path, and qib; those use PSM instead of verbs.
 [[nodiscard]] bool is_infiniband_card(const RdmaDevice& device);
 
-/// Whether a PCIe switch or root port connects it with one of the node's GPUs.
+/// Whether a PCIe switch or root port connects the device with one of the node's GPUs.
 [[nodiscard]] bool is_beside_a_gpu(const NodeFacts&, const RdmaDevice&);
 
 /// ACTIVE RoCE ports beside GPUs that usable_ports() excludes: one sentence each.
 [[nodiscard]] std::vector<std::string> rails_without_address(const NodeFacts&);
 
-/// Ports of this kind that can carry traffic now: ACTIVE (NCCL considers no others), on a card on
-/// the PCI bus, may be opened; InfiniBand: of an is_infiniband_card(). Over Ethernet also with a
+/// Ports of this kind that can carry traffic now: ACTIVE (NCCL considers no others), on a card that
+/// is on the PCI bus and may be opened; InfiniBand: of an is_infiniband_card(). Ethernet: with a
 /// RoCE v2 address, and not the fast path of a virtual machine's own interface (Azure's Accelerated
 /// Networking), which does not support RDMA.
 [[nodiscard]] std::vector<FabricPort> usable_ports(const NodeFacts&, RdmaPort::LinkLayer);

@@ -47,7 +47,7 @@ const std::vector<std::string>& scrub_list() {
       "RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "NODE_RANK", "GROUP_RANK",
       "GROUP_WORLD_SIZE", "ROLE_NAME", "ROLE_RANK", "ROLE_WORLD_SIZE", "TORCHELASTIC_*",
       "LOCAL_SIZE", "CROSS_RANK", "CROSS_SIZE",
-      // what torchrun itself reads (Kubeflow), and which would contradict the nodes of this run
+      // torchrun itself reads these (Kubeflow); they would contradict the nodes of this run
       "PET_NODE_RANK", "PET_NNODES", "PET_MASTER_ADDR", "PET_MASTER_PORT", "PET_RDZV_*",
       // TensorFlow
       "TF_CONFIG",
@@ -62,7 +62,7 @@ const std::vector<std::string>& scrub_list() {
       // Slurm, from the agent's step, which has one process
       "SLURM_NTASKS", "SLURM_NTASKS_PER_*", "SLURM_NPROCS", "SLURM_NNODES", "SLURM_TASKS_PER_NODE",
       "SLURM_CPUS_PER_TASK", "SRUN_CPUS_PER_TASK",
-      // MPI: an MPI library that finds these tries to use the outer launcher's sockets
+      // MPI: if an MPI library finds these, it tries to use the outer launcher's sockets
       "PMI_*", "PMIX_*", "OMPI_COMM_WORLD_*", "OMPI_MCA_orte_*", "OMPI_MCA_ess_*",
       "OMPI_UNIVERSE_SIZE", "OMPI_NUM_APP_CTX", "OMPI_FIRST_RANKS", "OMPI_APP_CTX_NUM_PROCS",
       "OMPI_FILE_LOCATION", "OMPI_WORLD_*", "OMPI_COMMAND", "OMPI_ARGV", "OMPI_MCA_ess",
@@ -72,7 +72,7 @@ const std::vector<std::string>& scrub_list() {
       // Horovod, LSF's jsrun
       "HOROVOD_RANK", "HOROVOD_SIZE", "HOROVOD_LOCAL_*", "HOROVOD_CROSS_*",
       "HOROVOD_GLOO_RENDEZVOUS_*",
-      // jsrun (Open MPI 4 takes JSM_JSRUN_PORT alone for the sign of a PMIx server), PALS of HPE
+      // jsrun (Open MPI 4 takes JSM_JSRUN_PORT alone as a sign of a PMIx server), PALS of HPE
       "JSM_*", "PALS_*"};
   return kList;
 }

@@ -27,7 +27,7 @@ struct MachineShare {
   std::uint32_t ranks = 0;    // of all these nodes
   std::size_t cores = 0;      // free cores of the machine
   std::vector<CpuCore> mine;  // where nodes > 1: its own part of the free cores, at least one for
-                              // each of its ranks; empty when there are fewer than ranks
+                              // each of its ranks; empty: there are fewer cores than ranks
   bool operator==(const MachineShare&) const = default;
 };
 

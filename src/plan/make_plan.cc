@@ -65,7 +65,8 @@ Status check_rank(const char* key, std::uint32_t rank, std::size_t ranks) {
                   (ranks == 1 ? "only rank 0" : "ranks 0 to " + std::to_string(ranks - 1)));
 }
 
-/// Missing output of a rank that does not exist would go unnoticed, and so would its input.
+/// Ranks that the job names must exist: else the lack of their output, or an unread stdin, would go
+/// unnoticed.
 Status check_named_ranks(const JobSpec& spec, std::size_t ranks) {
   if (spec.logs.console == Logs::Console::ranks) {
     for (const std::uint32_t rank : spec.logs.console_ranks) {

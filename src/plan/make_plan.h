@@ -42,7 +42,7 @@ struct PlanContext {
 
 /// The nodes between which the ranks of such a plan need a network path, by NodeRank: the meeting
 /// address is then probed before planning (plan/candidates.h, plan/reach.h). No node: the job is on
-/// one node, or ranks are not told a meeting address. Errors: as make_plan(), if the job does not
+/// one node, or ranks get no meeting address. Errors: as make_plan(), if the job does not
 /// fit.
 [[nodiscard]] Result<Cluster> nodes_to_meet(const JobSpec&, const Cluster&, const PlanContext&);
 

@@ -56,7 +56,7 @@ struct MpirunInput {
   std::vector<HostSpec> host_specs;  // as resolved, for users and ports
   std::string address;            // of the first host, for Hydra's proxies; empty: they detect it
   std::string network;            // "10.0.0.0/24", in which all nodes meet; empty: not known
-  Environment environment;        // where mpirun starts; settings of the user there stay
+  Environment environment;        // in which mpirun starts; the user's settings in it stay
   std::string temporary;          // folder for mpirun's own files, on all hosts; empty: its default
   std::vector<std::string> pass;  // names of variables to pass to the ranks
   std::vector<std::string> command;  // executed by each rank

@@ -340,7 +340,7 @@ void number_ranks(const std::vector<Counts>& counts, Placement& placement) {
     placement.per_node.pop_back();
 }
 
-/// AI Platform: the master worker is the one with rank 0, the others are workers.
+/// AI Platform: rank 0 is the master worker, the others are workers.
 void split_off_chief(Counts counts, Placement& placement) {
   Counts chief(counts.size(), 0);
   chief.front() = 1;
@@ -354,7 +354,7 @@ void split_off_chief(Counts counts, Placement& placement) {
   }
 }
 
-/// Which nodes those are: the first ones.
+/// Notes which nodes the job uses: the first ones.
 void note_nodes(Placement& placement) {
   placement.nodes.resize(std::max(placement.per_node.size(), placement.slots.size()));
   std::iota(placement.nodes.begin(), placement.nodes.end(), 0U);

@@ -31,7 +31,7 @@ std::vector<std::string> plain_words(std::string_view line) {
   return words;
 }
 
-/// True if it only sets variables or options.
+/// True if the statement only sets variables or options.
 bool changes_no_files(std::string_view statement) {
   constexpr std::array<std::string_view, 8> kHarmless = {"export", "set",    "unset", "ulimit",
                                                          "umask",  "module", "ml",    "true"};

@@ -53,8 +53,8 @@ void append(const std::vector<const Row*>& rows, const View& view, std::vector<V
   }
 }
 
-/// Rows that are kept if set: values that the user passes stay in their place, inherited values are
-/// shown as kept.
+/// Handles rows that are kept if set: values that the user passes stay where they are, inherited
+/// values are shown as kept.
 void apply_kept(const std::vector<const Row*>& rows, const std::vector<Variable>& user,
                 const Environment& inherited, const char* reason,
                 std::vector<Variable>& variables) {
@@ -149,7 +149,7 @@ FabricPlan fabric_of(const JobSpec& spec, const Cluster& cluster, const PlanCont
                      is_set("NCCL_TOPO_FILE") || is_set("NCCL_CONF_FILE"));
 }
 
-/// What files and the environment of a node have set: our variables would override it.
+/// Keeps what files and the environment of a node have set, which our variables would override.
 void keep_settings(const Rows& rows, const Node& node, const PlanContext& context,
                    const std::vector<Variable>& of_job, std::vector<Variable>& variables) {
   apply_kept(rows.node, of_job, rank_table::chosen_in_mca_files(node.facts),

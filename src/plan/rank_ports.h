@@ -15,8 +15,8 @@ namespace dlaunch {
 [[nodiscard]] std::size_t nodes_of_job(const LaunchPlan& plan);
 
 /// Sets plan.master and RankPlan::ports: a port for each task with an address in the cluster, and
-/// the master's port for rank 0, after its own. Errors (exit_code::kPreflight): too few ports are
-/// held, or the chosen one is taken.
+/// the master's port for rank 0, after rank 0's own. Errors (exit_code::kPreflight): too few ports
+/// are held, or the chosen one is taken.
 [[nodiscard]] Status assign_ports(const JobSpec& spec, const Cluster& cluster,
                                   const Meeting& meeting, LaunchPlan& plan);
 

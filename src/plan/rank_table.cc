@@ -26,14 +26,14 @@ Value error_file(const View& v) {
   return path += ".error.json";
 }
 
-/// Where nothing watches, it has no reader.
+/// In a job that is not watched, the file has no reader.
 Value heartbeat_file(const View& v) {
   const std::string& folder = v.plan.nodes[v.rank->node.value].output_folder;
   if (folder.empty() || !is_watched(v.spec)) return std::nullopt;
   return folder + "/rank-" + std::to_string(v.rank->rank.value) + ".heartbeat";
 }
 
-/// Slurm announces one, and so do notices of a preemption.
+/// Slurm announces a deadline, and so do notices of a preemption.
 Value deadline_file(const View& v) {
   const bool in_slurm = v.context.launcher_env.contains("SLURM_JOB_ID");
   const bool is_told = (in_slurm || v.spec.preemption.is_watched()) && !v.context.outer;
@@ -149,7 +149,7 @@ bool is_set_here(const View& v, std::string_view name) {
          v.facts->fabric.nccl_settings.contains(text) || v.facts->mca_settings.contains(text);
 }
 
-/// Set by some role with ranks here, and so for these ranks only.
+/// Set by a role with ranks here, and so only for the ranks of that role.
 bool is_set_by_a_role(const View& v, std::string_view name) {
   return std::any_of(v.spec.roles.begin(), v.spec.roles.end(), [&](const RoleSpec& role) {
     if (!role.env.contains(std::string(name))) return false;
@@ -159,7 +159,7 @@ bool is_set_by_a_role(const View& v, std::string_view name) {
 }
 
 /// Agents read the file named in their own environment. A file named by the job is read only by
-/// NCCL, and our variables would override it: then none is set.
+/// NCCL, and our variables would override it: then we set none.
 bool has_own_nccl_file(const View& v) {
   return has_variable(v.plan.variables, "NCCL_CONF_FILE") || is_set_by_a_role(v, "NCCL_CONF_FILE");
 }
@@ -333,7 +333,7 @@ Value for_horovod(const View& v) {
 }
 
 Value visible_devices(const View& v) {
-  if (v.spec.binding.gpus == Binding::Gpus::none) return std::nullopt;  // the row for the whole job
+  if (v.spec.binding.gpus == Binding::Gpus::none) return std::nullopt;  // another row sets it
   if (v.rank->role == "ps") return "-1";
   if (v.spec.binding.gpus != Binding::Gpus::one_per_process) return std::nullopt;
   if (!v.rank->gpus.empty()) return v.rank->gpus.front();
@@ -348,7 +348,7 @@ std::string visible_devices_reason(const View& v) {
 
 /// jax.distributed.initialize() learns the number of processes only from a launcher that it knows,
 /// and takes this variable as a sign of Open MPI 4 (jax/_src/clusters/ompi_cluster.py). It reads an
-/// address from it if JAX_COORDINATOR_ADDRESS is not set.
+/// address from the variable if JAX_COORDINATOR_ADDRESS is not set.
 std::string open_mpi_uri(const View& v) {
   const bool is_ipv6 = v.plan.master.address.find(':') != std::string::npos;
   return (is_ipv6 ? "0.0;tcp6://" : "0.0;tcp://") + coordinator(v);

@@ -27,7 +27,7 @@ const GpuFact* by_uuid(const NodeFacts& facts, std::string_view prefix) {
   return match;
 }
 
-/// The GPU that contains a slice, if its name tells: "MIG-GPU-<uuid>/<gi>/<ci>".
+/// The GPU that contains a slice, if the slice's name says so: "MIG-GPU-<uuid>/<gi>/<ci>".
 const GpuFact* parent_of_slice(const NodeFacts& facts, std::string_view entry) {
   const std::string_view uuid = entry.substr(4, entry.find('/') - 4);
   return uuid.starts_with("GPU-") ? by_uuid(facts, uuid) : nullptr;

@@ -1,5 +1,5 @@
-// What the nodes of an attempt say of its checkpoints becomes one account, in words and as JSON.
-// Pure.
+// Merges what the nodes of an attempt say about its checkpoints into one account, in words and as
+// JSON. Pure.
 #pragma once
 
 #include <map>
@@ -15,9 +15,9 @@ namespace dlaunch {
 class CheckpointTally {
  public:
   /// A file that several nodes see on a shared file system counts once: same path, size and time.
-  /// With different ones they are parts of one checkpoint, on disks of their own.
+  /// If size or time differs, the files of one path are parts of one checkpoint, on separate disks.
   void add(const std::string& node, const CheckpointsFound& found);
-  /// Nothing will be heard of the node: "node3 was lost".
+  /// A node will say nothing, or not all: "node3 was lost".
   void lacks(const std::string& problem) { problems_.push_back(problem); }
   [[nodiscard]] CheckpointAccount account() const;
 
@@ -37,15 +37,15 @@ class CheckpointTally {
 
 /// "saved ckpt/step-300 (2.4 GB) 3 s before the end, the last of 3 in this attempt (7.2 GB)",
 /// "no checkpoint was written in this attempt; the last one is ckpt/step-100 (2.4 GB), from 2 h
-/// before its end". `patterns`: for when there is none at all. Safe for a terminal.
+/// before its end". `patterns`: shown if there is no checkpoint at all. Safe for a terminal.
 [[nodiscard]] std::string checkpoint_text(const CheckpointAccount& account,
                                           const std::vector<std::string>& patterns);
 
 /// The members of an object; docs/reference/run-folder.md has them.
 void write_checkpoint(JsonText& json, const CheckpointAccount& account);
 
-/// For a job that writes checkpoints while it runs: what the nodes have `now` holds something that
-/// is not in `before`, and has not changed since `previous`.
+/// For a job that writes checkpoints while it runs: whether the nodes have something `now` that is
+/// not in `before`, and what they have has not changed since `previous`.
 using CheckpointsOfNodes = std::map<NodeId, std::vector<CheckpointItem>>;
 [[nodiscard]] bool is_saved(const CheckpointsOfNodes& before, const CheckpointsOfNodes& previous,
                             const CheckpointsOfNodes& now);

@@ -23,11 +23,11 @@ constexpr std::chrono::milliseconds kTogether{50};
 /// Why a rank may be the culprit, in order of preference.
 enum class Suspicion : std::uint8_t {
   own_error,       // it reported an error other than a lost peer
-  same_moment,     // it failed as early as the first, as far as clocks tell
-  left_early,      // it had exited with 0 before
+  same_moment,     // it failed as early as the first, as far as clocks show
+  left_early,      // it had exited with 0 before the first failure
   signal,          // a signal killed it, soon after
   other_code,      // it failed without a message, soon after
-  code_when_told,  // likewise, but dlaunch had told it to stop
+  code_when_told,  // likewise, but after dlaunch had told it to stop
 };
 
 bool holds(const std::vector<Rank>& ranks, Rank rank) {
@@ -150,8 +150,8 @@ class CulpritSearch {
     if (best != Suspicion::left_early) set_culprit(rank);
   }
 
-  /// The exit code of a rank that dlaunch's signal ended says nothing: then the code of the rank
-  /// that lost it stays.
+  /// If dlaunch's signal ended the rank, its exit code says nothing: the code of the rank that lost
+  /// it stays.
   void set_culprit(Rank rank) {
     outcome_.first = rank;
     if (!was_told_to_stop(end_of(rank)) || !end_of(rank).status.signaled)

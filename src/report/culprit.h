@@ -20,9 +20,9 @@ using RankEvidence = std::map<Rank, Evidence>;
 
 /// Corrects the outcome of a run in which a rank failed. An error that says that a peer is gone
 /// (known_causes.h) is not the cause if another rank has an error of its own (complete, even if
-/// dlaunch then stopped the rank), failed at the same time, or exited with 0 before: `first`,
-/// `perhaps_first`, `cause` and `exit_code` become those of that rank, or `left_early` names those
-/// that exited. Fills `lost_peer` and `alike`.
+/// dlaunch then stopped the rank), failed at the same time, or exited with 0 before. Then `first`,
+/// `perhaps_first`, `cause` and `exit_code` become those of that rank, or `left_early` names the
+/// ranks that exited. Fills `lost_peer` and `alike`.
 void name_culprit(RunReport& report, const RankEvidence& evidence);
 
 /// "all_reduce": the collective in which the program failed; empty: unknown.

@@ -21,7 +21,7 @@ constexpr std::size_t kColumns = 200;
 constexpr std::size_t kCauseColumns = 4000;
 constexpr std::size_t kLastLines = 40;
 
-/// Lines that `line` goes up by, as nested progress bars do before they draw again ("ESC [ 2 A").
+/// How many lines `line` moves up, as nested progress bars do before they redraw ("ESC [ 2 A").
 std::size_t lines_up(std::string_view line) {
   std::size_t up = 0;
   for (std::size_t at = line.find("\x1b["); at != std::string_view::npos;
@@ -41,7 +41,7 @@ std::size_t lines_up(std::string_view line) {
 /// by later ones, so that no line of a program's error is lost.
 std::vector<std::string> plain_lines(std::string_view text) {
   std::vector<std::string> lines;
-  std::size_t bars = 0;  // at the end of `lines`
+  std::size_t bars = 0;  // bars at the end of `lines`
   while (!text.empty()) {
     const std::string_view line = take_line(text);
     const std::size_t replaced = std::min(lines_up(line), bars);
@@ -148,7 +148,7 @@ Evidence evidence_of(const std::string& attempt_folder, unsigned rank, std::size
     evidence.exception = recorded.exception;
     evidence.where = recorded.where;
     evidence.source = recorded.source;
-    evidence.lines_after = 0;  // it is written when the program ends
+    evidence.lines_after = 0;  // the error file is written when the program ends
   }
   return evidence;
 }

@@ -23,7 +23,7 @@ struct Evidence {
       exception;  // "RuntimeError: CUDA out of memory. Tried to allocate 2.50 GiB"
   std::optional<std::string> where;  // "train.py:118 in forward"
   std::optional<SourceLine> source;  // innermost line of the program itself
-  std::size_t lines_after = 0;       // that the rank printed after the exception
+  std::size_t lines_after = 0;       // lines that the rank printed after the exception
   bool of_stdout = false;            // the rank printed nothing on stderr
   bool operator==(const Evidence&) const = default;
 };
@@ -31,8 +31,8 @@ struct Evidence {
 /// Reads the end of what a rank printed (traceback.h says what is recognised). Pure.
 [[nodiscard]] Evidence find_evidence(std::string_view stderr_tail);
 
-/// The last `max_bytes` of a regular file, from the first whole line in them; "" if there is none
-/// or it cannot be read.
+/// The last `max_bytes` of a regular file, from the first whole line in them; "" if there is no
+/// such file or it cannot be read.
 [[nodiscard]] std::string read_tail(const std::string& file, std::size_t max_bytes);
 
 /// The exception and its location from the file that PyTorch's @record decorator writes when a rank

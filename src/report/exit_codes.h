@@ -9,7 +9,7 @@ namespace dlaunch {
 
 struct ExitCodeRow {
   int first;
-  int last;                  // the same but for a range
+  int last;                  // equal to `first`, except for a range
   std::string_view name;     // "64", "1 to 125", "128 + n"
   std::string_view meaning;  // sentences
   std::string_view advice;   // what to do; empty: nothing

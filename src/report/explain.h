@@ -17,7 +17,7 @@ namespace dlaunch {
 /// a message, or the name of a failure. Empty: it is not known.
 [[nodiscard]] std::string message_help(std::string_view text);
 
-/// What an option of another launcher ("--bind-to") becomes here; empty: not known.
+/// What an option of another launcher ("--bind-to") becomes in dlaunch; empty: not known.
 [[nodiscard]] std::string option_help(std::string_view option);
 
 /// Names that topics may have: keys, sections and failures.

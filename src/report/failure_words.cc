@@ -34,7 +34,7 @@ MonotonicTime time_of_failure(const RunReport& report) {
   return start ? std::max(*first->ended - *start, MonotonicTime{0}) : report.elapsed;
 }
 
-/// "was killed by SIGSEGV", of several.
+/// "was killed by SIGSEGV" becomes "were killed by SIGSEGV".
 std::string plural(std::string how) {
   if (how.starts_with("was ")) how.replace(0, 3, "were");
   return how;
@@ -91,7 +91,7 @@ std::string script_advice(const StartFailure& failure, const std::vector<Command
   if (!is_python && !file.ends_with(".sh")) return {};
   const std::string by_interpreter = (is_python ? "python3 " : "sh ") + file;
   switch (failure.error_number) {
-    case ENOENT:  // not in PATH, where the current folder is not looked for
+    case ENOENT:  // not in PATH; the current folder is not searched
       if (failure.search_path.empty()) return {};
       return "if it is in the workdir: ./" + file + ", or " + by_interpreter;
     case EACCES:
@@ -108,7 +108,7 @@ std::string one_line(std::string_view text) {
 }
 
 std::string FailureWords::headline() const {
-  // In a run with restarts the time of the whole run is the one to look for in one's day.
+  // In a run with restarts, the whole run's time is the one that a user looks for.
   const bool by_rank = outcome_.first.has_value() && report_.attempt.value == 0;
   std::string line =
       "FAILED after " + duration_text(by_rank ? time_of_failure(report_) : report_.elapsed) + ": ";
@@ -177,7 +177,7 @@ std::string FailureWords::what_ended() const {
   std::string text = who(*outcome_.first) + ' ';
   const bool was_stopped = end->how == RankEnd::How::stopped || end->how == RankEnd::How::killed;
   if (was_stopped && end->status.signaled) {
-    // The signal was dlaunch's: others had ended first, because they had lost this rank.
+    // The signal was dlaunch's: other ranks had ended first, because they had lost this one.
     text += "failed";
   } else {
     text += end->start_failure ? describe(*end->start_failure) : describe(end->status);

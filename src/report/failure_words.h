@@ -18,7 +18,7 @@ namespace dlaunch {
 /// The first line of an error, safe for a terminal.
 [[nodiscard]] std::string one_line(std::string_view text);
 
-/// `input` must outlive it.
+/// `input` must outlive this object.
 class FailureWords {
  public:
   explicit FailureWords(const SummaryInput& input)
@@ -33,7 +33,7 @@ class FailureWords {
   [[nodiscard]] std::vector<std::string> earlier_attempts() const;
   /// "1 h 52 min productive (91 %), 5 min recomputed (4 %), 6 min other"; empty without a restart.
   [[nodiscard]] std::string spent() const;
-  /// Those whose ranks ran.
+  /// The number of restarts whose ranks ran.
   [[nodiscard]] std::size_t restarts() const;
   /// The run ended in the back-off after a failed attempt: the ranks are those of that attempt.
   [[nodiscard]] bool in_back_off() const;

@@ -36,7 +36,7 @@ constexpr KnownFrame kKnown[] = {
     {Kind::python, "send*", kC10d, peer, kTorch},
     {Kind::python, "init_process_group", kC10d, start, kTorch},
     {Kind::python, "__init__", kDdp, collective, kTorch},
-    // Its own frame is innermost while it synchronises buffers.
+    // DistributedDataParallel's own frame is innermost while it synchronises buffers.
     {Kind::python, "forward", kDdp, collective, kTorch},
     {Kind::python, "backward", "torch/_tensor.py", step, "torch.autograd"},
     {Kind::python, "backward", "torch/autograd/__init__.py", step, "torch.autograd"},
@@ -106,7 +106,7 @@ constexpr KnownFrame kKnown[] = {
     {Kind::native, "ompi_mpi_finalize", "", collective, "MPI"},  // a tail call
 };
 
-/// As the rows have it.
+/// The function's name in the form that the rows use.
 std::string_view name_of(const StackFrame& frame) {
   std::string_view name = frame.function;
   if (frame.kind == Kind::python) return name.substr(name.rfind('.') + 1);
@@ -130,7 +130,7 @@ bool has_any(const std::string& text, std::span<const std::string_view> parts) {
                      [&](std::string_view part) { return text.find(part) != std::string::npos; });
 }
 
-/// Outside of what others have written.
+/// Whether the frame is in the user's own code.
 bool is_the_users(const StackFrame& frame) {
   static constexpr std::array<std::string_view, 4> kPackages{"/site-packages/", "/dist-packages/",
                                                              "/lib/python", "<"};
@@ -165,8 +165,8 @@ std::span<const KnownFrame> known_frames() {
 }
 
 std::optional<KnownWait> known_wait(const std::vector<StackFrame>& frames) {
-  // In the user's code that a known function calls (a hook, a module) it is not the known one that
-  // waits.
+  // If a known function has called the user's code (a hook, a module), the known function is not
+  // what waits.
   const StackFrame* const own = innermost_of(Kind::python, frames, 0);
   std::size_t depth =
       own != nullptr ? static_cast<std::size_t>(own - frames.data()) : frames.size();

@@ -1,4 +1,4 @@
-// What a stack waits for, from the names of known functions. Pure.
+// What a thread waits for, from the names of known functions in its stack. Pure.
 #pragma once
 
 #include <cstddef>
@@ -13,15 +13,15 @@
 
 namespace dlaunch {
 
-/// What goes on only when something else does.
+/// What the wait of a known function depends on.
 enum class Wait : std::uint8_t {
   collective,  // all ranks of a group must come
   peer,        // another rank must send or receive
   start,       // all ranks must have started
-  step,        // a collective inside of it, unless this rank still computes
-  device,      // its GPU, on which a collective may run
-  loader,      // processes of its own that load data
-  children,    // any process that it has started
+  step,        // a collective inside the step, unless this rank still computes
+  device,      // this rank's GPU, on which a collective may run
+  loader,      // this rank's processes that load data
+  children,    // any process that this one has started
 };
 
 /// One known function. tests/unit/stacks/frame_table_test.cc has a stack for each row.
@@ -30,7 +30,7 @@ struct KnownFrame {
   /// Python: after the last '.'; native: without a P of MPI's profiling interface and without
   /// parameters. '*' stands for any characters.
   std::string_view function;
-  std::string_view file;  // what the path of its file contains; empty: anything
+  std::string_view file;  // a part of the path of its file; empty: any file
   Wait wait = Wait::collective;
   std::string_view library;  // "torch.distributed"
 };
@@ -40,11 +40,11 @@ struct KnownFrame {
 struct KnownWait {
   const KnownFrame* row = nullptr;  // of known_frames()
   std::string operation;            // "all_reduce"
-  std::size_t depth = 0;            // of its frame, 0: the innermost
+  std::size_t depth = 0;            // index of its frame, 0: the innermost
 };
 
-/// By the outermost known frame that the user's code has called, so that a collective is named and
-/// not the wait inside it.
+/// The wait of the outermost known frame that the user's code has called, so that a collective is
+/// named and not the wait inside it.
 /// `frames`: innermost first.
 [[nodiscard]] std::optional<KnownWait> known_wait(const std::vector<StackFrame>& frames);
 
@@ -52,7 +52,7 @@ struct KnownWait {
 [[nodiscard]] std::string waits_for(const std::vector<StackFrame>& frames);
 
 /// The innermost frame of the user's own code, from `depth` outward: Python outside of installed
-/// packages and of the standard library; else what is not in a shared object. Null: there is none.
+/// packages and of the standard library; else code outside of shared objects. Null: there is none.
 [[nodiscard]] const StackFrame* user_frame(const std::vector<StackFrame>& frames,
                                            std::size_t depth = 0);
 

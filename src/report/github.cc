@@ -8,13 +8,13 @@ namespace dlaunch {
 
 namespace {
 
-constexpr std::size_t kMostSummary = std::size_t{64} << 10;  // GitHub takes 1 MiB a step
+constexpr std::size_t kMostSummary = std::size_t{64} << 10;  // GitHub takes 1 MiB per step
 
 bool has_failed(const RunReport& report) {
   return report.outcome.cause != Cause::success && report.outcome.cause != Cause::cancelled;
 }
 
-/// Escapes the special characters of a workflow command, in a property also ':' and ','.
+/// Escapes the special characters of a workflow command; in a property, ':' and ',' too.
 std::string escaped(std::string_view text, bool is_property) {
   constexpr std::string_view kHex = "0123456789ABCDEF";
   const std::string_view special = is_property ? "%\r\n:," : "%\r\n";

@@ -1,4 +1,4 @@
-// What GitHub Actions shows of a run beside its log: an annotation of the cause and a step summary
+// What GitHub Actions shows of a run besides its log: an annotation of the cause and a step summary
 // (https://docs.github.com/actions/reference/workflow-commands-for-github-actions). Pure.
 #pragma once
 

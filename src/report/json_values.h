@@ -1,5 +1,5 @@
-// Members of untrusted JSON, such as that of a run folder: what is missing or of another type is
-// empty. Pure.
+// Members of untrusted JSON, such as that of a run folder: a member that is missing or has another
+// type is empty. Pure.
 #pragma once
 
 #include <cstddef>
@@ -9,16 +9,16 @@
 
 namespace dlaunch {
 
-/// Null if `object` has no such member, or is none.
+/// Null if `object` has no such member, or is not an object.
 [[nodiscard]] const nlohmann::json& json_member(const nlohmann::json& object, const char* name);
 
-/// Null if `array` has no such element, or is none.
+/// Null if `array` has no such element, or is not an array.
 [[nodiscard]] const nlohmann::json& json_item(const nlohmann::json& array, std::size_t index);
 
 /// A string as it is, null as nothing, everything else as JSON.
 [[nodiscard]] std::string json_text_of(const nlohmann::json& value);
 
-/// The member as a number; `otherwise` if it is none.
+/// The member as a number; `otherwise` if it is not a number.
 [[nodiscard]] double json_real(const nlohmann::json& object, const char* name, double otherwise);
 
 }  // namespace dlaunch

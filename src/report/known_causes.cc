@@ -25,14 +25,14 @@ struct Failure {
 };
 
 struct KnownCause {
-  std::string_view name;               // as in KnownFailure; empty: the table's
+  std::string_view name;               // as in KnownFailure; empty: the name in that table
   std::string_view exception;          // what the exception begins with; empty: any
   bool (*applies)(const Failure&);     // null: the exception suffices
   std::string (*why)(const Failure&);  // null: the error says it
   std::string (*advice)(const Failure&);
 };
 
-/// The program reads a terminal that it does not have.
+/// Advice for a program that reads a terminal that it does not have.
 std::string advice_for_stdin(const Failure& f, const std::string& call) {
   const Rank first = f.outcome.first.value_or(Rank(0));
   const std::string number = std::to_string(f.in.stdin_rank.value_or(first).value);
@@ -42,7 +42,7 @@ std::string advice_for_stdin(const Failure& f, const std::string& call) {
            " ends there; with it rank " + number + " has the terminal" +
            (f.in.report.ranks.size() > 1 ? "; guard the call: " + guarded : "");
   }
-  // It had the terminal: the user ended it there.
+  // The rank had the terminal: the user ended the program there.
   if (first == *f.in.stdin_rank) return "";
   return "only rank " + number + " reads the terminal: " + guarded;
 }
@@ -130,7 +130,7 @@ const KnownFailure* row_of(const Failure& f) {
   return find_known_failure(f.in.evidence, &f.end->status);
 }
 
-/// Whether ranks of several nodes failed in this way: then it is not that node's.
+/// Whether ranks of other nodes failed in this way too: then the cause is not that node.
 bool failed_on_other_nodes(const Failure& f, NodeRank node) {
   return std::any_of(f.outcome.alike.begin(), f.outcome.alike.end(), [&](Rank rank) {
     return rank.value < f.in.plan->ranks.size() && f.in.plan->ranks[rank.value].node != node;
@@ -151,8 +151,8 @@ std::string why_by_table(const Failure& f) {
   return why;
 }
 
-// The first row that applies and has a `why` explains the failure, the first that has advice gives
-// it.
+// The first row that applies and has a `why` explains the failure; the first that applies and has
+// advice gives the advice.
 constexpr std::array<KnownCause, 11> kCauses{{
     {"debugger-without-terminal", "bdb.BdbQuit", nullptr, nullptr,
      [](const Failure& f) { return advice_for_stdin(f, "breakpoint()"); }},
@@ -214,7 +214,7 @@ Failure failure_of(const SummaryInput& in) {
   return {in, in.report.outcome, in.report.end_of_first()};
 }
 
-/// The text of the first row that applies and has one.
+/// The text of the first row that applies and has such a text.
 std::string first_text(const SummaryInput& in, std::string (*KnownCause::*text)(const Failure&)) {
   const Failure failure = failure_of(in);
   for (const KnownCause& row : kCauses) {

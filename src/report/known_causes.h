@@ -18,8 +18,8 @@ namespace dlaunch {
 /// The name of the known failure ("file-missing"); empty: it is not a known one.
 [[nodiscard]] std::string name_of_failure(const SummaryInput& input);
 
-/// An error that contains `pattern` says `means` about the rank's peers: it follows from a failure
-/// elsewhere.
+/// An error that contains `pattern` says `means` about the rank's peers: such an error follows from
+/// a failure elsewhere.
 struct PeerLoss {
   std::string_view pattern;
   std::string_view means;  // completes "the error says that ..."
@@ -34,7 +34,7 @@ struct PeerLoss {
 [[nodiscard]] const PeerLoss* find_peer_loss(const Evidence& evidence);
 
 /// If the first rank's error only says that another one is gone, and no rank is known to have
-/// caused that: the ranks that ended without such an error, one of which may tell why. Else empty.
+/// caused that: the ranks that ended without such an error, one of which may show why. Else empty.
 [[nodiscard]] std::vector<Rank> suspects(const SummaryInput& input);
 
 }  // namespace dlaunch

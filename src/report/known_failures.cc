@@ -19,7 +19,7 @@ bool was_not_finalized(const ExitStatus& status) {
   return status.mpi == MpiEnd::not_finalized;
 }
 
-// The first row that fits counts: a row stands before those whose patterns are more general.
+// The first row that fits counts, so a row comes before those whose patterns are more general.
 // tests/unit/report/known_failures_test.cc has a real message for each.
 constexpr auto kFailures = std::to_array<KnownFailure>({
     {.name = "mpi-not-finalized",
@@ -448,7 +448,7 @@ constexpr auto kFailures = std::to_array<KnownFailure>({
      .advice = "dmesg as root on that node; --exclude NODE if it is its disk",
      .of_node = true},
 
-    // Other machines. The names of hubs stand before what makes them unreachable.
+    // Other machines. Rows that name hubs come before rows for what makes them unreachable.
     {.name = "hub-unreachable",
      .pattern = "couldn't connect to 'https://huggingface.co'",
      .why = "the node does not reach the hub, and the model is not in its cache",
@@ -495,7 +495,7 @@ constexpr auto kFailures = std::to_array<KnownFailure>({
      .why = "the program listens on an address that this node does not have",
      .advice = "0.0.0.0 as the address, or only rank 0 listens on MASTER_ADDR"},
 
-    // What may stand in any program's last words, so only if nothing else fits.
+    // Texts that any program's last lines may have, so only if nothing else fits.
     {.name = "permission-denied",
      .pattern = "Permission denied",
      .why = "the user may not use the file or folder",
@@ -538,7 +538,7 @@ constexpr auto kFailures = std::to_array<KnownFailure>({
      .advice = "ulimit -f shows it; fsize in /etc/security/limits.conf of each node"},
 });
 
-// Without an exception; Open MPI's text has 15.
+// Last lines to search if there is no exception; Open MPI's text has 15.
 constexpr std::size_t kLines = 20;
 
 // What these libraries call information or a warning is not what ended the program.
@@ -550,7 +550,7 @@ bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-/// Whether the exception, or a line that may tell the cause, has `pattern`.
+/// Whether the exception, or a line that may say the cause, has `pattern`.
 bool any_text(const Evidence& evidence, std::string_view pattern) {
   const auto& lines = evidence.last_lines;
   const std::size_t newest = evidence.exception ? std::min(evidence.lines_after, kLines) : kLines;

@@ -31,8 +31,8 @@ std::vector<MetricMatches> find_in(RankStream stream, std::uint64_t most,
   };
   const auto skipped = stream.skip_to_last_bytes(most);
   if (!skipped) return found;
-  bool begins_inside = *skipped;  // within a line, perhaps within a number
-  std::string waiting;            // whole lines, then one whose end has not been read
+  bool begins_inside = *skipped;  // in the middle of a line, perhaps of a number
+  std::string waiting;            // whole lines, then a line whose end has not been read
   while (true) {
     const auto bytes = stream.next();
     if (!bytes || bytes->empty()) break;
@@ -67,7 +67,7 @@ bool is_word(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '/';
 }
 
-/// Where the name of the watched quantity begins whose value is at `value`; npos: there is none.
+/// Where the name of the quantity whose value is at `value` begins; npos: it is not a watched one.
 std::size_t name_of_value(std::string_view text, std::size_t value) {
   std::size_t end = value;
   while (end > 0 && std::string_view(" \t:='\"-+").find(text[end - 1]) != std::string_view::npos)

@@ -191,13 +191,13 @@ constexpr std::array<std::string_view, 16> kPlaceholders = {
     "DIR",     "FAULT", "FILE",   "HOST", "METHODS", "N",    "NAME", "NODES",
     "PROGRAM", "RANKS", "SCRIPT", "SIZE", "TEXT",    "TIME", "USER", "WHAT"};
 
-/// A piece of a text: a word that stands for what differs, or what stands between two of them.
+/// A piece of a text: a placeholder, which is a word for what differs, or the text between two.
 struct Piece {
   std::string_view text;
   bool is_placeholder = false;
 };
 
-/// The next one; it is taken from the beginning of `text`.
+/// Removes the next piece from the beginning of `text` and returns it.
 Piece take_piece(std::string_view& text) {
   std::size_t begin = 0;
   while (begin < text.size()) {
@@ -218,11 +218,11 @@ Piece take_piece(std::string_view& text) {
 
 using Values = std::map<std::string_view, std::string_view>;  // of placeholders
 
-/// What stands for each placeholder between two other pieces; nullopt: the line does not have the
-/// text.
+/// What the line has in place of each placeholder between two other pieces; nullopt: the line does
+/// not have the text.
 std::optional<Values> match(std::string_view text, std::string_view line) {
   Values values;
-  std::string_view open;  // the placeholder before
+  std::string_view open;  // the placeholder before this piece
   bool is_begun = false;
   while (!text.empty()) {
     const Piece piece = take_piece(text);

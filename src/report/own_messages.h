@@ -1,6 +1,6 @@
-// The table of what dlaunch itself says, and ssh through it: what a message means and what to do.
-// `dlaunch help` looks messages up in it, and reports of nodes that cannot be connected take their
-// advice from it. docs/reference/messages.md lists it. Pure.
+// The table of messages of dlaunch, and of ssh when dlaunch runs it: what each means and what to
+// do. `dlaunch help` looks messages up in it, and reports of nodes that cannot be connected take
+// their advice from it. docs/reference/messages.md lists it. Pure.
 #pragma once
 
 #include <optional>
@@ -12,7 +12,7 @@
 namespace dlaunch {
 
 struct OwnMessage {
-  std::string_view text;     // as it is printed, but for words such as HOST, N or TIME
+  std::string_view text;     // as printed, except for words such as HOST, N or TIME
   std::string_view meaning;  // a sentence without its full stop
   std::string_view advice;   // empty: nothing; may have words of the text, and HOST
   bool certain = false;      // no program of a rank prints such a line
@@ -22,24 +22,24 @@ struct OwnMessage {
 
 struct FoundMessage {
   const OwnMessage* row = nullptr;
-  std::string advice;  // with what stands in the message instead of HOST and others
+  std::string advice;  // with what the message has in place of HOST and other such words
 };
 
-/// The first row whose text stands in a line of `said`, first of those that are certain. HOST is
-/// `host` where the message names none.
+/// The first row whose text is in a line of `said`; `certain` rows come first. HOST is `host` if
+/// the message names no host.
 [[nodiscard]] std::optional<FoundMessage> find_own_message(std::string_view said,
                                                            std::string_view host = "HOST");
 
 struct HostTrouble {
   std::string host;
-  std::string said;  // why it cannot be used, in ssh's words or ours
+  std::string said;  // why it cannot be used, in ssh's or dlaunch's words
 };
 
-/// What to try about hosts that cannot be connected: a line for each kind of trouble, with the
-/// first host that has it, at most three. Each begins with "try: ".
+/// What to try about hosts that cannot be connected: at most three lines, one per kind of
+/// trouble, with the first host that has it. Each begins with "try: ".
 [[nodiscard]] std::vector<std::string> connection_advice(const std::vector<HostTrouble>& hosts);
 
-/// "gpu4: ssh: ..." for each host and what to try; lines after the first are indented.
+/// "gpu4: ssh: ..." for each host, then what to try; lines after the first are indented.
 [[nodiscard]] std::string trouble_text(const std::vector<HostTrouble>& hosts);
 
 }  // namespace dlaunch

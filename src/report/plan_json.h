@@ -14,13 +14,13 @@ namespace dlaunch {
 ///   commands [{argv, shell}], nodes [{node, name, address, ranks, binding, variables, files
 ///   [{path, text}]}], with launch: once also hosts [{name, slots}], ranks
 ///   [{rank, node, local_rank, role, role_rank, command, cpus, gpus, ports, variables}], variables
-///   {NAME: VALUE} of all ranks; those of a node and of a rank come on top, passed [NAME]
+///   {NAME: VALUE} of all ranks (those of a node and of a rank are added to these), passed [NAME]
 ///   (env_pass) and secret [NAME] (env_secret), whose values are nowhere, reasons {NAME: why},
 ///   scrubbed, not_passed, notes.
 /// With a cluster, each node also has facts {hostname, architecture, kernel, memory_bytes,
 /// memory_available_bytes, cores [{numa, threads, taken}], gpus [{index, uuid, bus_id, model,
 /// numa}], cuda_visible_devices, interfaces [{name, is_up, speed_mbit, mtu, addresses}], limits
-/// {open_files, processes, locked_memory}}, null where a thing is not known or not limited; facts
+/// {open_files, processes, locked_memory}}, null if a value is not known or not limited; facts
 /// null: the node was not asked.
 [[nodiscard]] std::string plan_json(const LaunchPlan&, const Cluster* cluster = nullptr);
 

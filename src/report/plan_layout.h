@@ -10,7 +10,7 @@ namespace dlaunch {
 
 inline constexpr std::size_t kWidth = 80;
 inline constexpr std::size_t kLabel = 15;   // of the sections below the table
-inline constexpr std::size_t kNoteAt = 48;  // the column of notes, unless what precedes is longer
+inline constexpr std::size_t kNoteAt = 48;  // the column of notes, unless the text before is longer
 
 /// The user's text on one line of at most `width` columns; a line break in it is shown as \n.
 [[nodiscard]] std::string shortened(std::string_view text, std::size_t width);
@@ -19,7 +19,7 @@ inline constexpr std::size_t kNoteAt = 48;  // the column of notes, unless what 
 void add_line(std::string& out, std::string_view label, std::size_t label_width,
               const std::string& value, std::string_view note);
 
-/// Words behind a label, wrapped.
+/// Words after a label, wrapped.
 void add_words(std::string& out, std::string_view label, const std::vector<std::string>& words);
 
 }  // namespace dlaunch

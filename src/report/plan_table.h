@@ -9,7 +9,8 @@
 
 namespace dlaunch {
 
-/// Up to here every rank has its line; then the first and the last ones of a node, and nodes.
+/// Above this many ranks, the table has only the first and last ranks of a node, and only the first
+/// and last nodes.
 inline constexpr std::size_t kAllRanks = 64;
 inline constexpr std::size_t kFirst = 8, kLast = 2;
 

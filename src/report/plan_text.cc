@@ -199,7 +199,7 @@ void add_containers(std::string& out, const LaunchPlan& plan) {
   if (!known.empty()) out += "\n";
 }
 
-/// Rank variables by who shares their value: all ranks, the ranks of a node, or none.
+/// The variable of that name; null: there is none.
 const Variable* find(const std::vector<Variable>& variables, std::string_view name) {
   const auto found = std::find_if(variables.begin(), variables.end(),
                                   [&](const Variable& v) { return v.name == name; });

@@ -9,8 +9,8 @@
 
 namespace dlaunch {
 
-/// The whole plan in columns for 80 characters, with a final newline. Of a job with more than 64
-/// ranks it shows the first 8 and the last 2 ranks of each node, and of more than 10 nodes the
+/// The whole plan in columns for 80 characters, with a final newline. For more than 64 ranks it
+/// shows only the first 8 and the last 2 ranks of each node, and of more than 10 nodes only the
 /// first 8 and the last 2. Values of passed variables (env_pass, env_secret) are not shown.
 [[nodiscard]] std::string plan_text(const LaunchPlan&, const Cluster&);
 

@@ -14,7 +14,7 @@ namespace {
 
 using Label = std::pair<std::string_view, std::string_view>;
 
-// The states of a run, each with a sample of its own (0 or 1).
+// The states of a run; each has its own sample (0 or 1).
 constexpr std::array<std::string_view, 7> kStates{
     "preparing", "running", "stopping", "waiting to restart", "done", "failed", "stopped"};
 

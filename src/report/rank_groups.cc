@@ -70,7 +70,7 @@ class Grouping {
     if (const Ranks* ranks = find(How::stopped)) {
       out.push_back(subject(*ranks) + was(*ranks) + "stopped by dlaunch");
     }
-    // They ended between the limit and the signal.
+    // These ranks ended between the time limit and the signal.
     if (!late_.empty()) out.push_back(subject(late_) + " ended with 0 when told to stop");
     add(out, How::exited, "had succeeded");
     if (const Ranks* ranks = find(How::not_started)) {
@@ -167,7 +167,7 @@ class Grouping {
       if (after) latest = std::max(latest.value_or(*after), *after);
     }
     std::string text = subject(*ranks);
-    // After Ctrl-C a second one may have asked for the kill; otherwise it follows the grace time.
+    // After Ctrl-C, a second one may have asked for the kill; otherwise it follows the grace time.
     if (outcome_.cause != Cause::cancelled) text += " did not stop and";
     text += was(*ranks) + "killed by dlaunch";
     if (latest) text += " after " + duration_text(*latest);

@@ -37,7 +37,7 @@ std::optional<std::pair<std::uint32_t, std::string>> of_rank(const std::string& 
   return std::pair(*rank, name.substr(blank));
 }
 
-/// Differences of several ranks that are the same become one, where the first of them stood.
+/// Equal differences of several ranks become one, at the place of the first of them.
 std::vector<RunDifference> merged(std::vector<RunDifference> all) {
   std::map<std::pair<std::string, std::pair<std::string, std::string>>, std::vector<Rank>> ranks;
   const auto key = [](const RunDifference& one, const std::string& what) {
@@ -97,7 +97,7 @@ std::string shown(const RunValue& value) {
   return value.text.empty() ? "-" : value.text;
 }
 
-/// One line where it fits, else the values below each other.
+/// One line if it fits, else the values on separate lines.
 std::string difference_text(const RunDifference& one, std::size_t width, std::size_t columns) {
   const std::string line = "  " + padded(one.name, width) + "  " + shown(one.first) + " -> " +
                            shown(one.second) + change(one);

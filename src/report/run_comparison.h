@@ -11,8 +11,8 @@ namespace dlaunch {
 
 struct RunDifference {
   std::string name;
-  RunValue first;   // empty text: it has none
-  RunValue second;  // likewise
+  RunValue first;   // empty text: the first run has no such value
+  RunValue second;  // likewise for the second run
   bool operator==(const RunDifference&) const = default;
 };
 
@@ -23,7 +23,7 @@ struct SectionComparison {
   bool operator==(const SectionComparison&) const = default;
 };
 
-/// The same differences of several ranks are one: "ranks 0-3 cpus". Two timings are equal if they
+/// Equal differences of several ranks are one: "ranks 0-3 cpus". Two timings are equal if they
 /// differ by less than 50 ms or 2 %, two metrics if by less than 0.1 %. Both lists are of
 /// run_values().
 [[nodiscard]] std::vector<SectionComparison> compare_runs(const std::vector<RunSection>& first,

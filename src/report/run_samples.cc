@@ -93,7 +93,7 @@ std::size_t RunSamples::row_of(MonotonicTime at) const {
   return static_cast<std::size_t>(std::max(at, MonotonicTime(0)) / step_);
 }
 
-/// So that there is a row for this time.
+/// Makes a row for this time, by halving the number of rows if there are too many.
 void RunSamples::make_room(MonotonicTime at) {
   const auto halve = [](auto& rows) {
     for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -128,7 +128,7 @@ void RunSamples::add(NodeId node, const NodePulse& pulse, const std::vector<Rank
   }
 }
 
-/// `ranks` has only those of which something has changed.
+/// `ranks` has only the ranks for which something has changed.
 RunSamples::Use RunSamples::use_of_ranks(NodeId id, const std::vector<RankPulse>& ranks) {
   constexpr float kMillis = 1000;
   Use use;
@@ -157,7 +157,7 @@ RunSamples::Use RunSamples::use_of_ranks(NodeId id, const std::vector<RankPulse>
 }
 
 void RunSamples::note_network(OfNode& node, std::uint64_t bytes, MonotonicTime at) {
-  constexpr std::chrono::seconds kNetworkLook{12};  // agents look every 10 s: before, it was idle
+  constexpr std::chrono::seconds kNetworkLook{12};  // agents look every 10 s: earlier, it was idle
   const std::uint64_t before = std::exchange(node.network, bytes);
   if (before == bytes) return;
   Use use;
@@ -166,7 +166,7 @@ void RunSamples::note_network(OfNode& node, std::uint64_t bytes, MonotonicTime a
   node.network_at = at;
 }
 
-/// Amounts go to the rows that the time touches, by its parts in them.
+/// Divides amounts among the rows that the time overlaps, by the part of the time in each.
 void RunSamples::spread(OfNode& node, const Use& use, MonotonicTime from, MonotonicTime to) {
   // A node's clock never goes back; two pulses may come at once.
   from = std::min(from, to - MonotonicTime(std::chrono::milliseconds(1)));

@@ -1,5 +1,5 @@
 // What the nodes of a run used, and what its metrics were, over time: samples.json. Its size is
-// bounded: where a run outgrows it, two samples become one. Pure.
+// bounded: if a run outgrows it, each pair of samples is merged into one. Pure.
 #pragma once
 
 #include <chrono>
@@ -22,34 +22,34 @@ class RunSamples {
   /// `metrics`: their names, in the order of MetricPulse::metric.
   explicit RunSamples(std::vector<std::string> metrics);
 
-  /// The ranks of an attempt are told to start. A node keeps its samples of earlier attempts.
+  /// Call it when an attempt's ranks are told to start. Nodes keep samples of earlier attempts.
   void begin(const LaunchPlan& plan, MonotonicTime at);
-  /// A pulse of the running attempt. It stands for the time since the node's last one.
+  /// A pulse of the running attempt; it covers the time since the node's previous pulse.
   void add(NodeId node, const NodePulse& pulse, const std::vector<RankPulse>& ranks,
            MonotonicTime at);
   [[nodiscard]] bool empty() const { return rows_ == 0; }
-  /// docs/reference/run-folder.md has the members. `started`: the run.
+  /// docs/reference/run-folder.md has the members. `started`: when the run started.
   [[nodiscard]] std::string json(WallTime started) const;
 
  private:
-  /// One node, or all ranks of it, in one step of time.
+  /// What one node, or all of its ranks, used in one time step.
   struct Use {
-    float seen = 0;  // seconds that pulses stand for; 0: nothing is known; likewise gpu_seen
+    float seen = 0;  // seconds that pulses cover; 0: nothing is known; likewise gpu_seen
     float cpu = 0;   // seconds of a core
     float gpu = 0;   // percent * seconds
     float gpu_seen = 0;
     float output = 0;   // bytes
     float network = 0;  // bytes
-    float memory = 0;   // bytes, the most
+    float memory = 0;   // bytes, maximum
     float gpu_memory = 0;
     void add(const Use& other);
   };
   struct OfNode {
     std::string name;
     std::uint32_t cores = 0;
-    MonotonicTime heard{0};       // its last pulse
-    std::uint64_t network = 0;    // NodePulse::network_bytes then; 0: none
-    MonotonicTime network_at{0};  // which pulse had that first: agents look at it less often
+    MonotonicTime heard{0};       // when its last pulse came
+    std::uint64_t network = 0;    // NodePulse::network_bytes in that pulse; 0: none
+    MonotonicTime network_at{0};  // when a pulse first had that value: agents read it less often
     std::vector<Use> uses;
   };
   struct Value {

@@ -74,7 +74,7 @@ void add_node(const jobfile::Document& document, jobfile::NodeId id, const std::
 
 Result<RunSection> job_values(const RunTexts& texts) {
   Section section("job", texts.id);
-  // Its comments, which tell the rest, may be long.
+  // Without the comments, which may be long; origin_values() reads them.
   std::string job;
   for (std::string_view rest = texts.job_yaml; !rest.empty();) {
     const std::string_view line = take_line(rest);
@@ -109,7 +109,7 @@ RunSection plan_values(const RunTexts& texts, const json& plan) {
   if (ranks.is_array()) section.add("ranks", std::to_string(ranks.size()));
   const json& reasons = json_member(plan, "reasons");
   for (const auto& [name, value] : json_member(plan, "variables").items()) {
-    // Those of the job are in its section (plan/user_env.cc gives this reason).
+    // Variables of the job are in the job's section (plan/user_env.cc gives this reason).
     if (json_text_of(json_member(reasons, name.c_str())) != "env of the job")
       section.add_member(name, value, "");
   }

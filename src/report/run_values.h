@@ -31,8 +31,8 @@ struct RunSection {
   bool operator==(const RunSection&) const = default;
 };
 
-/// Always all sections, in the order above. The id of the run is replaced by "ID" in all values,
-/// and ports, which are new for each attempt, are left out. Errors, exit_code::kUsage: a file is
+/// Always all sections, in the order above. In all values, "ID" replaces the id of the run. Ports
+/// are left out, because they are new for each attempt. Errors, exit_code::kUsage: a file is
 /// damaged.
 [[nodiscard]] Result<std::vector<RunSection>> run_values(const RunTexts& texts);
 

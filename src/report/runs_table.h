@@ -23,7 +23,7 @@ namespace dlaunch {
 [[nodiscard]] std::string started_text(WallTime time, WallTime now,
                                        const std::function<DateParts(WallTime)>& local);
 
-/// What was removed, or would be, what is kept and why, and how much the disk gets back. `all`: how
+/// What was or would be removed, what is kept and why, and the disk space that is freed. `all`: how
 /// the runs were chosen ("older than 30d").
 [[nodiscard]] std::string pruning_text(const Pruning& pruning, const PruneRule& rule,
                                        const std::string& all);

@@ -32,7 +32,7 @@ void add_member(std::vector<RankOnHost>& members, const RankOnHost& one) {
   }
 }
 
-/// Those that share the frame at `depth`, or have none there and do the same; the largest first.
+/// Parts that share the frame at `depth`, or have none there and do the same; the largest first.
 std::vector<Stands> split(const Stands& stands, std::size_t depth) {
   std::vector<Stands> parts;
   for (const Stand* one : stands) {
@@ -50,7 +50,7 @@ std::vector<Stands> split(const Stands& stands, std::size_t depth) {
   return parts;
 }
 
-/// `stands` share what is at `depth`.
+/// `stands` share the frame at `depth`, or have none there and do the same.
 StackTree tree_of(const Stands& stands, std::size_t depth) {
   StackTree tree;
   for (const Stand* one : stands) add_member(tree.members, one->member);
@@ -74,7 +74,7 @@ Stand stand_of(const RankStacks& rank, const ThreadStack& thread) {
           activity_of(thread)};
 }
 
-/// A thread that only the kernel says something of is worth a line where it is a main thread.
+/// Whether the thread has frames other than the kernel's; without, only a main thread gets a line.
 bool tells(const ThreadStack& thread) {
   return std::any_of(thread.frames.begin(), thread.frames.end(), [](const StackFrame& frame) {
     return frame.kind != StackFrame::Kind::kernel;
@@ -149,7 +149,7 @@ const ProcessStack* working_process(const RankStacks& rank) {
 }
 
 std::vector<StackGroup> merge_stacks(const std::vector<RankStacks>& ranks) {
-  std::map<std::string, std::vector<Stand>> groups;  // by who: the main threads come first
+  std::map<std::string, std::vector<Stand>> groups;  // by StackGroup::who: main threads come first
   for (const RankStacks& rank : ranks) {
     const ProcessStack* const work = working_process(rank);
     bool is_above = true;  // a shell that waits for the work

@@ -1,4 +1,4 @@
-// The stacks of many ranks as one tree: frames that they share stand once. Pure.
+// The stacks of many ranks as one tree: frames that they share appear once. Pure.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace dlaunch {
 struct RankOnHost {
   Rank rank;
   std::string host;
-  std::uint32_t threads = 1;  // of the rank that are meant
+  std::uint32_t threads = 1;  // how many threads of the rank are meant
   bool operator==(const RankOnHost&) const = default;
 };
 
@@ -26,8 +26,8 @@ struct RankOnHost {
 
 struct StackTree {
   std::vector<RankOnHost> members;  // ascending by rank, each rank once
-  std::vector<StackFrame> frames;   // that all members share, outermost first
-  std::string doing;                // of a leaf: what the thread does there; empty: unknown
+  std::vector<StackFrame> frames;   // frames that all members share, outermost first
+  std::string doing;                // for a leaf: what the thread does there; empty: unknown
   std::vector<StackTree> branches;  // the one with most members first
 };
 

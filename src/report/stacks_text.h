@@ -1,4 +1,4 @@
-// Where ranks stand, for people and for programs. Pure.
+// Where ranks are in their programs, for people and for programs. Pure.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 namespace dlaunch {
 
-/// The merged tree: frames that ranks share stand once, outermost first. Lines have at most
-/// `columns` columns; ASCII but for what comes from the ranks.
+/// The merged tree: frames that ranks share appear once, outermost first. Lines have at most
+/// `columns` columns; ASCII except for what comes from the ranks.
 [[nodiscard]] std::string stacks_text(const StacksReply& reply,
                                       std::size_t columns = kScreenColumns);
 

@@ -15,7 +15,7 @@ namespace dlaunch {
 
 namespace {
 
-/// A line of the nodes that have the same to say.
+/// A line that several nodes share because their values are the same.
 struct Shared {
   Cells cells;
   std::vector<std::string> nodes;

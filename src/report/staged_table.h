@@ -11,19 +11,19 @@
 
 namespace dlaunch {
 
-/// A table in which nodes that have the same share a line, then a line for what is wrong. `local`:
-/// a time in the zone of the reader.
+/// A table in which nodes with equal values share a line. `local`: converts a time to the reader's
+/// zone.
 [[nodiscard]] std::string staged_table(const std::vector<StagedOnNode>& nodes, WallTime now,
                                        const std::function<DateParts(WallTime)>& local);
 
-/// A line for each target, and one with the sum. `is_narrowed`: only some targets were meant.
+/// A line for each target, and one with the sum. `is_narrowed`: the user chose only some targets.
 [[nodiscard]] std::string cleaned_text(const std::vector<StagedOnNode>& nodes, bool is_narrowed);
 
-/// An object for each target of each node, and for each node of which not all is told:
-/// docs/how-to/stage-data.md has the members. `cleaned`: of what was removed.
+/// An object for each target of each node, and for each node with a problem:
+/// docs/how-to/stage-data.md has the members. `cleaned`: the objects describe what was removed.
 [[nodiscard]] std::string staged_json(const std::vector<StagedOnNode>& nodes, bool cleaned);
 
-/// What is wrong on which nodes, a line each, for an error; empty: nothing is.
+/// What is wrong on which nodes, one line per problem, for an error; empty: nothing is wrong.
 [[nodiscard]] std::string staged_problems(const std::vector<StagedOnNode>& nodes);
 
 }  // namespace dlaunch

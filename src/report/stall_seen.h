@@ -16,16 +16,16 @@ namespace dlaunch {
 struct StallSeen {
   Attempt attempt;
   WallTime at;         // of the second snapshot
-  Duration silence{};  // then
+  Duration silence{};  // how long the job had made no progress then
   Verdict verdict;
   bool has_resumed = false;  // there was progress afterwards
 };
 
-/// The verdict as one statement of at most 12 lines. `is_again`: of the same kind as the last one
-/// of this silence, whose lines are known.
+/// The verdict as one statement of at most 12 lines. `is_again`: only the headline, as the last one
+/// of this silence was of the same kind and its lines are known.
 [[nodiscard]] std::string stall_text(const StallSeen& seen, std::size_t columns, bool is_again);
 
-/// The last one of the attempt, if the job has made no progress since; null: none.
+/// The last stall of the attempt, if the job has made no progress since; null: none.
 [[nodiscard]] const StallSeen* lasting_stall(const std::vector<StallSeen>& all, Attempt attempt);
 
 /// What was seen as members of an object: attempt, silence_s, verdict, ranks, headline, lines.

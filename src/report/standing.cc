@@ -13,12 +13,12 @@ namespace dlaunch {
 
 namespace {
 
-// Less is what a process does that looks every now and then whether it may go on.
+// A process that only checks now and then whether it may go on uses less.
 constexpr std::uint64_t kBusyMs = 100;
 constexpr std::uint64_t kMuchIo = 64 << 10;
 constexpr std::uint64_t kManyWakeups = 3;
-constexpr std::uint64_t kLongWaitMs = 500;  // for a CPU
-constexpr std::uint64_t kWaitsToWork = 4;   // many ranks on few CPUs wait less
+constexpr std::uint64_t kLongWaitMs = 500;  // waiting for a CPU
+constexpr std::uint64_t kWaitsToWork = 4;   // many ranks that share few CPUs wait less
 
 constexpr std::string_view kLock = "waiting for a lock";
 
@@ -37,21 +37,21 @@ bool has_ended(const ProcessStack& process) {
   return thread == nullptr || has_state(*thread, "ZX");
 }
 
-/// In a call on a file with a name, or where no signal reaches it.
+/// Whether the thread is in a call on a file with a name, or where no signal reaches it.
 bool is_blocked(const ThreadStack& thread) {
   if (has_state(thread, "D")) return true;
   return has_state(thread, "S") && thread.doing.find(" /") != std::string::npos &&
          thread.doing.find(" /dev/") == std::string::npos;
 }
 
-/// From `depth` outward, without the kernel's.
+/// The frames from `depth` outward, without the kernel's.
 Frames outward(const Frames& frames, std::size_t depth) {
   Frames part(frames.begin() + static_cast<std::ptrdiff_t>(depth), frames.end());
   std::erase_if(part, [](const StackFrame& one) { return one.kind == StackFrame::Kind::kernel; });
   return part;
 }
 
-/// What a wait does inside (to look again every 5 s) is no move.
+/// The frames outward from a known wait: what it does inside (it may poll every 5 s) is not a move.
 Frames where(const ThreadStack* thread) {
   if (thread == nullptr) return {};
   const auto known = known_wait(thread->frames);
@@ -63,7 +63,7 @@ bool has_native(const Frames& frames) {
                      [](const StackFrame& one) { return one.kind == StackFrame::Kind::native; });
 }
 
-/// Frames that were not read one of the two times tell nothing, all of them or the native ones.
+/// Whether they differ. Frames (all, or the native ones) that were read only once do not count.
 bool differ(Frames before, Frames now) {
   if (has_native(before) != has_native(now)) {
     for (Frames* const frames : {&before, &now})
@@ -88,7 +88,7 @@ struct Work {
   std::uint64_t io_bytes = 0;
   std::uint64_t switches = 0;
   std::uint64_t waited_ms = 0;
-  bool are_new = false;  // processes
+  bool are_new = false;  // some processes are new
 };
 
 const ProcessStack* find(const RankStacks& rank, std::int32_t pid) {
@@ -165,7 +165,7 @@ bool joins_a_thread(const ThreadStack& thread) {
 }
 
 /// "main thread in f (a.py:3), thread B in g (a.py:9)": threads that wait for locks in the user's
-/// own code. Empty: less than two, or the main thread waits for something else.
+/// own code. Empty: fewer than two, or the main thread waits for something else.
 std::string deadlock_in(const ProcessStack& process) {
   const ThreadStack& main = process.threads.front();
   if (main.doing != kLock) return "";
@@ -182,7 +182,7 @@ std::string deadlock_in(const ProcessStack& process) {
   return count > 1 && main_takes_part ? text : "";
 }
 
-/// What holds the processes that load data; empty: nothing that can be seen.
+/// What holds up the processes that load data; empty: nothing that can be seen.
 std::string trouble_of(const std::vector<const ProcessStack*>& loaders) {
   for (const ProcessStack* loader : loaders) {
     const ThreadStack& thread = *main_thread(loader);
@@ -197,7 +197,7 @@ std::string trouble_of(const std::vector<const ProcessStack*>& loaders) {
 void judge_loader(const RankStacks& before, const RankStacks& now, const ProcessStack& work,
                   Standing& standing) {
   const auto loaders = living_children(now, work.pid);
-  // One that was there before, since a program may leave other children unreaped, too.
+  // Only one that ran before counts, since a program may leave other children unreaped, too.
   const bool one_has_ended =
       std::any_of(now.processes.begin(), now.processes.end(), [&](const ProcessStack& one) {
         const ProcessStack* const earlier = find(before, one.pid);
@@ -226,7 +226,7 @@ void judge_loader(const RankStacks& before, const RankStacks& now, const Process
         "its data loader, pid " + std::to_string(loaders.front()->pid) + ", is in " + place;
 }
 
-/// For a rank that waits for no other one: whether it works or is blocked.
+/// For a rank that does not wait for another rank: whether it works or is blocked.
 void judge_work(const RankStacks& before, const RankStacks& now, const ProcessStack& work,
                 const ThreadStack& thread, Standing& standing) {
   std::vector<const ProcessStack*> all;

@@ -1,4 +1,4 @@
-// Where one rank stands, and whether it has moved since an earlier snapshot. Pure.
+// Where one rank is in its program, and whether it has moved since an earlier snapshot. Pure.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,15 @@
 namespace dlaunch {
 
 struct Standing {
-  /// What holds it, the most telling reason first.
+  /// What holds up the rank, the most telling reason first.
   enum class Why : std::uint8_t {
     stopped,      // by a signal or a debugger
     ended,        // or not started
     dead_loader,  // it waits for processes that have ended
     deadlock,     // two of its threads wait for locks
-    blocked,      // in a file system
+    blocked,      // in a call on a file system
     loader,       // it waits for processes of its own, which load data
-    starved,      // of CPU time, in a wait for others; judge() finds them
+    starved,      // it gets no CPU time in a wait for others; set by judge()
     elsewhere,    // anywhere else
     ranks,        // it waits for other ranks
   };
@@ -28,11 +28,11 @@ struct Standing {
   bool has_moved = false;
   bool is_busy = false;   // it uses the CPU
   bool lacks_cpu = false;  // it has waited for a CPU most of the time
-  bool may_be_many = false;  // many short waits look like this one: it spins, or is for a device
+  bool may_be_many = false;  // many short waits look like this wait: it spins, or is for a device
   std::string operation;  // known function in which it waits: "all_reduce"; empty: none
   std::string place;      // of the user's code: "train.py:41"; empty: unknown
-  std::string function;   // there
-  std::string path;       // of that file with its line; empty: as `place`
+  std::string function;   // of that place
+  std::string path;       // of that place's file, with its line; empty: as `place`
   std::string detail;     // "reading /mnt/nfs/x"; empty: unknown
   std::vector<std::string> unanswered;  // as RankStacks::unanswered
 };

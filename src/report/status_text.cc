@@ -33,7 +33,7 @@ struct Column {
   std::vector<std::string> cells{};  // by row
 };
 
-/// The titles, then the rows.
+/// The lines of the table: the titles, then the rows.
 std::vector<std::string> lines_of(const std::vector<Column>& table, std::size_t columns) {
   std::vector<std::string> lines(1 + table.front().cells.size());
   for (const Column& column : table) {
@@ -63,7 +63,7 @@ const std::string* metric_of(const RankPulse& pulse, std::uint32_t metric) {
   return found == pulse.metrics.end() ? nullptr : &found->value;
 }
 
-/// "3/97/101": least, median and greatest; one of them if they look alike.
+/// "3/97/101": smallest, median and largest; only one if they read the same.
 template <class Number, class TextOf>
 std::string spread(std::vector<Number> values, const TextOf& text_of) {
   if (values.empty()) return "-";

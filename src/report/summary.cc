@@ -105,7 +105,7 @@ class Summary {
     append_end(line);
   }
 
-  /// What the last attempt has written; restarts have told of the others. Empty: nothing is known.
+  /// What the last attempt has saved; restarts have reported the others. Empty: nothing is known.
   [[nodiscard]] std::string saved_text() const {
     const auto found = in_.checkpoints.find(report_.attempt);
     if (found == in_.checkpoints.end() || words_.in_back_off()) return "";
@@ -141,7 +141,7 @@ class Summary {
     append_metrics();
   }
 
-  /// Nothing if no rank has run.
+  /// Appends nothing if no rank has run.
   void append_metrics() {
     if (report_.ranks.empty()) return;
     for (const Metric& metric : in_.metrics) wrap(kName, kUnderName, metric_line(metric));
@@ -187,7 +187,7 @@ class Summary {
       out_.append(kUnderName).append(line).append("\n");
   }
 
-  /// After a restart waited in vain for nodes.
+  /// Advice for when a restart has waited in vain for nodes.
   void append_return_advice() {
     const bool several = outcome_.lost_nodes.size() > 1;
     wrap("  try     ", "          ",
@@ -244,7 +244,7 @@ class Summary {
       wrap("  time    ", "          ", spent);
   }
 
-  /// Where the ranks stood when the job had made no progress any more.
+  /// Where the ranks were when the job no longer made progress.
   void append_stall() {
     const StallSeen* const stall = lasting_stall(in_.stalls, report_.attempt);
     if (stall == nullptr) return;
@@ -254,7 +254,7 @@ class Summary {
     out_ += '\n';
   }
 
-  /// `below`: lines that come after the evidence; the quoted lines give way to them.
+  /// `below`: the number of lines after the evidence; they take room from the quoted lines.
   void append_evidence(std::size_t below) {
     const Evidence& evidence = in_.evidence;
     if (evidence.exception) {
@@ -278,7 +278,7 @@ class Summary {
     out_ += quoted(most, room) + '\n';
   }
 
-  /// The last lines, at most `most` of them in at most `rows` rows; the last one in any case.
+  /// The last lines, at most `most` of them in at most `rows` rows; the very last one always.
   [[nodiscard]] std::string quoted(std::size_t most, std::size_t rows) const {
     const auto& lines = in_.evidence.last_lines;
     std::string text;

@@ -1,5 +1,5 @@
-// What dlaunch says about a run, on the screen and in summary.json. Pure: files and clocks were
-// read before.
+// What dlaunch says about a run, on the screen and in summary.json. Pure: the caller has read files
+// and clocks.
 #pragma once
 
 #include <optional>

@@ -63,7 +63,7 @@ std::optional<TracebackFrame> read_stack_frame(std::string_view line) {
   return frame;
 }
 
-/// The last frame outside of libraries, else the last one; nullopt without frames.
+/// The last frame outside of libraries, else the last frame; nullopt without frames.
 std::optional<TracebackFrame> innermost_of_program(const std::vector<TracebackFrame>& frames) {
   if (frames.empty()) return std::nullopt;
   const auto own = std::find_if_not(frames.rbegin(), frames.rend(), is_library);
@@ -86,7 +86,7 @@ using Lines = std::vector<std::string>;
 
 constexpr std::string_view kHeader = "Traceback (most recent call last):";
 constexpr std::string_view kGroupHeader = "+ Exception Group Traceback (most recent call last):";
-// Lines of another thread or a logger that may be within one traceback.
+// The most lines of another thread or a logger within one traceback.
 constexpr int kMaxNoise = 20;
 
 /// For an error without frames, only `at` is known.
@@ -104,7 +104,7 @@ std::string_view without_right_blanks(std::string_view text) {
   return text;
 }
 
-/// "[rank3]: text", as PyTorch writes uncaught exceptions since 2.4, without its mark.
+/// "[rank3]: text", as PyTorch has written uncaught exceptions since 2.4, without the mark.
 std::string_view without_rank_mark(std::string_view line) {
   constexpr std::string_view kMark = "[rank";
   if (!line.starts_with(kMark)) return line;
@@ -116,8 +116,8 @@ std::string_view without_rank_mark(std::string_view line) {
   return line;
 }
 
-/// True when `line` starts like `prefix`, where a digit matches any digit: loggers put times in
-/// front.
+/// True when `line` starts like `prefix`, where a digit matches any digit, as loggers put
+/// times in front.
 bool has_shape(std::string_view line, std::string_view prefix) {
   if (line.size() < prefix.size()) return false;
   for (std::size_t i = 0; i < prefix.size(); ++i) {
@@ -171,8 +171,8 @@ std::string whole_message(const Lines& lines, std::size_t at, std::string_view p
 std::optional<ProgramError> read_traceback(const Lines& lines, std::size_t header) {
   std::string_view prefix = lines[header];
   prefix = prefix.substr(0, prefix.find(kHeader));
-  // "Original Traceback" of a data loader's worker: words in front of the header, not of every
-  // line.
+  // "Original Traceback" of a data loader's worker: these words are before the header only, not
+  // before every line.
   if (header + 1 >= lines.size() || !has_shape(lines[header + 1], prefix)) prefix = {};
   std::vector<TracebackFrame> frames;
   int noise = 0;

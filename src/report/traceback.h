@@ -11,7 +11,7 @@ namespace dlaunch {
 struct TracebackFrame {
   std::string file;
   std::string line;
-  std::string function;  // empty: not named, as for a SyntaxError
+  std::string function;  // empty: the traceback names none, as for a SyntaxError
   bool operator==(const TracebackFrame&) const = default;
 };
 
@@ -20,7 +20,7 @@ struct ProgramError {
   std::string exception;             // "RuntimeError: CUDA out of memory"
   std::optional<std::string> where;  // "train.py:118 in forward"
   std::optional<TracebackFrame> frame;   // the innermost one of the program itself
-  std::size_t at = 0;                // index of the exception's line
+  std::size_t at = 0;                // index of the exception's line in `lines`
   bool operator==(const ProgramError&) const = default;
 };
 

@@ -20,18 +20,18 @@ namespace {
 
 using Why = Standing::Why;
 
-/// Ranks that stand alike, ascending.
+/// Ranks that are at the same place in the same way, ascending.
 using Group = std::vector<const Standing*>;
 
 auto key_of(const Standing& one) {
   return std::tie(one.why, one.operation, one.function, one.path, one.detail, one.is_busy);
 }
 
-/// The most telling reason first, then the largest.
+/// The groups, the most telling reason first, then the largest group.
 std::vector<Group> groups_of(const Group& standings) {
   std::vector<Group> groups;
   for (const Standing* one : standings) {
-    // What a rank waits for is the same, whatever it does while it waits.
+    // Waiting ranks are alike if they wait for the same, whatever they do while they wait.
     const auto alike = [one](const Group& group) {
       const Standing& other = *group.front();
       return one->why == Why::ranks && other.why == Why::ranks
@@ -61,7 +61,7 @@ std::string subject_of(const Group& group) {
 
 enum class Length { headline, line };
 
-/// "all_reduce (train.py:41)"; empty: unknown. A line has the whole path.
+/// "all_reduce (train.py:41)"; empty: unknown. In a line, the path is whole.
 std::string place_of(const Standing& one, Length length) {
   const std::string& name = one.operation.empty() ? one.function : one.operation;
   const std::string& place = length == Length::line ? one.path : one.place;
@@ -73,7 +73,7 @@ std::string after_word(std::string_view word, const std::string& text) {
   return text.empty() ? "" : std::string(word) + text;
 }
 
-/// What it does, from its verb on, as of one rank.
+/// What the rank does: a phrase from the verb on, in the singular.
 std::string state_of(const Standing& one, Length length) {
   const std::string place = place_of(one, length);
   const std::string in_place = after_word(" in ", place);
@@ -118,7 +118,7 @@ std::string clause_of(const Group& group) {
   return subject_of(group) + ' ' + state_of(group, Length::headline);
 }
 
-/// To the second, from 2 s on.
+/// Rounded to seconds if it is 2 s or more.
 std::string time_text_of(std::chrono::milliseconds time) {
   const auto whole = std::chrono::round<std::chrono::seconds>(time);
   if (whole < std::chrono::seconds(2) || whole >= std::chrono::seconds(60))
@@ -156,8 +156,8 @@ class Judge {
   }
 
  private:
-  /// A rank that stands in a wait and gets no CPU is late itself, if others do get one: else all spin
-  /// in that wait, on too few CPUs.
+  /// A rank that is in a wait and gets no CPU is late itself if most others do get CPU; if not,
+  /// all spin in that wait, on too few CPUs.
   void find_starved() {
     const auto is_starved = [](const Standing& one) {
       return one.why == Why::ranks && one.lacks_cpu;
@@ -181,7 +181,7 @@ class Judge {
     }
   }
 
-  /// The node of this rank, if it did not answer.
+  /// The node of this rank, if the node did not answer.
   [[nodiscard]] std::string silent_node_of(Rank rank) const {
     for (const NodeOfRanks& node : nodes_) {
       if (std::find(node.ranks.begin(), node.ranks.end(), rank) == node.ranks.end()) continue;
@@ -192,7 +192,7 @@ class Judge {
     return "";
   }
 
-  /// Connections between hosts that carry nothing, each pair once.
+  /// Finds the pairs of hosts whose connections carry nothing, each pair once.
   void find_broken() {
     for (const Standing& one : all_) {
       for (const std::string& address : one.unanswered) {
@@ -205,8 +205,8 @@ class Judge {
     }
   }
 
-  /// "no answer over the network between a and b", or from the host that most others miss; its
-  /// ranks are the odd ones.
+  /// "no answer over the network between a and b", or from the host that most others get no
+  /// answer from; its ranks are then the odd ones.
   std::string without_network() {
     std::map<std::string, std::set<std::string>> missed_by;
     for (const auto& [a, b] : broken_) {
@@ -262,7 +262,7 @@ class Judge {
     set(Kind::hang, hang());
   }
 
-  /// All wait in the same place, as they would again and again in a program that goes on.
+  /// Whether all wait in the same place, as they would repeatedly in a program that makes progress.
   [[nodiscard]] bool all_may_go_on() const {
     return groups_of(waiting_).size() == 1 &&
            std::all_of(waiting_.begin(), waiting_.end(),
@@ -283,7 +283,7 @@ class Judge {
            (unseen_.size() == 1 ? " was" : " were") + " not seen" + others;
   }
 
-  /// No rank moves, and all have been seen.
+  /// The headline if no rank moves and all have been seen.
   std::string hang() {
     if (all_.size() == 1) {
       return ranks_of(members_of({&all_.front()})) + " on " + plain_line(all_.front().host) +
@@ -303,7 +303,7 @@ class Judge {
     return no_move() + ": " + without_absent();
   }
 
-  /// All wait for each other, or none waits for others as far as it is known.
+  /// The headline if all wait for each other, or none is known to wait for others.
   std::string without_absent() {
     Group everyone;
     for (const Standing& one : all_) everyone.push_back(&one);
@@ -362,7 +362,7 @@ class Judge {
     verdict_.headline = std::move(headline);
   }
 
-  /// A line a group, the odd ones first; then what is missing.
+  /// One line per group, the odd ones first; then what is missing.
   void say_more() {
     Group odd;
     Group rest;
@@ -403,14 +403,14 @@ class Judge {
   const std::vector<NodeOfRanks>& nodes_;
   std::string time_;
   std::vector<Standing> all_;
-  Group waiting_;  // for other ranks
+  Group waiting_;  // ranks that wait for other ranks
   Group others_;
   Group moved_;
-  std::vector<RankOnHost> unseen_;  // in one of the snapshots at least; host: it does not answer
-  std::set<std::pair<std::string, std::string>> broken_;  // hosts, the lesser name first
+  std::vector<RankOnHost> unseen_;  // in at least one snapshot; host: set if it does not answer
+  std::set<std::pair<std::string, std::string>> broken_;  // pairs of hosts, names in order
   bool sees_frames_ = false;
   Verdict verdict_;
-  std::string odd_;  // the clause about them
+  std::string odd_;  // the clause about the odd ranks
   std::size_t left_out_ = 0;
 };
 

@@ -1,5 +1,5 @@
-// Why a silent job does not go on: two snapshots of all stacks, some seconds apart, compared rank
-// by rank. Says what was seen, and names the ranks that the others wait for. Pure.
+// Why a silent job makes no progress: compares two snapshots of all stacks, a few seconds apart,
+// rank by rank. Says what was seen, and names the ranks that the others wait for. Pure.
 #pragma once
 
 #include <chrono>
@@ -13,26 +13,26 @@ namespace dlaunch {
 struct Verdict {
   enum class Kind {
     hang,     // no rank has moved between the snapshots
-    slow,     // some work, and others wait for them
+    slow,     // some ranks work, and others wait for them
     working,  // stacks, or bytes read and written, change: no alarm
     unknown,  // too little was seen
   };
   Kind kind = Kind::unknown;
-  std::vector<Rank> odd;           // that the others wait for, ascending; empty: none stands out
+  std::vector<Rank> odd;           // the others wait for these, ascending; empty: none stands out
   std::string headline;            // "no rank has moved for 8 s: rank 37 on gpu05 is in ..."
   std::vector<std::string> lines;  // more about it, plain text; at most kMostVerdictLines
 };
 
 inline constexpr std::size_t kMostVerdictLines = 11;
 
-/// A node of the job, as the others reach it.
+/// A node of the job, with the address by which the others reach it.
 struct NodeOfRanks {
   std::string name;
   std::string address;
   std::vector<Rank> ranks;
 };
 
-/// `silence`: how long nothing has been seen of the job.
+/// `silence`: how long the job has shown no sign of progress.
 [[nodiscard]] Verdict judge(const StacksReply& first, const StacksReply& second,
                             std::chrono::milliseconds silence,
                             const std::vector<NodeOfRanks>& nodes = {});

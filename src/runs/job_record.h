@@ -50,7 +50,7 @@ struct RunOrigin {
 /// The folder of the active virtual or conda environment; empty: none is.
 [[nodiscard]] std::string python_environment(const Environment& environment);
 
-/// What the comments of such a text tell. Empty: they do not say.
+/// What the comments of such a text say; empty: they do not say.
 struct RecordedOrigin {
   std::string version;  // of dlaunch
   std::string host;     // of the launcher

@@ -39,7 +39,7 @@ WallTime last_change(const RunView& run) {
     last = std::max(last, WallTime(std::chrono::seconds(info.st_mtim.tv_sec)));
   }
   if (run.state != RunState::lost) return last;
-  // A run of another machine that seems to be lost may go on, and only print.
+  // A run of another machine that seems to be lost may still run, and only print output.
   for (const std::uint32_t attempt : attempts_of(run.path)) {
     std::error_code error;
     const std::string folder = run.path + "/attempt-" + std::to_string(attempt);
@@ -52,7 +52,7 @@ WallTime last_change(const RunView& run) {
   return last;
 }
 
-/// The id that dlaunch has written into it.
+/// The id that dlaunch has written into the folder.
 std::string name_inside(const RunView& run) {
   if (run.witness.record) return run.witness.record->run;
   return run.witness.ending ? run.witness.ending->run : "";
@@ -75,7 +75,7 @@ tl::expected<UniqueFd, std::string> open_to_remove(const std::string& path, bool
   return folder;
 }
 
-/// The files that show that the folder is a run's go last, the one with its end after the other.
+/// Removes last what shows that the folder is a run's: run.json, then summary.json with its end.
 int remove_folder(const std::string& path, const UniqueFd& folder) {
   if (const int error = clear_folder(folder, [] {}, {"run.json", "summary.json"}); error != 0)
     return error;
@@ -93,7 +93,7 @@ PrunedRun prune(RunView seen, const PruneRule& rule, WallTime boot) {
     pruned.kept = folder.error();
     return pruned;
   }
-  // Again, now that it is locked.
+  // Looks again, now that the folder is locked.
   const auto now = read_run_state(path);
   pruned.kept = now ? why_kept(*now, last_change(*now), boot) : now.error().message;
   if (now && name_inside(*now) != file_name(path))
@@ -115,8 +115,8 @@ std::string why_kept(const RunView& run, WallTime last, WallTime boot) {
   if (run.witness.alive_lock == LockSeen::held || is_live(run.state)) return "it is running";
   if (run.state == RunState::unknown) return state_text(run);
   if (run.state != RunState::lost || !run.witness.record) return "";
-  // Another machine may have the same name: what has ended with the boot before this one was
-  // written before.
+  // Another machine may have the same name. A run that ended with an earlier boot of this machine
+  // has written nothing since this boot.
   if (!is_here(run.witness) && last >= boot)
     return "it may be running on another machine with the name of this one";
   // A container of the same machine has its own processes, and its own name.

@@ -14,8 +14,8 @@ namespace dlaunch {
 
 /// Which runs go: those that match every condition that is set.
 struct PruneRule {
-  std::optional<std::chrono::nanoseconds> older;  // nothing was written about them for so long
-  std::optional<std::size_t> keep;                // not the newest so many, whatever their state
+  std::optional<std::chrono::nanoseconds> older;  // nothing was written about them for this long
+  std::optional<std::size_t> keep;                // how many of the newest to keep, in any state
   bool dry_run = false;                           // only find out what would be removed
 };
 
@@ -29,17 +29,17 @@ struct PrunedRun {
 struct Pruning {
   std::vector<PrunedRun> runs;      // newest first; those that match
   std::vector<std::string> notes;   // folders that were skipped, and why
-  std::optional<Error> unreadable;  // a folder of run folders that exists
+  std::optional<Error> unreadable;  // a folder of run folders that cannot be read
 };
 
 /// Why a run must stay: it has not ended, or that is not known from here. Empty: it may go. `last`:
-/// when something was last written about it; `boot`: a run that was written to since then may
-/// still go on: the boot of this machine, or a day ago if that is earlier. Pure.
+/// when something was last written about it; `boot`: the boot of this machine, or a day ago if that
+/// is earlier; a run that was written to since then may still go on. Pure.
 [[nodiscard]] std::string why_kept(const RunView& run, WallTime last, WallTime boot);
 
 /// Removes run folders, each with a lock held (flock(2), where the file system has it), so that two
 /// processes never work on the same one. Keeps links, folders of other users, and anything that is
-/// not the folder of a run. A process that works on the folder of a finished run for long holds a
+/// not the folder of a run. A process that works for long on the folder of a finished run holds a
 /// shared lock on it. If a removal is interrupted, what is left still counts as that run, and the
 /// next call removes it.
 [[nodiscard]] Pruning prune_runs(const RunFolders& folders, const PruneRule& rule);

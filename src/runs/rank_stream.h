@@ -26,7 +26,7 @@ class RankStream {
   /// Continues at the last `bytes` bytes of the file as it is now, even within a line. Returns
   /// whether it skipped any.
   [[nodiscard]] Result<bool> skip_to_last_bytes(std::uint64_t bytes);
-  /// The next bytes before offset `end`, at most some hundred KiB; empty: there are none now.
+  /// The next bytes before offset `end`, at most a few hundred KiB; empty: there are none now.
   [[nodiscard]] Result<std::string> next(std::uint64_t end = ~std::uint64_t{0});
 
  private:

@@ -25,7 +25,7 @@ struct FoundRuns {
   std::vector<RunView> runs;        // newest first
   std::vector<std::string> notes;   // folders that were skipped, and why
   bool more = false;                // there are older ones
-  std::optional<Error> unreadable;  // a folder of run folders that exists
+  std::optional<Error> unreadable;  // a folder of run folders that cannot be read
 };
 
 enum class RunsWanted {

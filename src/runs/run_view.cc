@@ -110,7 +110,7 @@ std::vector<LeftOutput> outputs_on_nodes(const nlohmann::json& plan) {
   return found;
 }
 
-/// Without a summary, or with that of a front whose engine was killed.
+/// True without a summary, or with that of a front whose engine was killed.
 bool has_lost_output(const RunView& view) {
   const auto& ending = view.witness.ending;
   return !ending || ending->cause == name_of(Cause::internal);

@@ -33,12 +33,13 @@ struct RunWitness {
   LockSeen stopping_lock = LockSeen::unknown;
   std::string host;            // this machine
   std::string boot_id;         // of this machine; empty: unknown
-  bool engine_exists = false;  // a process with its pid and start time, on this machine
+  bool engine_exists = false;  // a process here has its pid and start time
 };
 
 /// A summary decides. Without one, a held lock proves that the engine lives, wherever it is; on the
-/// machine of the run, so does its process. There, without either, it is gone, even if the machine
-/// was rebooted (same name, other boot). From another machine a free lock proves nothing.
+/// machine of the run, so does its process. There, without lock and process, the engine is gone,
+/// even if the machine was rebooted (same name, other boot). From another machine a free lock
+/// proves nothing.
 [[nodiscard]] RunState state_of_run(const RunWitness& witness);
 
 /// The run is on this machine, in this boot.
@@ -99,7 +100,7 @@ struct RunView {
 /// The attempts that have a folder, ascending.
 [[nodiscard]] std::vector<std::uint32_t> attempts_of(const std::string& run_path);
 
-/// Lines for the user that say where that output is, each with its end; empty: there is none.
+/// Lines for the user that say where that output is, each with a newline; empty: there is none.
 [[nodiscard]] std::string left_text(const std::vector<LeftOutput>& left);
 
 /// How it ended, or its state: "done in 3.2 s", "lost: its launcher was killed",

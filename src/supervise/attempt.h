@@ -1,5 +1,6 @@
-// The state of one attempt: how ranks have ended, and which nodes still hold some. Bookkeeping
-// only; the supervisor decides. Every operation is O(log nodes) unless it says otherwise.
+// The state of one attempt: how ranks have ended, and which nodes still hold ranks.
+// Bookkeeping only; the supervisor decides. Every operation is O(log nodes) unless it says
+// otherwise.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +19,8 @@
 namespace dlaunch {
 
 /// Ranks of one attempt, and the nodes that its plan has ranks on; all others are `unused`. A node
-/// is open from the start of its ranks until it is empty or
-/// lost; a rank is running from the same moment until its end is known, even before it reports its
-/// start.
+/// is open from the start of its ranks until it is empty or lost; a rank is running from the same
+/// moment until its end is known, even before it reports its start.
 class AttemptProgress {
  public:
   enum class NodeState : std::uint8_t { unused, open, empty, lost };
@@ -48,7 +48,7 @@ class AttemptProgress {
   void note_start(Rank, WallTime at);
   /// `end` without `started`, which is kept. Only for a rank that is_running().
   void note_end(Rank, RankEnd end);
-  /// empty or lost. Only for a node that is_open().
+  /// `how`: empty or lost. Only for a node that is_open().
   void close(NodeId, NodeState how);
 
   /// How every rank ended, index = Rank. A rank without a reported end is `lost` if its node is
@@ -98,7 +98,7 @@ struct AttemptState {
   FailureOrder failures;
   bool kill_sent = false;   // to all nodes
   bool node_stuck = false;  // a node that is connected did not become empty
-  bool node_taken = false;  // event::Preempted, of any of its nodes
+  bool node_taken = false;  // event::Preempted, for any of its nodes
   bool cancelled = false;   // while it was being stopped for another reason: no attempt follows
   /// Why it ends, once that is decided. The first decision stands: what happens while the other
   /// ranks are being stopped follows from it. Only which rank failed first stays open until the
@@ -110,12 +110,12 @@ struct AttemptState {
   std::optional<Starter> starter;
   bool ended_by_others = false;     // something other than the rank itself or dlaunch ended a rank
   std::vector<bool> decides;        // see event::PlanMade
-  std::uint32_t deciding_left = 0;  // that have not succeeded yet
+  std::uint32_t deciding_left = 0;  // ranks that decide and have not succeeded yet
   MonotonicTime began{};            // its ranks were told to start
   MonotonicTime halted{};           // the outcome was decided
   std::optional<Duration> unnoticed;  // see FailedAttempt
 
-  std::optional<MonotonicTime> grace_ends;      // of its stop, where that is not timeouts.stop
+  std::optional<MonotonicTime> grace_ends;      // if the grace time is not timeouts.stop
   std::optional<MonotonicTime> stragglers_due;  // timeouts.stragglers_after_success
   std::optional<MonotonicTime>
       kill_due;             // end of the grace time; none before the stop and after the kill

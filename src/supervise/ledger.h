@@ -40,7 +40,7 @@ class Ledger {
 
   SpentTimes spent_{};
   Spent line_ = Spent::connect;
-  MonotonicTime since_{0};  // its time up to here is in spent_
+  MonotonicTime since_{0};  // the time up to here is in spent_
   bool is_closed_ = true;
   // of the attempt
   bool has_progress_ = false;

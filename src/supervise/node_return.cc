@@ -11,8 +11,8 @@ namespace {
 constexpr Duration kFirstPause = std::chrono::milliseconds(500);
 // Time for a login; a try with less time proves nothing about the node.
 constexpr Duration kShortestTry = std::chrono::seconds(2);
-// What a connected node is asked for during a try, each with the limit of one: its facts, and
-// whether what the ranks need is there.
+// The answers that a connected node gives during a try, each within the limit of a try: its facts,
+// and whether what the ranks need is there.
 constexpr int kAnswers = 2;
 
 /// A limit beyond the clock's range means no limit.

@@ -43,13 +43,13 @@ class NodeReturns {
   void try_failed(NodeId node, std::string last_words, MonotonicTime now);
   /// The try has succeeded.
   void came_back(NodeId node);
-  /// Ranks of an earlier attempt may run there until then; the minimum: none do.
+  /// Until when ranks of an earlier attempt may run on the node; the minimum: none do.
   [[nodiscard]] MonotonicTime fenced(NodeId node) const;
   [[nodiscard]] bool waits_for(NodeId node) const;
   [[nodiscard]] bool is_trying(NodeId node) const;
 
-  /// Nodes whose try has lasted so long that they must have been connected and yet have told
-  /// nothing; for each of them try_failed() is due.
+  /// Nodes whose try has lasted so long that they must have been connected and yet have
+  /// reported nothing; for each of them try_failed() is due.
   [[nodiscard]] std::vector<NodeId> silent(MonotonicTime now) const;
   /// Nodes with a try under way.
   [[nodiscard]] std::vector<NodeId> being_tried() const;

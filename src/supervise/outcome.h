@@ -5,8 +5,8 @@
 // What can be known. The time of a rank's end is read by its agent, on that node's clock, and
 // corrected by the measured offset; it differs from the launcher's clock by at most `clock_error`.
 // Two ends on one node are therefore ordered exactly (equal times: the agent saw them together),
-// two ends on different nodes only when they are more than both errors apart. Whether a rank ended
-// before our signal, its agent knows exactly.
+// two ends on different nodes only if they are further apart than both errors together. A rank's
+// agent knows exactly whether the rank ended before our signal.
 #pragma once
 
 #include <chrono>

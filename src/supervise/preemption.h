@@ -8,7 +8,7 @@
 namespace dlaunch {
 
 /// `left`: the time until then. A tenth of it, 1 s to 3 s, is kept for killing what is left, and
-/// for telling how it ended. Unknown: `stop_grace`, as in any stop.
+/// for reporting the end. If `left` is unknown: `stop_grace`, as in any stop.
 [[nodiscard]] Duration grace_after_notice(std::optional<Duration> left, Duration stop_grace);
 
 }  // namespace dlaunch

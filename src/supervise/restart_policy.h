@@ -1,5 +1,5 @@
-// Whether a failed attempt is followed by another one, and after which wait (docs/how-to/restart-after-a-failure.md).
-// Pure: all times come with the question.
+// Whether a failed attempt is followed by another one, and after which wait
+// (docs/how-to/restart-after-a-failure.md). Pure: all times come with the question.
 #pragma once
 
 #include <chrono>
@@ -27,7 +27,7 @@ struct RestartDecision {
   Kind kind = Kind::none;
   Duration wait{0};          // before the next attempt
   std::uint32_t number = 0;  // "restart `number` of max"
-  std::string why_not;       // when none and the user may expect one: half a sentence
+  std::string why_not;       // if none, and the user may expect a restart: a clause
   bool operator==(const RestartDecision&) const = default;
 };
 
@@ -41,11 +41,10 @@ struct RestartDecision {
 ///    `not_on_exit` would recur, so they end the run. A signal counts as 128 + its number.
 ///  - An attempt that ran for `reset_after` restores the whole budget. The silence before a hang or
 ///    a lost node was noticed does not count as running.
-///  - Only quick repetitions wait long: the first restart waits `backoff_min`, and so does that of
-///  an
-///    attempt that ran for kHealthy, or for `reset_after` if that is shorter. Each restart of one
-///    that ran shorter waits twice as long as the one before, at least 1 s and at most
-///    `backoff_max`.
+///  - Only quick repetitions wait long: the first restart waits `backoff_min`, and so does the
+///    restart after an attempt that ran for kHealthy, or for `reset_after` if that is shorter. Each
+///    restart after a shorter attempt waits twice as long as the one before, at least 1 s and at
+///    most `backoff_max`.
 class RestartBudget {
  public:
   static constexpr std::chrono::minutes kHealthy{1};
@@ -75,7 +74,7 @@ class RestartBudget {
   std::uint32_t port_retries_;
   std::uint32_t ports_in_a_row_ = 0;
   std::uint32_t used_ = 0;        // since the budget was full
-  std::optional<Duration> wait_;  // the last one; nullopt: the next begins anew
+  std::optional<Duration> wait_;  // the last wait; nullopt: the next one begins anew
 };
 
 }  // namespace dlaunch

@@ -6,7 +6,7 @@ namespace dlaunch {
 
 namespace {
 
-// What stands out of a node.
+// What is unusual about a node.
 constexpr std::uint32_t kBusyPercent = 95;  // of all its CPU time
 constexpr std::uint32_t kMemoryStallPermille = 50;
 constexpr double kLowClock = 0.8;  // of the median of the others

@@ -3,12 +3,12 @@
 //
 // The rules:
 //  - A rank is measured by the time that it says its steps take, if it does, else by how many steps
-//    it counts. Ranks that say the one are compared with each other only.
-//  - Once in each window, a rank is slow whose steps take kSlow times as long as the median of the
-//    others. It is so until they take less than kFine times as long.
-//  - Steps are counted by changes of a counter; one that begins anew, as in each epoch, or that
-//    takes the place of another one, counts on from there. A rank that counts, but has made no step
-//    in a window, counts as having made half of one.
+//    it counts. Ranks that say a time are compared only with each other, and so are the others.
+//  - Ranks are judged once per window: a rank whose steps take kSlow times as long as the median of
+//    the others is slow until its steps take less than kFine times as long.
+//  - Steps are counted by changes of a counter; a counter that begins anew, as in each epoch, or
+//    that takes the place of another one, counts on from there. A rank that counts, but has made no
+//    step in a window, counts as having made half of one.
 //  - A window in which the median rank has made fewer than kLeastSteps steps, or with fewer than
 //    kLeastRanks ranks that count, says nothing: it goes on.
 //  - In synchronous training all ranks count the same steps, because each waits for the slowest.
@@ -37,7 +37,7 @@ class SlowRanks {
   struct Change {
     Rank rank;
     bool is_slow = false;  // false: no longer
-    double times = 1;      // how long its steps take, in those of the median of the others
+    double times = 1;      // its step time, divided by the median of the others
     bool operator==(const Change&) const = default;
   };
 
@@ -45,11 +45,11 @@ class SlowRanks {
 
   /// An attempt begins.
   void begin(MonotonicTime now);
-  /// What tells of a rank's steps.
+  /// What counts a rank's steps.
   enum class Counter : std::uint8_t { none, heartbeats, step };
   /// The counter has this value now.
   void count(Rank rank, Counter by, std::uint64_t value);
-  /// It says that a step has taken `seconds`.
+  /// The rank says that a step has taken `seconds`.
   void time(Rank rank, double seconds);
   void ended(Rank rank) { ranks_.erase(rank); }
 
@@ -64,7 +64,7 @@ class SlowRanks {
     std::uint64_t made = 0;   // steps in this window
     double seconds = 0;       // said in this window
     std::uint32_t said = 0;
-    std::optional<double> told;  // its times, while it is slow
+    std::optional<double> told;  // Change::times as last noted, while it is slow
   };
 
   void compare(const std::map<Rank, double>& step, std::vector<Change>& changes);
@@ -74,8 +74,8 @@ class SlowRanks {
   std::map<Rank, OneRank> ranks_;
 };
 
-/// What stands out of a node beside the others, for the question why its ranks are slow:
-/// "395 % of 400 % of its CPUs in use, GPU 3: ..."; empty: nothing.
+/// What is unusual about a node compared with the others, for the question why its ranks are slow:
+/// "395 % of 400 % CPU in use, GPU 3: ..."; empty: nothing.
 [[nodiscard]] std::string oddities_of(const NodePulse& node, const std::vector<NodePulse>& others);
 
 }  // namespace dlaunch

@@ -87,7 +87,7 @@ class StallWatch {
   /// A pulse of a node of the attempt has arrived. Ranks of other nodes in it are ignored.
   void pulse(NodeId node, std::span<const RankPulse> ranks, MonotonicTime now);
 
-  /// The node does not answer since `silence`; until its next pulse.
+  /// The node has not answered for `silence`; that holds until its next pulse.
   void unheard(NodeId node, Duration silence, MonotonicTime now);
 
   /// What to do now; call it after each pulse, and at least every `interval`. O(ranks).
@@ -128,7 +128,7 @@ class StallWatch {
   /// `is_sign`: of progress of a rank, not its start or end.
   void moves(MonotonicTime at, bool is_sign);
   [[nodiscard]] bool has_rhythm(const OneRank& rank) const;
-  /// Shorter ones change nothing.
+  /// Whether the gap counts: shorter ones change nothing.
   [[nodiscard]] bool matters(MonotonicTime gap) const;
 
   StallLimits limits_;
@@ -144,7 +144,7 @@ class StallWatch {
   bool moved_while_looking_ = false;
   bool found_hang_ = false;
   bool resumed_ = false;
-  MonotonicTime next_look_{0};  // when told
+  MonotonicTime next_look_{0};  // in State::told
 };
 
 [[nodiscard]] const char* name_of(StallWatch::State state);

@@ -1,6 +1,6 @@
 // The starter of an attempt: a process on one of its nodes that starts the ranks in place of the
-// agents, as mpirun does. What its end means for the attempt, and until when it must have started
-// all ranks. Pure: all times are given.
+// agents, as mpirun does. Decides what its end means for the attempt, and by when it must have
+// started all ranks. Pure: all times are given.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ class Starter {
         begun_due_(begun_due),
         limit_(limit) {}
 
-  /// Its node is empty only when it has ended, too.
+  /// Its node is empty only when the starter has ended, too.
   [[nodiscard]] NodeId node() const { return node_; }
 
   /// nullopt: all ranks have begun, or it no longer matters.

@@ -25,22 +25,22 @@
 //    lost before its ranks have started. Nothing starts while ranks of the old attempt may run on a
 //    lost node.
 //  - While enough others are there (nodes_needed), a lost node is not waited for: it leaves the set
-//    as a withdrawn one does, so never before its ranks are fenced, and it forbids no restart. So
-//    does one that cannot be connected at the start, or is lost before its ranks have started.
-//    What was left out is tried again while the run goes on, ever less often: it returns to the set
-//    when it answers, and the next plan may use it. Nothing waits for it.
+//    as a withdrawn one does, so never before its ranks are fenced, and it forbids no restart. The
+//    same holds for a node that cannot be connected at the start, or is lost before its ranks have
+//    started. A node that was left out is tried again while the run goes on, ever less often: it
+//    returns to the set when it answers, and the next plan may use it. Nothing waits for it.
 //  - Where a process of the attempt starts the ranks (PlanMade::starter), they must all begin
-//    within twice `connect_limit`. Its own failure ends the attempt, but if a rank failed by
-//    itself, that is the cause (starter.h). It is told to end when no rank is left after a halt;
-//    its node is empty only when it has ended, too, for which it has `end_limit` after the last
-//    rank.
+//    within twice `connect_limit`. A failure of that process ends the attempt, but if a rank
+//    failed by itself, that is the cause (starter.h). It is told to end when no rank is left after
+//    a halt; its node is empty only when it has ended, too, for which it has `end_limit` after the
+//    last rank.
 //  - A Hang ends its attempt as a limit does, and is a cause of its own for a restart: no rank has
 //    failed. Without a running rank it means nothing.
 //  - The first decision stands (AttemptState::outcome). A cancel after it, or a second cancel, only
 //    hurries: kill at once. A cancel when all ranks have succeeded does not change the outcome.
 //  - A Deadline makes the grace time end by then, that of a stop under way and of later ones.
-//  - A Preempted node is withdrawn. Its notice ends the attempt like a limit, with the time there
-//    is as the grace time (grace_after_notice), and is a cause of its own for a restart, if
+//  - A Preempted node is withdrawn. Its notice ends the attempt like a limit, with the time left
+//    as the grace time (grace_after_notice), and is a cause of its own for a restart, if
 //    nodes_needed others remain; without that setting, as many as the attempt used.
 //  - A step that the lifecycle does not have, or a phase that nothing can end any more, is an error
 //    of ours: everything is killed, and the run ends with Cause::internal in the same step.
@@ -187,7 +187,7 @@ class Supervisor {
   void close_node(NodeId, AttemptProgress::NodeState);
   /// No node holds ranks of the attempt any more.
   void attempt_over();
-  /// That of the attempt, with the rank that failed first.
+  /// The outcome of the attempt, with the rank that failed first.
   [[nodiscard]] Outcome final_outcome() const;
   [[nodiscard]] FailedAttempt as_failed() const;
   [[nodiscard]] RestartDecision decide_restart(const FailedAttempt&, RestartBudget&) const;
@@ -217,7 +217,7 @@ class Supervisor {
   [[nodiscard]] std::string node_name(NodeId node) const { return wording::node(names_, node); }
   [[nodiscard]] MonotonicTime after(Duration) const;
   [[nodiscard]] MonotonicTime end_of_grace() const;
-  /// Ask for no action after Finish.
+  /// Asks for no action after Finish.
   void ask(Action action) {
     if (!finished_) actions_.push_back(std::move(action));
   }
@@ -226,16 +226,16 @@ class Supervisor {
   std::span<const Transition> table_;
   Phase phase_ = Phase::connect;
   std::map<NodeId, Channel> nodes_;  // the set of the run
-  std::set<NodeId> withdrawn_;       // those of them that are to leave
-  std::set<NodeId> outside_;         // those that returned, and were lost before they were asked
+  std::set<NodeId> withdrawn_;       // nodes of the set that are to leave
+  std::set<NodeId> outside_;         // nodes that returned and were lost before they were asked
   std::map<NodeId, std::uint32_t> failures_on_;  // attempts that a rank there has ended
   wording::NodeNames names_;         // of all that ever were in the set
-  bool asked_all_ = false;           // the nodes of the start
+  bool asked_all_ = false;           // all nodes of the start
   std::uint32_t nodes_opening_ = 0;  // or waited for
   RestartBudget restarts_;
   NodeReturns returns_;
   NodeReturns absent_;  // left out as lost; they return to the set when they answer
-  std::set<NodeId> told_silent_;  // the user knows that they were connected and told no facts
+  std::set<NodeId> told_silent_;  // the user knows that they reported no facts
   Ledger ledger_;
   std::vector<FailedAttempt> earlier_;
   MonotonicTime failed_at_{};  // the last of them

@@ -91,7 +91,7 @@ RestartDecision Supervisor::within_run_limit(RestartDecision decision) const {
   return decision;
 }
 
-/// A node of the attempt is taken away, and fewer remain than the next one needs.
+/// A node of the attempt is taken away, and fewer remain than the next attempt needs.
 bool Supervisor::lacks_nodes() const {
   const std::size_t needed =
       config_.nodes_needed != 0 ? config_.nodes_needed : attempt_.progress.nodes().size();
@@ -166,7 +166,7 @@ bool Supervisor::needs_lost_nodes() const {
   return lost > 0 && !suffices(nodes_left_without(static_cast<std::size_t>(lost)));
 }
 
-/// While nothing runs, and no node is being asked.
+/// True only while nothing runs, and no node is being asked.
 bool Supervisor::goes_on_without_lost() const {
   return (phase_ == Phase::wait || phase_ == Phase::plan) && !needs_lost_nodes();
 }
@@ -240,8 +240,8 @@ void Supervisor::leave_out_lost() {
   ask(action::Tell{wording::goes_on_without(names, left, config_.nodes_wanted)});
 }
 
-/// Between the ranks of two attempts. A lost node stays while ranks may run on it, so that the next
-/// attempt waits for that.
+/// Call between the ranks of two attempts. A lost node stays while ranks may run on it, so that the
+/// next attempt waits until none do.
 void Supervisor::remove_withdrawn() {
   for (auto next = withdrawn_.begin(); next != withdrawn_.end();) {
     const NodeId node = *next;
@@ -261,7 +261,7 @@ void Supervisor::remove_withdrawn() {
   }
 }
 
-/// Not between attempts, when the last one's output is brought in and no new one waits for nodes.
+/// Not between attempts, when the last one's output is fetched and no new attempt waits for nodes.
 bool Supervisor::tries_absent_nodes() const {
   return (phase_ == Phase::connect || phase_ == Phase::run) && restarts_.max() > 0;
 }

@@ -37,7 +37,7 @@ class BlockMap {
   [[nodiscard]] std::uint64_t end_of(std::uint32_t entry) const { return ends_[entry]; }
 
  private:
-  std::vector<std::uint64_t> ends_;  // by entry: behind its last block
+  std::vector<std::uint64_t> ends_;  // by entry: the number after its last block
   std::vector<std::uint64_t> sizes_;
 };
 
@@ -48,7 +48,7 @@ class BlockStream {
   BlockStream() = default;
   explicit BlockStream(const std::vector<bool>& missing);
 
-  /// The next run. False: it is empty, not behind the others, or ends behind `total`.
+  /// Adds the next run. False: it is empty, does not come after the others, or ends after `total`.
   [[nodiscard]] bool add(const BlockRun& run, std::uint64_t total);
   [[nodiscard]] std::uint64_t size() const { return ends_.empty() ? 0 : ends_.back(); }
   /// `position` < size().
@@ -57,7 +57,7 @@ class BlockStream {
 
  private:
   std::vector<BlockRun> runs_;
-  std::vector<std::uint64_t> ends_;  // by run: the position behind it
+  std::vector<std::uint64_t> ends_;  // by run: the position after it
 };
 
 }  // namespace dlaunch::sync

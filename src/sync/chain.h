@@ -1,6 +1,6 @@
 // Where each node of a staging gets its blocks: from the node before it, so that each byte leaves
-// the launcher once; from an earlier one where that connection breaks; from the launcher where the
-// nodes do not reach each other. Pure.
+// the launcher once; from an earlier node if that connection breaks; from the launcher if the nodes
+// do not reach each other. Pure.
 #pragma once
 
 #include <cstddef>
@@ -26,7 +26,7 @@ class Chain {
 
  private:
   std::vector<bool> forwards_;
-  std::vector<std::set<std::size_t>> failed_;  // by node: sources
+  std::vector<std::set<std::size_t>> failed_;  // by node: sources that failed
 };
 
 }  // namespace dlaunch::sync

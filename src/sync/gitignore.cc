@@ -111,7 +111,7 @@ bool IgnorePattern::compile(std::string_view pattern) {
   return true;
 }
 
-/// Returns the position behind the stars. "**" differs from "*" only between slashes; the end of
+/// Returns the position after the stars. "**" differs from "*" only between slashes; the end of
 /// the plain prefix counts as one, because git compares that prefix separately.
 std::size_t IgnorePattern::compile_stars(std::string_view pattern, std::size_t at) {
   const std::size_t end = std::min(pattern.find_first_not_of('*', at), pattern.size());
@@ -132,7 +132,7 @@ std::size_t IgnorePattern::compile_stars(std::string_view pattern, std::size_t a
   return end + 1;
 }
 
-/// Returns the position behind "[...]"; nullopt: it has no end, or an unknown class.
+/// Returns the position after "[...]"; nullopt: it has no end, or an unknown class.
 std::optional<std::size_t> IgnorePattern::compile_set(std::string_view pattern, std::size_t at) {
   ByteSet set;
   std::size_t i = at + 1;

@@ -27,10 +27,10 @@ class IgnorePattern {
   struct Token {
     enum class Kind : std::uint8_t {
       byte,
-      any,       // ?: any but '/'
+      any,       // ?: any byte but '/'
       set,       // [...]: never '/'
-      star,      // any number of any but '/'
-      star_all,  // any number of any
+      star,      // any number of bytes but '/'
+      star_all,  // any number of any bytes
       skip,      // optional: the next `value` tokens
     };
     Kind kind = Kind::byte;

@@ -12,12 +12,12 @@
 
 namespace dlaunch::sync {
 
-/// Every file that dlaunch itself makes in a workdir has this prefix. They are not copied.
+/// Every file that dlaunch itself makes in a workdir has this prefix. Such files are not copied.
 inline constexpr std::string_view kOwnPrefix = ".dlaunch-";
 /// A file by which a node shows that it sees the launcher's file system; 32 hex digits follow.
 inline constexpr std::string_view kMarkerPrefix = ".dlaunch-sync-";
 
-/// Above these a sync is an error: it is probably a mistake, or another way is better.
+/// More than this is an error: the sync is probably a mistake, or another way is better.
 inline constexpr std::uint64_t kMostFiles = 100'000;
 inline constexpr std::uint64_t kMostBytes = std::uint64_t{2} << 30;
 
@@ -58,11 +58,11 @@ struct Decision {
     refuse,  // what is there must not be removed
   };
   Action action = Action::keep;
-  bool clear = false;     // an earlier sync's entry is in the way: it goes first
+  bool clear = false;     // an earlier sync's entry is in the way: remove it first
   bool late = false;      // a folder of an earlier sync is in the way: retry after removals
   bool replaces = false;  // something that no sync put there is lost
 };
-/// `recorded`: of the same path; null: no sync has put it there.
+/// `recorded`: the record of the same path; null: no sync has put `found` there.
 [[nodiscard]] Decision decide(const SyncEntry& wanted, const Found& found,
                               const SyncEntry* recorded);
 /// Why decide() refused: "is a link there and a folder here".

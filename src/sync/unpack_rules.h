@@ -1,5 +1,5 @@
-// What both ends of a staging know of archives that are unpacked on the nodes: how one begins, what
-// its members may be called, and the record of what was unpacked. Pure.
+// What both ends of a staging know of archives that are unpacked on the nodes: how an archive
+// begins, what its members may be called, and the record of what was unpacked. Pure.
 #pragma once
 
 #include <cstddef>
@@ -15,14 +15,14 @@ namespace dlaunch::sync {
 inline constexpr const char* kArchives =
     "tar (also compressed with gzip, xz, zstd or bzip2) and zip";
 
-/// Whether a file that begins so may be one of them: a compressed one may contain something else.
-/// `beginning`: its first kArchiveBeginning bytes, or all of them.
+/// Whether a file that begins so may be such an archive: a compressed file may contain something
+/// else. `beginning`: the file's first kArchiveBeginning bytes, or all of them.
 inline constexpr std::size_t kArchiveBeginning = 512;
 [[nodiscard]] bool is_archive(std::string_view beginning);
 [[nodiscard]] bool is_zip(std::string_view beginning);
 
 /// Names beside the folder `name` that an archive is unpacked into: the archive itself, the folder
-/// in which it is unpacked, and the record of what has been.
+/// in which it is unpacked, and the record of what has been unpacked.
 [[nodiscard]] std::string archive_beside(std::string_view name);
 [[nodiscard]] std::string unpacking_beside(std::string_view name);
 [[nodiscard]] std::string record_beside(std::string_view name);
@@ -32,8 +32,8 @@ inline constexpr std::size_t kMostUnpackName = 230;  // bytes, so that these nam
 /// or is not a path.
 [[nodiscard]] std::optional<std::string> member_path(std::string_view name);
 
-/// A folder that a staging has unpacked. All but the first two tell whether it is still the same
-/// folder: inode numbers are used again.
+/// A folder that a staging has unpacked. All members but the first two show whether it is still the
+/// same folder: inode numbers are used again.
 struct Unpacked {
   std::uint64_t size = 0;  // of the archive
   std::int64_t mtime = 0;  // likewise, nanoseconds since 1970

@@ -1,5 +1,5 @@
-// The format of local.times and remote.times (docs/reference/run-folder.md), which record when how
-// much of each output stream had been written. Pure; one thread per object.
+// The format of local.times and remote.times (docs/reference/run-folder.md), which record how much
+// of each output stream had been written at what time. Pure; one thread per object.
 #pragma once
 
 #include <cstdint>

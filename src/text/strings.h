@@ -38,7 +38,7 @@ template <std::integral Number>
 /// Takes the first line off the beginning of `text`; returns it without its "\n".
 [[nodiscard]] std::string_view take_line(std::string_view& text);
 
-/// The words, which blanks, tabs and line ends separate.
+/// The words, separated by blanks, tabs and line ends.
 [[nodiscard]] std::vector<std::string_view> split_words(std::string_view text);
 
 /// "a, b, c"; `text_of` makes a text of each element.
@@ -58,7 +58,7 @@ template <class Range, class TextOf = std::identity>
 /// Without leading and trailing blanks, tabs and line ends.
 [[nodiscard]] std::string_view trimmed(std::string_view text);
 
-/// With so many places after the point: "7.50".
+/// With this many places after the point: "7.50".
 [[nodiscard]] std::string decimals(double value, int places);
 /// Three significant digits, more from 1000 on: "0.75", "7.52", "16.1", "1880".
 [[nodiscard]] std::string three_digits(double value);

@@ -1,4 +1,4 @@
-// Decodes UTF-8 that may be invalid, such as program output, and tells how a terminal shows it.
+// Decodes UTF-8 that may be invalid, such as program output, and says how a terminal shows it.
 // Pure.
 #pragma once
 

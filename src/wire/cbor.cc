@@ -115,7 +115,7 @@ Status check(std::string_view payload, int max_depth) {
         break;
       case Major::array:
       case Major::map: {
-        // Each item takes at least one byte, so a count beyond the rest is false.
+        // Each item takes at least one byte, so a count that exceeds the rest is wrong.
         const std::uint64_t items = head->major == Major::map ? 2 : 1;
         if (head->argument > rest / items) return bad(start, "it is cut short: list");
         if (static_cast<int>(open.size()) > max_depth) {

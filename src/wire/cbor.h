@@ -12,7 +12,7 @@
 
 namespace dlaunch::wire::cbor {
 
-/// Major types, RFC 8949 section 3.1. 6, tags, is refused.
+/// Major types, RFC 8949 section 3.1. Type 6 (tags) is refused.
 enum class Major : std::uint8_t {
   unsigned_number = 0,
   negative_number = 1,

@@ -1,6 +1,7 @@
 // Messages to frames and back. Control messages are CBOR maps from field names to values,
-// OutputData and StdinData a few raw bytes and then the stream's; docs/internals/wire-protocol.md describes
-// every field. Thread-safety: free functions without state.
+// OutputData and StdinData a few raw bytes and then the stream's;
+// docs/internals/wire-protocol.md describes every field. Thread-safety: free functions without
+// state.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +50,7 @@ template <class T>
 }
 
 /// `Messages`: ToAgent, FromAgent or ChannelMessage. Any bytes are allowed as input; a message that
-/// is none of `Messages` is an error. Errors: exit_code::kNodeLost and, for example, `malformed
+/// is not one of `Messages` is an error. Errors: exit_code::kNodeLost and, for example, `malformed
 /// RankExited message: field "rank": expected an unsigned number`. Unknown fields are ignored. A
 /// Hello of another protocol version is decoded as far as protocol and build_id, so that both can
 /// be named. The bytes of an OutputData point into the frame's payload.

@@ -113,7 +113,7 @@ bool Decoder::get(SyncEntry::Kind& out) {
 
 bool Decoder::get(WallTime& out) {
   std::int64_t nanoseconds = 0;
-  // 1843 to 2096: the difference of two such times is a number of nanoseconds as well.
+  // Years 1843 to 2096: the difference of two such times fits into 64 bits as well.
   constexpr std::int64_t kMost = 4'000'000'000'000'000'000;
   if (!get_integer(nanoseconds, {-kMost, kMost})) return false;
   out = WallTime(std::chrono::nanoseconds(nanoseconds));

@@ -61,7 +61,7 @@ class Decoder {
   [[nodiscard]] bool wrong(std::string what);
   [[nodiscard]] bool inside(std::string_view name);
   [[nodiscard]] bool inside(std::size_t index);
-  /// Leaves the cursor behind the map. `names` and `offsets` have `count` entries.
+  /// Leaves the cursor after the map. `names` and `offsets` have `count` entries.
   [[nodiscard]] bool locate(const std::string_view* names, std::size_t* offsets, std::size_t count);
   [[nodiscard]] bool get_integer(std::int64_t& out, Range range);
   [[nodiscard]] bool get_bytes(std::string_view& out);

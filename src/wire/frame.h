@@ -39,7 +39,7 @@ struct Frame {
   std::uint64_t session = 0;
   std::uint64_t sequence = 0;
   std::string payload;
-  // NOLINTNEXTLINE(google-explicit-constructor): as std::string is a std::string_view
+  // NOLINTNEXTLINE(google-explicit-constructor): as std::string converts to std::string_view
   operator FrameView() const { return {type, node, session, sequence, payload}; }
   bool operator==(const Frame&) const = default;
 };

@@ -32,10 +32,10 @@ class FrameReader {
   [[nodiscard]] Result<std::optional<Frame>> next();
   /// The same, without a copy of the payload: it is valid until the next feed() or room().
   [[nodiscard]] Result<std::optional<FrameView>> next_view();
-  /// How many bytes the frame that has begun still needs, at least 1: first those of its header,
-  /// then all of it. A caller that reads no more than that reads nothing of the next frame.
+  /// How many bytes the frame that has begun still needs, at least 1: first the rest of its header,
+  /// then the rest of the frame. A caller that reads no more reads nothing of the next frame.
   [[nodiscard]] std::size_t missing() const;
-  /// What has arrived behind the frames that were handed out.
+  /// What has arrived after the frames that were handed out.
   [[nodiscard]] std::string_view rest() const { return {buffer_.get() + begin_, end_ - begin_}; }
 
  private:
@@ -43,7 +43,7 @@ class FrameReader {
 
   std::unique_ptr<char[]> buffer_;  // not zeroed: pages are touched only as bytes arrive
   std::size_t capacity_ = 0;
-  std::size_t begin_ = 0;  // what lies before was handed out
+  std::size_t begin_ = 0;  // everything before it was handed out
   std::size_t end_ = 0;
   std::optional<Error> error_;
 };

@@ -57,14 +57,15 @@ struct Hello {
       false;  // network connectors: wait fence_after for a reconnect; fork: no
   bool operator==(const Hello&) const = default;
 };
-/// Sent at every beat. The launcher also answers each of the agent's at once: the agent's ranks may
-/// run only as long as the launcher is known to hear from them (node/session/lease.h). The echo
-/// also gives the round trip, and so the difference of the two clocks (clock_offset.h).
+/// Sent at every beat. The launcher also answers each of the agent's beats at once: the agent's
+/// ranks may run only as long as the launcher is known to hear from the agent
+/// (node/session/lease.h). The echo also gives the round trip, and so the difference of the two
+/// clocks (clock_offset.h).
 struct Heartbeat {
   WallTime at;             // sender's clock
   std::uint64_t sent = 0;  // nanoseconds on the sender's monotonic clock; meaningless elsewhere
   std::uint64_t echo = 0;  // `sent` of the latest Heartbeat from the other end; 0: none so far
-  std::uint64_t held = 0;  // nanoseconds from the arrival of that one to the sending of this one
+  std::uint64_t held = 0;  // nanoseconds from the arrival of that Heartbeat to sending this one
   bool operator==(const Heartbeat&) const = default;
 };
 /// Cumulative: every control frame up to and including `sequence` has arrived.
@@ -74,7 +75,7 @@ struct Ack {
 };
 /// The orderly end. The agent answers it with its own Bye and exits, or stays for another session.
 struct Bye {
-  /// Launcher -> agent: serve the next Hello over this connection, of whatever session. Agent ->
+  /// Launcher -> agent: serve the next Hello over this connection, whatever its session. Agent ->
   /// launcher: it will.
   bool stays = false;
   bool operator==(const Bye&) const = default;
@@ -87,14 +88,14 @@ struct FactsRequest {
   std::uint32_t ports = 0;  // how many free ports to find and hold
   std::vector<std::uint16_t>
       fixed_ports;    // ports chosen by the user: hold them, or report who holds them
-  Attempt attempt{};  // the one they are for
+  Attempt attempt{};  // that the ports are for
   /// Name of the folder, without '/', that the agent makes for the output of this run's ranks here
   /// (NodeFacts::output_folder). Empty: none is wanted, because StartRanks::log_folder names one.
   std::string output_name{};
   std::vector<std::string> variables{};  // names whose values on the node are requested
   /// Names of mpirun; the first one found is asked for its version. Empty: not requested.
   std::vector<std::string> mpirun{};
-  std::optional<std::string> search_path{};  // for them, where the job sets PATH
+  std::optional<std::string> search_path{};  // to look for them, if the job sets PATH
   Environment carried{};  // as in StartRanks, when mpirun or settings of Open MPI are requested
   /// Container runtimes to look for, along with what else a container needs to know about the node.
   /// Empty: not requested.
@@ -166,8 +167,8 @@ struct StartRanks {
   bool are_mpi = false;     // with join_folder: a rank that never connects to mpirun has failed
   std::uint32_t world = 0;  // ranks of the job, on all nodes
   std::vector<StartContainer> containers{};
-  std::string entry_folder{};  // for their first processes (node/containers/container_folder.h);
-                               // empty: no containers
+  std::string entry_folder{};  // for the containers' first processes
+                               // (node/containers/container_folder.h); empty: no containers
   std::uint32_t pulse_ms = 0;  // how often to look at the ranks for a Pulse; 0: never
   std::vector<std::string> metrics{};  // patterns (text/metric_pattern.h) for RankPulse::metrics
   /// Run every `preemption_ms` while the attempt runs, with the environment of a rank less its own
@@ -178,7 +179,7 @@ struct StartRanks {
   /// Modules of Python that a template process imports once for all ranks of the node
   /// (node/preload/preload_service.h).
   std::vector<std::string> preload{};
-  std::vector<std::string> checkpoints{};  // patterns for CheckpointsSeen; empty: none is told
+  std::vector<std::string> checkpoints{};  // patterns for CheckpointsSeen; empty: none is sent
   bool operator==(const StartRanks&) const = default;
 };
 /// Sends the signal to the process group leaders of these ranks of the attempt (or to the direct
@@ -299,7 +300,7 @@ struct OutputEnd {
 struct StdinTaken {
   Attempt attempt;
   std::uint64_t up_to = 0;
-  bool closed = false;  // the rank does not read any more
+  bool closed = false;  // the rank no longer reads
   bool operator==(const StdinTaken&) const = default;
 };
 /// Every rank of the attempt on this node has ended, its output is complete, and nothing it started
@@ -334,14 +335,14 @@ struct CheckPrerequisites {
         search_path;  // PATH, where the job sets it; else the PATH that ranks will have
     bool operator==(const Program&) const = default;
   };
-  /// A program to look up; the answer says where it is. For a Python that runs something, look
-  /// for that, too.
+  /// A program to look up; the answer says where it is. For a Python that runs a script or module,
+  /// look for that, too.
   struct Lookup {
     std::string name;
     std::optional<std::string> search_path;  // as in Program
     std::string expected;  // where the launcher's machine has it; empty: not known there
     PythonCommand python;  // empty: look up only the path
-    Environment env;       // that the job sets, without secrets
+    Environment env;       // what the job sets, without secrets
     bool imports = false;  // report what the script imports, too
     bool operator==(const Lookup&) const = default;
   };
@@ -349,7 +350,7 @@ struct CheckPrerequisites {
   std::string workdir;  // absolute
   Environment carried;  // as in StartRanks
   std::vector<Program> programs;
-  std::vector<std::string> files;  // that must be readable; relative to the workdir
+  std::vector<std::string> files;  // must be readable; relative to the workdir
   std::vector<Lookup> lookups{};
   std::vector<std::string> folders{};  // absolute; the answer names missing ones
   bool operator==(const CheckPrerequisites&) const = default;
@@ -382,7 +383,7 @@ struct PrerequisitesMissing {
   bool operator==(const PrerequisitesMissing&) const = default;
 };
 /// The requested bytes, as far as they exist: those at `offset`, which is greater than the
-/// requested one where bytes in between were lost. No bytes: there is nothing at or after `offset`,
+/// requested offset if bytes in between were lost. No bytes: there is nothing at or after `offset`,
 /// where the stream ends. Travels raw like OutputData, but in sequence.
 struct FetchedOutput {
   Attempt attempt;
@@ -402,7 +403,7 @@ struct Knocked {
     std::uint32_t address = 0;  // index into Knock::addresses
     std::int32_t error = 0;     // errno; 0: reached; EPROTO: something else answered
     std::uint32_t round_trip_us = 0;
-    std::string local_address;  // of the connection, and the interface that has it
+    std::string local_address;  // of the connection; `interface` has this address
     std::string interface;
     bool operator==(const One&) const = default;
   };
@@ -415,9 +416,9 @@ struct Knocked {
 
 /// The first message on a connection that continues a session whose connection was lost; the
 /// launcher sends first. Outside the control sequence. The sender has received every control frame
-/// up to `control_received`, and, of the streams that have not ended for it, the bytes below
-/// `received`; it has nothing of a stream that is not listed and whose OutputEnd it has not
-/// received.
+/// up to `control_received` and, for each stream that has not ended for it, the bytes below
+/// `received`. If a stream is not listed and the sender has not received its OutputEnd, then the
+/// sender has nothing of it.
 struct Resume {
   struct Received {
     Attempt attempt;
@@ -432,9 +433,9 @@ struct Resume {
   bool operator==(const Resume&) const = default;
 };
 
-// ---- copying the workdir, launcher -> agent. One pass is SyncBegin, SyncEntries ..., then what
-// the agent requests as SyncData, and SyncEnd. `id` counts passes; messages of an earlier pass are
-// ignored. An entry's number is its index over all SyncEntries of the pass.
+// ---- copying the workdir, launcher -> agent. One pass is SyncBegin, SyncEntries ..., then
+// SyncData with what the agent requests, and SyncEnd. `id` counts passes; messages of an earlier
+// pass are ignored. An entry's number is its index over all SyncEntries of the pass.
 
 /// -> SyncFolder
 struct SyncBegin {
@@ -459,14 +460,14 @@ struct SyncSettled {
   std::vector<std::uint32_t> skipped;
   bool operator==(const SyncSettled&) const = default;
 };
-/// Which of the paths that the node has reported as gone it is to remove, contents before their
+/// The node is to remove these of the paths that it has reported as gone, contents before their
 /// folder.
 struct SyncRemove {
   std::uint32_t id = 0;
   std::vector<std::string> paths;
   bool operator==(const SyncRemove&) const = default;
 };
-/// Content of the requested files, each from its beginning to its size in order. Travels raw.
+/// Content of the requested files, each in order from its beginning to its size. Travels raw.
 /// -> SyncTaken
 struct SyncData {
   struct Piece {
@@ -494,7 +495,7 @@ struct SyncFolder {
 };
 /// What the node lacks, sent as it finds out.
 struct SyncWants {
-  /// The node has a file of this size and another time, with this content.
+  /// The node has a file of this size but with a different time, and with this content.
   struct Content {
     std::uint32_t entry = 0;
     ContentHash hash;
@@ -614,7 +615,7 @@ struct RanksAwaited {
 struct StartMpirun {
   Attempt attempt;
   std::vector<std::string> argv;  // at least one
-  Environment env;                // on top of what ranks on the node inherit, less scrubbed ones
+  Environment env;                // on top of what ranks inherit here, without scrubbed variables
   bool operator==(const StartMpirun&) const = default;
 };
 /// mpirun's own output, without NUL; at most kMostMpirunOutput bytes of it in an
@@ -691,8 +692,8 @@ struct Inspected {
 
 // ---- where ranks stand: docs/how-to/see-where-ranks-stand.md
 
-/// launcher -> agent: asks where these ranks and all that is below them stand. One at a time: a
-/// later question replaces an earlier one. -> StacksTaken
+/// launcher -> agent: asks where these ranks and all their descendants stand. One question at a
+/// time: a later one replaces an earlier one. -> StacksTaken
 struct TakeStacks {
   Attempt attempt;
   std::uint32_t id = 0;
@@ -711,8 +712,8 @@ struct StacksTaken {
   bool operator==(const StacksTaken&) const = default;
 };
 /// launcher -> agent: a piece of the launcher's py-spy, for a node that lacks one
-/// (RankStacks::lacks_py_spy); in order, and the first one begins anew. Once it has all, the agent
-/// uses it for every later TakeStacks. Travels raw. -> PySpyTaken
+/// (RankStacks::lacks_py_spy); in order, and the first piece begins anew. Once the agent has the
+/// whole program, it uses that for every later TakeStacks. Travels raw. -> PySpyTaken
 struct PySpyData {
   std::uint64_t offset = 0;
   std::uint64_t size = 1;  // of the program; at most kMostPySpy
@@ -729,8 +730,8 @@ struct PySpyTaken {
 
 // ---- watching: docs/how-to/watch-a-run.md
 
-/// agent -> launcher, every StartRanks::pulse_ms at most and every 10 s at least while the attempt
-/// runs: the ranks of which something has changed.
+/// agent -> launcher, at most every StartRanks::pulse_ms and at least every 10 s while the attempt
+/// runs: the ranks for which something has changed.
 struct Pulse {
   Attempt attempt;
   WallTime at;
@@ -755,7 +756,7 @@ struct OpenTerminal {
   bool is_terminal = true;  // false: three pipes
   bool operator==(const OpenTerminal&) const = default;
 };
-/// What the user has typed; at most kMostTerminal beyond what is taken. Empty: its end.
+/// What the user has typed; at most kMostTerminal beyond what is taken. Empty: end of input.
 struct TerminalInput {
   std::uint32_t id = 0;
   std::string bytes;
@@ -795,12 +796,12 @@ struct TerminalEnded {
   bool operator==(const TerminalEnded&) const = default;
 };
 
-// ---- staging: docs/how-to/stage-data.md. `id` is of the staging, chosen by the launcher; messages
-// of an earlier one are ignored. An entry's number is its index over all StageEntries, a block's
-// number that of the BlockMap (sync/blocks.h) of the entries' sizes. The conversation: StageBegin,
-// StageClaimed; when all have claimed, StageEntries ..., StageWants ...; when all have told theirs,
-// StageStream and the answer StageReady; when all are ready, StageFeed, and StageDone in the end;
-// StageOver.
+// ---- staging: docs/how-to/stage-data.md. `id` is the staging's, chosen by the launcher; messages
+// of an earlier staging are ignored. An entry's number is its index over all StageEntries; blocks
+// are numbered by the BlockMap (sync/blocks.h) of the entries' sizes. The conversation: StageBegin,
+// StageClaimed; when all nodes have claimed, StageEntries ..., StageWants ...; when all wants are
+// known, StageStream and the answer StageReady; when all nodes are ready, StageFeed, and StageDone
+// at the end; StageOver.
 
 /// launcher -> agent. -> StageClaimed
 struct StageBegin {
@@ -809,7 +810,7 @@ struct StageBegin {
   std::vector<StageOrigin> origins;  // of each root
   std::vector<std::string> needs;    // absolute paths that staged environments need besides
   std::string by{};                  // who stages, for others that want the same targets
-  bool for_ranks = false;            // which use the targets afterwards
+  bool for_ranks = false;            // ranks use the targets afterwards
   bool operator==(const StageBegin&) const = default;
 };
 /// launcher -> agent: parents before what is in them, each path once. -> StageWants
@@ -819,8 +820,9 @@ struct StageEntries {
   bool last = false;
   bool operator==(const StageEntries&) const = default;
 };
-/// launcher -> agent: the blocks that this node gets, the same for all nodes that get any, and of
-/// which entries it has all but mode and time. Nothing is written before StageFeed. -> StageReady
+/// launcher -> agent: the blocks that this node gets (the same for all nodes that get any), and
+/// the entries that it has except for mode and time. Nothing is written before StageFeed.
+/// -> StageReady
 struct StageStream {
   std::uint32_t id = 0;
   std::vector<BlockRun> runs;
@@ -841,17 +843,17 @@ struct StageServe {
   std::uint32_t link = 0;  // of this connection, as in StageFeed
   StageKey key;
   std::vector<std::string> addresses;
-  std::uint32_t limit_ms = 10000;  // until it is there
+  std::uint32_t limit_ms = 10000;  // for the connection to arrive
   NodeId guest{};                  // the node that will connect
   bool operator==(const StageServe&) const = default;
 };
-/// launcher -> agent: make what needs no content, and get the blocks from this connection instead
-/// of what was said before. -> StageLinked
+/// launcher -> agent: make the entries that need no content, and get the blocks from this
+/// connection instead of any earlier one. -> StageLinked
 struct StageFeed {
   std::uint32_t id = 0;
   std::uint32_t link = 0;
   StageKey key;
-  std::vector<StageAddress> at;  // any of them; empty: they come as StageData
+  std::vector<StageAddress> at;  // any of them; empty: the blocks come as StageData
   std::uint32_t limit_ms = 10000;
   bool operator==(const StageFeed&) const = default;
 };
@@ -873,16 +875,16 @@ struct StageOver {
 /// them, and the launcher begins again later.
 struct StageClaimed {
   std::uint32_t id = 0;
-  std::string by;      // who
-  std::string target;  // of which
+  std::string by;      // who has a target
+  std::string target;  // that target
   bool operator==(const StageClaimed&) const = default;
 };
-/// agent -> launcher: files whose content it lacks or has to have compared.
+/// agent -> launcher: files whose content it lacks, or whose content must be compared.
 struct StageWants {
   std::uint32_t id = 0;
   std::vector<StageWant> wants;
-  std::vector<std::uint32_t> missing;  // indexes of StageBegin::needs, in the first one
-  std::uint32_t looked = 0;            // entries that it has looked at
+  std::vector<std::uint32_t> missing;  // indexes into StageBegin::needs; only in the first message
+  std::uint32_t looked = 0;            // entries that it has examined
   bool last = false;
   bool operator==(const StageWants&) const = default;
 };
@@ -891,15 +893,15 @@ struct StageReady {
   std::uint32_t id = 0;
   bool operator==(const StageReady&) const = default;
 };
-/// agent -> launcher: where it listens, of the addresses that it was told; none: it cannot.
+/// agent -> launcher: the given addresses at which it listens; none: it cannot listen.
 struct StageListening {
   std::uint32_t id = 0;
   std::uint32_t link = 0;
   std::vector<StageAddress> at;
   bool operator==(const StageListening&) const = default;
 };
-/// agent -> launcher: it is connected, and the stream goes on from this position; or, with a problem,
-/// it could not connect, or the connection has ended.
+/// agent -> launcher: it is connected, and the stream goes on from this position; or, with a
+/// problem, it could not connect, or the connection has ended.
 struct StageLinked {
   std::uint32_t id = 0;
   std::uint32_t link = 0;
@@ -913,7 +915,7 @@ struct StageProgress {
   std::uint32_t link = 0;
   std::uint64_t position = 0;  // blocks of the stream that are on its disk
   std::uint64_t taken = 0;     // bytes of all StageData of the link
-  std::uint64_t work = 0;      // grows as long as it works, also where the position stands still
+  std::uint64_t work = 0;      // grows as long as it works, even while the position does not
   bool operator==(const StageProgress&) const = default;
 };
 /// agent -> launcher: all is there; or, with a problem, the staging has ended here. It may come at
@@ -926,16 +928,16 @@ struct StageDone {
   bool operator==(const StageDone&) const = default;
 };
 
-// ---- collecting: docs/how-to/collect-results.md. A staging in the other direction: the agent says
-// what the launcher says above, and the launcher answers as a node does. There is only one target,
-// so StageServe and StageListening do not occur.
+// ---- collecting: docs/how-to/collect-results.md. A staging in the other direction: the agent
+// sends what the launcher sends above, and the launcher answers as a node does. There is only one
+// target, so StageServe and StageListening do not occur.
 
 /// launcher -> agent: copy these to the launcher. `to` is a path there; with a slash at its end,
-/// the folder in which a file is to be. -> StageBegin ..., CollectDone
+/// the folder to put the file in. -> StageBegin ..., CollectDone
 struct CollectBegin {
-  std::uint32_t id = 0;          // of the collecting; the staging in it has an id of the agent's
+  std::uint32_t id = 0;          // of the collection; its staging has an id chosen by the agent
   std::vector<StageItem> items;  // `from` absolute, or "~/..." for the home folder there
-  std::uint64_t most_bytes = 0;  // no more in all; 0: any number
+  std::uint64_t most_bytes = 0;  // limit for all items together; 0: none
   bool operator==(const CollectBegin&) const = default;
 };
 /// agent -> launcher: it is over. With a problem, what has arrived is kept.
@@ -949,31 +951,31 @@ struct CollectDone {
   bool operator==(const CollectDone&) const = default;
 };
 
-// ---- staging from a node: its agent says what the launcher says above, to all nodes at once. The
-// launcher passes it on, and their answers, each in a letter.
+// ---- staging from a node: its agent sends what the launcher sends above, to all nodes at once.
+// The launcher forwards these messages and the nodes' answers, each in a StageLetter.
 
 /// A node that gets the files.
 struct StagePeer {
   NodeId node;
   std::string name;
   bool forwards = true;                // may feed others and be fed by them
-  std::vector<std::string> addresses;  // of the source, at which it may be reached from there
+  std::vector<std::string> addresses;  // of the source, at which this peer may reach it
   bool operator==(const StagePeer&) const = default;
 };
-/// launcher -> agent: stage these of its files; without peers: end it. -> StageLetter ...,
-/// StageReported
+/// launcher -> agent: stage these of the agent's files; without peers: end the staging.
+/// -> StageLetter ..., StageReported
 struct StageFrom {
-  std::uint32_t id = 0;  // of the letters; the staging in them has an id of the agent's
+  std::uint32_t id = 0;  // of the letters; the staging in them has an id chosen by the agent
   std::vector<StageItem> items;
   std::vector<StagePeer> peers;
   std::string self;  // what the user calls this node
-  std::string by;    // as in StageBegin, and so is the next one
+  std::string by;    // as in StageBegin, like `for_ranks`
   bool for_ranks = false;
   bool needs_all = true;          // what environments need must be on the nodes
   std::uint32_t window_ms = 500;  // a peer gets as much at once as it takes in this time
   bool operator==(const StageFrom&) const = default;
 };
-/// agent -> launcher: a StageOrder for a node. launcher -> agent: a StageAnswer of one. Type and
+/// agent -> launcher: a StageOrder for a node. launcher -> agent: a node's StageAnswer. Type and
 /// payload are those of its frame. Travels raw.
 struct StageLetter {
   std::uint32_t id = 0;
@@ -989,7 +991,7 @@ struct StageSaid {
   bool is_note = false;
   bool operator==(const StageSaid&) const = default;
 };
-/// agent -> launcher: it is over; with an exit code, it has failed.
+/// agent -> launcher: the staging is over; with an exit code, it has failed.
 struct StageReported {
   std::uint32_t id = 0;
   std::uint8_t exit_code = 0;
@@ -1006,7 +1008,7 @@ struct StageReported {
 
 /// launcher -> agent: what stagings have put on this node. -> StagedSeen
 struct SeeStaged {
-  bool clean = false;              // remove it, but for what is in use
+  bool clean = false;              // remove it, except what is in use
   std::vector<std::string> paths;  // only at or below these; none: anywhere
   std::uint32_t limit_ms = 60000;
   bool operator==(const SeeStaged&) const = default;
@@ -1014,7 +1016,7 @@ struct SeeStaged {
 /// agent -> launcher
 struct StagedSeen {
   std::vector<StagedTarget> targets;
-  std::string problem;  // why not all of it is told
+  std::string problem;  // why `targets` is incomplete
   bool operator==(const StagedSeen&) const = default;
 };
 
@@ -1052,7 +1054,7 @@ inline constexpr bool kHolds = false;
 template <class... A, class T>
 inline constexpr bool kHolds<std::variant<A...>, T> = (std::is_same_v<A, T> || ...);
 
-/// The same message in a group that holds all of its own group.
+/// The same message in a group that contains all of the message's own group.
 template <class Larger, class... Messages>
 [[nodiscard]] Larger widened(std::variant<Messages...> message) {
   return std::visit([](auto& one) -> Larger { return std::move(one); }, message);
@@ -1062,8 +1064,8 @@ template <class Larger, class... Messages>
 template <class T, class Variant>
 concept OneOf = kHolds<Variant, T>;
 
-/// The channel's own, in both directions: os/channel sends and receives them; its users never see
-/// them.
+/// The channel's own messages, in both directions: os/channel sends and receives them; its users
+/// never see them.
 using ChannelMessage = std::variant<Ack, Resume>;
 
 /// Handled by node/stage/stage_service.h.

@@ -1,6 +1,7 @@
-// Sequence numbers and acknowledgements of control frames. They are few, and each end keeps its own
-// until the other one has acknowledged them, so that a session can continue over a new channel. Ack,
-// Heartbeat, OutputData and Resume are outside: they carry sequence 0 and are never repeated.
+// Sequence numbers and acknowledgements of control frames. The frames are few, and each end keeps
+// its own until the other end has acknowledged them, so that a session can continue over a new
+// channel. Ack, Heartbeat, OutputData and Resume are outside: they carry sequence 0 and are never
+// repeated.
 // Thread-safety: none; one pair per session.
 #pragma once
 
@@ -42,7 +43,7 @@ class ControlSender {
   std::uint64_t session_;
   std::uint64_t last_ = 0;
   std::deque<Frame> unacknowledged_;
-  std::size_t kept_ = 0;  // bytes of unacknowledged_, about
+  std::size_t kept_ = 0;  // bytes of unacknowledged_, approximately
 };
 
 class ControlReceiver {

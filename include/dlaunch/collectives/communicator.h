@@ -29,7 +29,8 @@
 
 namespace dlaunch::collectives {
 
-/// A cudaStream_t; null is the default stream. MPI has none: its calls are complete when they return.
+/// A cudaStream_t; null is the default stream. MPI has none: its calls are complete when they
+/// return.
 using Stream = void*;
 
 enum class BackendKind : std::uint8_t {
@@ -51,14 +52,14 @@ struct Options {
 class Backend;
 
 /// Thread-safety: different communicators may be used by different threads if MPI was initialized
-/// with MPI_THREAD_MULTIPLE or the back-end is NCCL; one communicator by one thread at a time,
-/// except abort(), which any thread may call at any time.
+/// with MPI_THREAD_MULTIPLE or the back-end is NCCL; each communicator by only one thread at a
+/// time, except abort(), which any thread may call at any time.
 class Communicator {
  public:
   /// The ranks that this process was started with; a collective call. Initializes MPI if necessary,
   /// and then finalizes it with the last communicator. For NCCL it selects the device of the local
-  /// rank among those visible to this process, which becomes the calling thread's current device
-  /// (cudaSetDevice), as for each thread that calls a member. Code::unavailable, at all ranks, if
+  /// rank among those visible to this process and makes it the current device (cudaSetDevice) of
+  /// the calling thread, as each member does for its caller. Code::unavailable, at all ranks, if
   /// NCCL is requested and two ranks would share a GPU.
   static Result<Communicator> create(const Options& options = {});
 
@@ -75,7 +76,7 @@ class Communicator {
   /// Whether buffers may be in device memory; with NCCL they must (see above).
   [[nodiscard]] bool takes_device_buffers() const noexcept;
 
-  /// Those with the same color, which is 0 or greater, ordered by key and then rank.
+  /// The ranks with the same color, which is 0 or greater, ordered by key and then rank.
   Result<Communicator> split(int color, int key);
 
   Status barrier(Stream stream = nullptr);

@@ -42,7 +42,7 @@ class [[nodiscard]] Status {
     Code code = Code::ok;
     std::string what;
   };
-  std::shared_ptr<const Failure> failure_;  // null if ok: more would be noticeable in a call of 100 ns
+  std::shared_ptr<const Failure> failure_;  // null if ok: more would slow down a call of 100 ns
 };
 
 /// A value, or the reason why there is none.

@@ -170,8 +170,8 @@ class TrainingInput {
   }
 
   /// "workerConfig.imageUri: if not set, AI Platform uses the value of masterConfig.imageUri", and
-  /// with the image what runs in it. "If you supply a command but no args, your command is run
-  /// without any arguments" of the image.
+  /// with the image the master's command and args. "If you supply a command but no args, your
+  /// command is run without any arguments" of the image.
   void read_program(const Pool& pool, ForeignKeys& config, Replicas& group) {
     const auto image = config.text("imageUri");
     if (std::string_view(pool.role) == "chief" && image) master_image_ = *image;
@@ -236,7 +236,7 @@ class TrainingInput {
   }
 
   /// "chief versus master": runtimes up to 1.15 say master, later ones chief; a custom container
-  /// gets master unless useChiefInTfConfig is true, which has no effect without one.
+  /// gets master unless useChiefInTfConfig is true, which has no effect without an image.
   void name_chief() {
     const bool wants_chief = keys_.is_true("useChiefInTfConfig");
     const auto version = keys_.text("runtimeVersion");
@@ -251,7 +251,7 @@ class TrainingInput {
   ForeignKeys top_;
   ForeignKeys keys_;
   bool is_custom_ = false;
-  bool is_known_ = true;  // whether the tier is
+  bool is_known_ = true;  // whether the tier is known
   Tier tier_{"", 0, 0};
   std::vector<LocatedText> args_;
   std::vector<LocatedText> job_dir_;

@@ -116,7 +116,7 @@ class BindingReader {
     binding.is_optional = binding.is_optional || keys.is_true("optional");
     if (const auto path = keys.find("path")) {
       binding.is_path = true;
-      // An input of the pipeline that has its own path.
+      // A pipeline's input that has its own path.
       return document_[path->value].kind == NodeKind::mapping
                  ? give({key.name, path->key, path->value}, binding)
                  : set(*path, binding);

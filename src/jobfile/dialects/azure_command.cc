@@ -55,7 +55,7 @@ class CommandTranslator {
     size_.nodes.value = nodes_of_command_line(t_).value_or(size_.nodes.value);
     shm_size_ = resources.text("shm_size");
     docker_args_ = resources.text("docker_args");
-    // May be a list of sizes, of which the service takes one.
+    // May be a list of sizes; the service takes one of them.
     if (const auto size = scalar_of(t_.document, resources.node(), "instance_type");
         size && resources.is_given())
       t_.azure_size = *size;

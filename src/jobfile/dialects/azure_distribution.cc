@@ -35,7 +35,7 @@ bool mentions_own_rank(std::string_view command) {
 }
 
 /// Each of several launchers on a node starts workers for the whole node. With one worker each, or
-/// a number from a file of its own, that may be intended.
+/// a number of workers from the launcher's own file, that may be intended.
 void report_several(Translation& t, const WorkerLauncher& launcher, const ProcessCount& count) {
   const auto workers = told_workers(launcher.arguments);
   const std::string times = std::to_string(count.per_node) + " times on each node";

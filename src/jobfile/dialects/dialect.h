@@ -26,7 +26,7 @@ struct Translation {
   const JobInput& input;
   NodeId root;  // of the foreign document
   NativeJob job;
-  /// The file's other documents; those that the job uses, which no note names as ignored.
+  /// The file's other documents; and those of them that the job uses: no note calls these ignored.
   std::vector<NodeId> others{};
   std::vector<NodeId> used{};
 
@@ -57,7 +57,7 @@ struct Translation {
     job.texts({"env_pass"}, passed, passed.front().range);
   }
 
-  /// Its value does not belong in a job file, a plan or a record.
+  /// The variable's value does not belong in a job file, a plan or a record.
   void keep_secret(const LocatedText& variable) {
     for (const LocatedText& one : secrets)
       if (one.text == variable.text) return;
@@ -89,7 +89,7 @@ struct Dialect {
   std::string (*why_not)(const Document& document, NodeId root);
   /// Fills Translation::job. Errors go to the diagnostics.
   void (*translate)(Translation& translation);
-  /// The command-line options that it supports; others are refused.
+  /// The command-line options that the dialect supports; others are refused.
   bool has_inputs = false;
   bool has_outputs = false;
   bool has_steps = false;

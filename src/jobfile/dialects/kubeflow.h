@@ -23,7 +23,7 @@ struct Pods {
                              std::string_view container, std::string_view port);
 
 /// Reads the container of a pod's spec: the one called `container`, otherwise the first. `owner`:
-/// who has the pod, for an error. `port`, `meanings`: as above, and of read_env_list().
+/// the pod's owner, for an error. `port`: as above. `meanings`: as for read_env_list().
 void read_pod(Translation& translation, ForeignKeys& pod, std::string_view owner,
               std::string_view container, std::string_view port, Pods& pods,
               const FieldMeanings& meanings = {});

@@ -20,7 +20,7 @@ constexpr KeyName kKeyNames[] = {{"name", "metadata.name"},
                                  {"container.image", "image"},
                                  {"nodes", "completions"}};
 
-/// Only the pods of an indexed Job know which one they are; one alone needs no index.
+/// Only the pods of an indexed Job know which one they are; a single pod needs no index.
 bool is_readable_job(const Document& document, NodeId root) {
   const auto spec = value_of(document, root, "spec");
   const auto count = [&](std::string_view key) {

@@ -27,7 +27,7 @@ std::string exports(const std::vector<PodGroup>& groups, const PodGroup& group) 
   return lines;
 }
 
-/// "if", "elif" or "else", for the nodes of the group; `end`: the index behind its last one.
+/// "if", "elif" or "else", for the nodes of the group; `end`: the index after its last node.
 std::string condition(std::size_t index, std::size_t groups, std::int64_t end) {
   if (index + 1 == groups) return "else\n";
   const std::string test = end == 1 ? "= 0" : "-lt " + std::to_string(end);

@@ -20,7 +20,7 @@ bool is_of_host(char c) {
   return is_letter_or_digit(c) || c == '-' || c == '.';
 }
 
-/// What dlaunch sets for the node in any case.
+/// Whether dlaunch always sets this variable for the node.
 bool is_nodes_own(std::string_view name) {
   constexpr std::array<std::string_view, 5> kNames{"MASTER_ADDR", "MASTER_PORT", "NODE_RANK",
                                                    "GROUP_RANK", "GROUP_WORLD_SIZE"};
@@ -110,7 +110,7 @@ void PodJob::add(ForeignKeys& spec, const PodJobGroup& group,
   const std::string owner = group.name.empty() ? "the Job" : in_quotes(group.name);
   kubeflow::read_pod(t_, pod, owner, container, "", pods, meanings(group, per_job_));
   if (pods.replicas.count.value == 0) return;
-  // A Job's pods get it; those of a JobSet are indexed by default.
+  // A Job's pods get this index; those of a JobSet are indexed by default.
   const auto index = meanings(group, per_job_)("batch.kubernetes.io/job-completion-index");
   groups_.push_back(
       {std::move(pods.replicas), {}, {"JOB_COMPLETION_INDEX=\"" + index->value + '"'}});
@@ -154,8 +154,8 @@ bool PodJob::replace_hosts(std::string& text, SourceRange at) {
   return found_any;
 }
 
-/// Variables whose values are known when the node starts, and those that dlaunch would set for
-/// ranks, become exports.
+/// Variables whose values are known only when the node starts, and those that dlaunch would set
+/// for ranks, become exports.
 void PodJob::set_variables(PodGroup& group) {
   std::vector<EnvVariable> kept;
   for (EnvVariable& variable : group.replicas.env) {

@@ -21,11 +21,11 @@ struct PodJobGroup {
 /// Collects the groups of pods, then sets the job.
 class PodJob {
  public:
-  /// `name`: of the Job or JobSet, by which pods address each other.
+  /// `name`: the name of the Job or JobSet, by which pods address each other.
   PodJob(Translation& translation, std::string name) : t_(translation), name_(std::move(name)) {}
 
-  /// Reads spec of a Job. `count`: the pods of each of its Jobs, where something else says so.
-  /// `container`: the one that runs; otherwise the first.
+  /// Reads the spec of a Job. `count`: if given, pods per Job, in place of the spec's.
+  /// `container`: the name of the container that runs; otherwise the first one runs.
   void add(ForeignKeys& spec, const PodJobGroup& group,
            const std::optional<LocatedNumber>& count = {}, std::string_view container = {});
 

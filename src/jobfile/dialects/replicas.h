@@ -35,7 +35,7 @@ struct AddedVariable {
   bool is_shell = false;  // `value` is shell text, such as ${RANK}, known when the rank starts
 };
 
-/// A word of a command with its references replaced; sets PlacedText::shell if a value is known
+/// A word of a command with its references replaced; sets LocatedText::shell if a value is known
 /// only when the rank starts. Undefined references stay, with a note.
 [[nodiscard]] LocatedText with_references(Translation& translation, const LocatedText& word,
                                           const std::vector<EnvVariable>& env,

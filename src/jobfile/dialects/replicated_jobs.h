@@ -10,7 +10,7 @@ namespace dlaunch::jobfile {
 struct ReplicatedJob {
   PodJobGroup group;
   ForeignKeys spec;            // of its Jobs
-  bool is_first_step = false;  // others start when it has ended: left out, with a note
+  bool is_first_step = false;  // others start after it has ended; it is left out, with a note
   bool is_trainer = false;     // it has the label of a runtime's trainer
 };
 

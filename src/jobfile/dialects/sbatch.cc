@@ -129,7 +129,7 @@ class BatchScript {
     return !script_.mistakes.empty();
   }
 
-  /// Counts of the command line change the world, but not numbers that the program has been given.
+  /// Counts on the command line change the world, but not numbers already given to the program.
   void refuse_other_counts() {
     const bool is_other =
         t_.is_set("nodes") || t_.is_set("processes") || t_.is_set("processes_per_node");
@@ -220,7 +220,7 @@ class BatchScript {
     put({"processes_per_node", counts.per_node}, counts_at());
   }
 
-  /// The option with this number.
+  /// The range of the option that sets the count.
   [[nodiscard]] SourceRange counts_at() const {
     const OwnOptions& own = script_.line->options;
     const bool is_in_line = !own.total.empty() || !own.per_node.empty() || counts_at_.is_whole();
@@ -424,7 +424,7 @@ class BatchScript {
                          ' ' + shell_quote(t_.input.file));
   }
 
-  /// Commands of the script beside the launch line.
+  /// Notes the script's commands other than the launch line.
   void note_ignored() {
     const IgnoredCommands ignored = ignored_commands(script_);
     if (!ignored.shown.empty())

@@ -1,4 +1,4 @@
-// What words of a batch script mean beside its launch line.
+// What words of a batch script mean outside of its launch line.
 #pragma once
 
 #include <set>
@@ -16,23 +16,23 @@ using Names = std::set<std::string, std::less<>>;
 /// machines or the mail.
 [[nodiscard]] std::vector<std::string_view> other_sbatch_options();
 
-/// Whether nothing changes for the ranks if the command, by its first word, does not run.
+/// Whether a command with this first word can be left out without a change for the ranks.
 [[nodiscard]] bool is_harmless(std::string_view word);
 
 /// The first word of a command.
 [[nodiscard]] std::string first_word(const std::string& command);
 
-/// Commands of a script beside its launch line that do more than is_harmless().
+/// Commands of a script, other than its launch line, that are not is_harmless().
 struct IgnoredCommands {
-  std::string first;               // the first word of the first one
-  std::vector<std::string> shown;  // in quotes, five at most; no more than two words of each
+  std::string first;               // the first word of the first command
+  std::vector<std::string> shown;  // in quotes, at most five; at most two words of each
 };
 [[nodiscard]] IgnoredCommands ignored_commands(const LaunchScript& script);
 
 /// The names in "$NAME" and "${NAME...".
 [[nodiscard]] Names names_in(std::string_view text);
 
-/// Whether each shell has the variable, or none needs it.
+/// Whether every shell has the variable, or no shell needs it.
 [[nodiscard]] bool is_usual(std::string_view name);
 
 /// Whether the text takes values from Slurm's commands, or a list of its nodes.
@@ -46,8 +46,8 @@ struct IgnoredCommands {
 [[nodiscard]] std::vector<const ShellStep*> needed_steps(const std::vector<ShellStep>& steps,
                                                          std::string_view command);
 
-/// A line that sets what srun tells each of its tasks (`is_task`), and the id of the job where one
-/// of `names` is it; empty: nothing.
+/// A line that sets the variables that srun sets for each task (`is_task`), and those of `names`
+/// that hold the job's id; empty: nothing to set.
 [[nodiscard]] std::string slurm_exports(const Names& names, bool is_task);
 
 }  // namespace dlaunch::jobfile

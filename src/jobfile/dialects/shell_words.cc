@@ -100,7 +100,7 @@ std::optional<std::vector<std::string>> simple_words(std::string_view line) {
 
 namespace {
 
-/// XCU 2.3, 2.10: words end at blanks and operators, commands at operators of control.
+/// XCU 2.3, 2.10: words end at blanks and operators, commands at control operators.
 class CommandSplitter {
  public:
   explicit CommandSplitter(std::string_view text) : text_(text) {}
@@ -235,7 +235,7 @@ class CommandSplitter {
     }
   }
 
-  /// Behind the "}" of "${", which is at hand; one in quotes, as in ${A:-'}'}, is another.
+  /// The offset after the "}" for the "{" at `at_`; one in quotes, as in ${A:-'}'}, does not count.
   [[nodiscard]] std::size_t end_of_braces() const {
     std::size_t depth = 0;
     for (std::size_t at = at_; at < text_.size(); ++at) {
@@ -314,7 +314,7 @@ class CommandSplitter {
 
   std::string_view text_;
   std::size_t at_ = 0;
-  std::size_t step_ = 0;  // where the character, quote or expansion at hand begins
+  std::size_t step_ = 0;  // where the current character, quote or expansion begins
   std::vector<ShellCommand> commands_;
   ShellCommand words_;
   std::optional<Word> word_;

@@ -31,7 +31,7 @@ using ShellCommand = std::vector<ShellWord>;
 
 [[nodiscard]] std::vector<std::string> texts_of(const ShellCommand& command);
 
-/// As simple_commands().
+/// Like simple_commands(), with the spelling of each word.
 [[nodiscard]] std::vector<ShellCommand> shell_commands(std::string_view text);
 
 /// The words of each simple command, without quotes and redirections. Groups, subshells and

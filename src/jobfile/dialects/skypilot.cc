@@ -60,7 +60,7 @@ class SkyTask {
     t_.job.text({"launch"}, "per-node", at_);
   }
 
-  /// "A100:8", "{A100: 8}", or a list of them; the number is what the task may count on.
+  /// "A100:8", "{A100: 8}", or a list of them (the first counts); the number is GPUs per node.
   void read_resources() {
     ForeignKeys resources = top_.mapping("resources");
     if (!resources.is_given()) return;
@@ -101,7 +101,8 @@ class SkyTask {
                    joined(secrets_, ", ", &LocatedText::text));
   }
 
-  /// What SkyPilot tells each node. Other lines of the addresses than the first only count.
+  /// Exports the variables that SkyPilot sets on each node. In the list of addresses only the first
+  /// line is an address; the others only make up the number of lines.
   [[nodiscard]] std::string exports(const Names& names) const {
     const std::string addresses =
         "$MASTER_ADDR$(node=1; while [ $node -lt $GROUP_WORLD_SIZE ]; do "
@@ -135,7 +136,7 @@ class SkyTask {
     if (run) t_.job.text({"command"}, run->text, run->range);
   }
 
-  /// Whether $SKYPILOT_NODE_IPS is used in another way than for its first line and its length.
+  /// Whether $SKYPILOT_NODE_IPS is used for more than its first line and its number of lines.
   static bool uses_addresses(std::string_view run) {
     while (!run.empty()) {
       const std::string_view line = take_line(run);

@@ -33,8 +33,8 @@ bool is_reserved(std::string_view word) {
   return contains(kWords, word);
 }
 
-/// A program that runs the program in its arguments: after its options, of which the letters in
-/// `with_value` take the next word, and after `arguments` more words.
+/// A program that runs the program in its arguments. The latter follows the options (those with a
+/// letter in `with_value` take the next word) and `arguments` more words.
 struct Starter {
   std::string_view name;
   std::string_view with_value;
@@ -68,7 +68,7 @@ std::optional<std::size_t> behind(const Starter& starter, const Words& words, st
   return at + static_cast<std::size_t>(starter.arguments);
 }
 
-/// How many words of a simple command only lead to its program; all: it has none.
+/// The number of words of a simple command before its program; all of them: it has no program.
 std::size_t starters_in(const Words& words) {
   std::size_t at = 0;
   while (at < words.size()) {

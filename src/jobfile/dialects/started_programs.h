@@ -1,4 +1,4 @@
-// The programs that a shell command starts, as far as its text tells: launchers among them start
+// The programs that a shell command starts, as far as its text shows: launchers among them start
 // ranks of their own.
 #pragma once
 

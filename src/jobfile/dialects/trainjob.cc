@@ -158,7 +158,7 @@ class TrainJob {
     note_job_keys(t_, spec_);
   }
 
-  /// The trainer's keys win over those of the runtime's container; variables by their names.
+  /// The trainer's keys replace those of the runtime's container; variables are replaced by name.
   void override_container() {
     Replicas& pods = job_.last().replicas;
     if (const auto image = trainer_.text("image")) pods.image = *image;
@@ -176,7 +176,7 @@ class TrainJob {
     trainer_.refuse_others();
   }
 
-  /// What torchrun reads (plugins/torch), and what jax.distributed.initialize() is given
+  /// Exports what torchrun reads (plugins/torch), and what jax.distributed.initialize() is given
   /// (plugins/jax).
   void set_policy_variables() {
     if (policy_ == Policy::torch) {
@@ -192,7 +192,7 @@ class TrainJob {
     }
   }
 
-  /// The launcher's command is an mpirun line, as that of an MPIJob.
+  /// The launcher's command is an mpirun line, like that of an MPIJob.
   void set_mpi() {
     Replicas& pods = job_.last().replicas;
     const std::vector<LocatedText> own = words_of(t_, pods);

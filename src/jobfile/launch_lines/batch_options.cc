@@ -14,7 +14,7 @@ namespace dlaunch::jobfile {
 
 namespace {
 
-/// The words of a line that begins with #SBATCH, up to a comment.
+/// A word of a line that begins with #SBATCH, before any comment.
 struct DirectiveWord {
   std::string text;
   std::size_t begin = 0;

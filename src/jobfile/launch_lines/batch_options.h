@@ -1,5 +1,5 @@
-// The options of sbatch in a batch script, its lines that begin with #SBATCH, and how many ranks
-// they make of its launch line.
+// The options of sbatch in a batch script (its lines that begin with #SBATCH), and how many ranks
+// the launch line starts with them.
 #pragma once
 
 #include <cstddef>
@@ -23,17 +23,17 @@ struct BatchOption {
   std::size_t end = 0;
 };
 
-/// Those of the script; sbatch reads them up to the first command.
+/// The script's options; sbatch reads them up to the first command.
 [[nodiscard]] std::vector<BatchOption> batch_options(std::string_view script);
 
-/// What they come to.
+/// What the options of a script amount to.
 struct BatchReading {
-  bool is_batch = false;                                         // there are any
+  bool is_batch = false;                                         // the script has any
   OwnOptions options;                                            // settled
-  std::vector<std::pair<std::string, std::string>> variables{};  // of Slurm, SLURM_...
+  std::vector<std::pair<std::string, std::string>> variables{};  // Slurm's, SLURM_...
 };
 
-/// `knows_counts`: with those of nodes and tasks.
+/// `knows_counts`: `variables` include the counts of nodes and tasks.
 [[nodiscard]] BatchReading read_batch(std::string_view script, bool knows_counts);
 
 /// How many ranks the line starts, as words of its options; empty: the line does not say.
@@ -43,7 +43,7 @@ struct RankCounts {
   std::string nodes;
 };
 
-/// srun and mpirun take counts from sbatch's lines; without any srun starts a process on each node.
+/// srun and mpirun take counts from sbatch's lines; without any, srun starts one process per node.
 [[nodiscard]] RankCounts counts_of(const LaunchScript& script);
 
 }  // namespace dlaunch::jobfile

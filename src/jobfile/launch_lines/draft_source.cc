@@ -30,7 +30,7 @@ bool is_dockerfile(std::string_view name) {
   return name.starts_with("Dockerfile") || name.starts_with("Containerfile");
 }
 
-/// Earlier words are better names: "train.sh" before "eval.sh".
+/// Names with earlier words come first: "train.sh" before "eval.sh".
 constexpr std::array<std::string_view, 7> kNames{"train", "finetune", "main", "launch",
                                                  "run",   "start",    "app"};
 
@@ -92,7 +92,7 @@ DockerWord docker_word(std::string_view file, std::string_view keyword) {
   return found;
 }
 
-/// CMD holds the arguments of an ENTRYPOINT that is a list.
+/// If ENTRYPOINT is a list, CMD holds its arguments.
 std::optional<DraftSource> of_dockerfile(const FoundFile& file) {
   const DockerWord entry = docker_word(file.text, "ENTRYPOINT");
   const DockerWord command = docker_word(file.text, "CMD");
@@ -120,7 +120,7 @@ bool is_python(const FoundFile& file) {
   return file.name.ends_with(".py");
 }
 
-/// A script that runs by itself, or has the name of one.
+/// Whether the file is a script that runs by itself, or has the name of one.
 bool is_program(const FoundFile& file) {
   const bool is_other = file.name == "setup.py" || file.name == "conftest.py" ||
                         file.name.starts_with("test_") || file.name.starts_with("__");
@@ -140,7 +140,7 @@ void add_programs(const DraftInput& input, std::vector<DraftSource>& sources) {
     sources.push_back({name, as_script(as_line(literal_words({"python3", name}))), true});
 }
 
-/// "import torch" and "from torch import ...".
+/// Whether the text has "import torch" or "from torch import ...".
 bool imports(std::string_view text, std::string_view module) {
   for (std::string_view rest = text; !rest.empty();) {
     std::string_view line = trimmed(take_line(rest));

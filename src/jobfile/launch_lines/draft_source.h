@@ -1,4 +1,4 @@
-// What of a folder becomes a job: which of its files starts the ranks, and what the others tell.
+// How a folder becomes a job: which of its files starts the ranks, and what the others say.
 #pragma once
 
 #include <optional>
@@ -15,13 +15,13 @@ namespace dlaunch::jobfile {
 struct DraftSource {
   std::string where;      // "train.sh:3"
   LaunchScript script;    // `line` is set
-  bool is_guess = false;  // a training script, by its name
+  bool is_guess = false;  // a training script, judged by its name
 };
 
-/// The best first.
+/// All ways to start the job, the best first.
 [[nodiscard]] std::vector<DraftSource> draft_sources(const DraftInput& input);
 
-/// The framework that the program uses, by its launcher and its imports; empty: PyTorch, or not
+/// The framework that the program uses, judged by its launcher and imports; empty: PyTorch, or not
 /// known. `why`: "of mpirun", "train.py imports jax".
 struct FrameworkFound {
   std::string name;

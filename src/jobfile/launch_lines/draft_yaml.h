@@ -1,4 +1,4 @@
-// Lines of a job file that is written, and comments in it.
+// Writes lines of a job file, and comments in it.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ namespace dlaunch::jobfile {
 /// Each line as a comment.
 [[nodiscard]] std::string commented_yaml(std::string_view yaml);
 
-/// What `set` does to a job, as YAML.
+/// The keys that `set` sets in a job, as YAML.
 template <class Set>
 [[nodiscard]] std::string yaml_of(const Set& set) {
   Document document;
@@ -27,13 +27,13 @@ template <class Set>
   return write_yaml(document, job.root());
 }
 
-/// A key with its value; that of a counted one may be a number.
+/// A key with its value; counted_key() writes a number where the value is one.
 [[nodiscard]] std::string text_key(const NativeJob::Path& path, const std::string& value);
 [[nodiscard]] std::string counted_key(std::string_view key, const std::string& value);
 [[nodiscard]] std::string list_key(std::string_view key, const std::vector<std::string>& values);
 [[nodiscard]] std::string command_key(const std::string& value);
 
-/// Why no job file can have these lines; empty: one can.
+/// Why these lines cannot be in a job file; empty: they can.
 [[nodiscard]] std::string mistake_in(const std::string& yaml);
 
 }  // namespace dlaunch::jobfile

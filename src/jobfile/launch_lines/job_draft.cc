@@ -28,7 +28,7 @@ Framework framework_named(const std::string& name) {
   return name == "jax" ? Framework::jax : Framework::pytorch;
 }
 
-/// Whether the word stands for the script's own arguments: words after "--" are added.
+/// Whether the word stands for the script's own arguments, which the words after "--" replace.
 bool is_arguments(std::string_view spelled) {
   constexpr std::array<std::string_view, 6> kAll{"$@",       "\"$@\"", "${@}",
                                                  "\"${@}\"", "$*",     "\"$*\""};
@@ -88,7 +88,7 @@ class DraftWriter {
     submit_.insert(submit_.end(), own.submit.begin(), own.submit.end());
   }
 
-  /// The last value of a setting, which is then done with.
+  /// Returns the last value of a setting and removes the setting.
   std::string take(std::string_view key) {
     std::string value;
     for (const OwnSetting& one : settings_)
@@ -97,7 +97,7 @@ class DraftWriter {
     return value;
   }
 
-  /// False: the lines are left out, as no job file can have them.
+  /// False: no job file can have these lines, so they are left out.
   bool accepts(const std::string& yaml) {
     const std::string mistake = mistake_in(yaml);
     if (mistake.empty()) return true;
@@ -190,7 +190,7 @@ class DraftWriter {
           text_key({"framework"}, framework_.name));
   }
 
-  /// `is_bash`: the command needs it.
+  /// `is_bash`: the command needs bash.
   void add_setup(bool is_bash) {
     std::string lines = revealed(joined(source_.script.setup, "\n"));
     std::string comment = "Lines of " + source_.where.substr(0, source_.where.rfind(':')) +

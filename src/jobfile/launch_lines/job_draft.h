@@ -17,8 +17,8 @@ struct FoundFile {
 struct DraftInput {
   std::vector<FoundFile> files;      // in any order
   std::vector<std::string> command;  // given on the command line; empty: what the files say
-  std::string name;                  // of a job without a name
-  std::string file;                  // of the draft, relative to the folder, for its comments
+  std::string name;                  // for a job without a name
+  std::string file;                  // the draft's, relative to the folder, for its comments
   std::string only;                  // the file that starts the job; empty: the best one
 };
 
@@ -27,14 +27,13 @@ struct JobDraft {
   std::vector<std::string> found;  // "train.sh:3: torchrun", the first one is the command
 };
 
-/// A job file with what the files tell: the launch line of a batch script, of a shell script, of a
-/// Dockerfile, or else a training script by its name, in this order. Comments say what was found,
-/// guessed and left out. Reading it (job_reader.h) gives no error. Error (exit_code::kUsage):
-/// nothing there can be started.
+/// A job file from what the files say: the launch line of a batch script, of a shell script, of a
+/// Dockerfile, or else a training script judged by its name, in this order of preference. Comments
+/// say what was found, guessed and left out. Reading it (job_reader.h) gives no error. Error
+/// (exit_code::kUsage): nothing there can be started.
 [[nodiscard]] Result<JobDraft> draft_job(const DraftInput& input);
 
-/// Whether draft_job() looks into a file of that name; whether a text without such a name is a
-/// script.
+/// Whether draft_job() looks into a file of that name.
 [[nodiscard]] bool is_draft_source(std::string_view name);
 
 }  // namespace dlaunch::jobfile

@@ -13,7 +13,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-/// srun starts torchrun, which may be started by bash -c.
+/// Nested launchers: srun may start torchrun, also by bash -c.
 constexpr int kMostLaunchers = 3;
 
 struct Launcher {
@@ -111,12 +111,12 @@ class LaunchLineReader {
            !word().starts_with('-') && !word().ends_with(".py");
   }
 
-  /// Others are left out, or change nothing, whatever their value is.
+  /// Whether the option's value matters: some are left out, or change nothing, with any value.
   static bool counts_value(const LauncherOption& option) {
     return option.becomes != Becomes::advice && option.becomes != Becomes::nothing;
   }
 
-  /// Where the script computes a count, there are GPUs in most cases.
+  /// If the script computes the count, there are most likely GPUs: assumes one process for each.
   void leave_out_unknown(const LauncherOption& option, const std::string& typed) {
     const bool is_per_node = option.becomes == Becomes::per_node;
     if (is_per_node) own_.per_node = "gpu";
@@ -140,7 +140,7 @@ class LaunchLineReader {
   bool is_bare_ = false;  // --no-python
 };
 
-/// The launcher that another one starts on each node counts its processes.
+/// If a launcher starts another one on each node, the inner one's counts of processes apply.
 void add_inner(LaunchLine& outer, LaunchLine inner) {
   outer.launcher += ", " + inner.launcher;
   outer.program = std::move(inner.program);

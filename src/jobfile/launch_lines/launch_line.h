@@ -1,4 +1,4 @@
-// A command that starts ranks by another launcher, in dlaunch's own words.
+// A command that starts ranks with another launcher, translated into dlaunch's own options.
 #pragma once
 
 #include <optional>

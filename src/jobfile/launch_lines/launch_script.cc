@@ -67,7 +67,7 @@ class ScriptReader {
     return found == variables_.end() ? std::nullopt : std::optional(found->second);
   }
 
-  /// The words have the values that they have here.
+  /// The array's words get the values that their variables have at this line.
   void take_array(std::string_view line) {
     const auto open = line.find("=(");
     std::string name(without_declaration(line.substr(0, open)));
@@ -91,7 +91,7 @@ class ScriptReader {
     array.insert(array.end(), words.begin(), words.end());
   }
 
-  /// The shell splits an unquoted variable into words, `torchrun $ARGS`, and an array in any case:
+  /// The shell splits an unquoted variable into words, `torchrun $ARGS`, and an array always:
   /// `torchrun "${ARGS[@]}"`.
   [[nodiscard]] ShellCommand split_variables(const ShellCommand& words) const {
     ShellCommand split;
@@ -202,7 +202,7 @@ class ScriptReader {
         script_.env.push_back({name, ""});
   }
 
-  /// "A=1 env B=2 torchrun ...": the shell has expanded the line before it sets them.
+  /// "A=1 env B=2 torchrun ...": the shell expands the line before A and B are set.
   void assign_prefix(const ShellCommand& command, const ShellCommand& started) {
     const bool is_here =
         command.size() >= started.size() &&
@@ -265,7 +265,7 @@ class ScriptReader {
     return true;
   }
 
-  /// What stands in an `if` or a loop, or behind a test, counts only where nothing else is known.
+  /// A command in an `if` or a loop, or after a test, counts only where nothing else is known.
   void set_condition(const ScriptCommand& one) {
     if (one.after == ScriptCommand::After::none) is_chain_sure_ = true;
     if (one.after == ScriptCommand::After::or_if) is_chain_sure_ = false;
@@ -290,7 +290,7 @@ class ScriptReader {
     }
   }
 
-  /// What stands behind a command of setup and is none itself.
+  /// For a command that is joined to a setup command before it, and is not one itself.
   void leave_out(const ShellCommand& command) {
     if (command.front().text == "cd" || is_assignment(command.front().text) ||
         command.front().text == "export")
@@ -310,7 +310,7 @@ class ScriptReader {
     if (!folder.is_known) script_.steps.push_back({"cd " + folder.spelled, ""});
   }
 
-  /// "export A=1", "A=1". Before a program they are its own.
+  /// "export A=1", "A=1". Assignments before a program apply to that program only.
   void read_assignments(const ShellCommand& words) {
     const std::string& first = words.front().text;
     bool is_export = first == "export";
@@ -419,7 +419,7 @@ class ScriptReader {
     }
   }
 
-  /// Such texts had the value before: in the launch line they would have this one.
+  /// Texts that mention `name` mean its old value: in the launch line they would get the new one.
   void forget_texts_with(const std::string& name) {
     std::erase_if(texts_, [&](const auto& one) {
       if (one.second.is_known) return false;
@@ -444,13 +444,13 @@ class ScriptReader {
   ScriptText clean_;
   std::string_view text_;
   VariableValue value_of_;
-  std::size_t at_ = 0;           // of the command at hand, in `source_`
-  bool is_conditional_ = false;  // the command at hand
-  bool is_chain_sure_ = true;    // what stands before it, joined by "&&"
-  bool is_prepared_ = false;     // the command before it prepares the shell
+  std::size_t at_ = 0;           // of the current command, in `source_`
+  bool is_conditional_ = false;  // whether the current command is conditional
+  bool is_chain_sure_ = true;    // the commands before it, joined by "&&", are sure
+  bool is_prepared_ = false;     // the previous command prepares the shell
   bool exports_all_ = false;     // set -a
   std::map<std::string, std::string, std::less<>> variables_;  // whose values are known
-  std::map<std::string, ExpandedWord, std::less<>> texts_;     // also with variables that are not
+  std::map<std::string, ExpandedWord, std::less<>> texts_;     // also with unknown variables
   std::map<std::string, ShellCommand, std::less<>> arrays_;
   std::vector<std::string> secrets_;
   std::vector<std::string> unknown_;  // variables that only the script knows

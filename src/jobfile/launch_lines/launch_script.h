@@ -1,4 +1,4 @@
-// What a shell script tells about a job: its launch line, and what surrounds it.
+// What a shell script says about a job: its launch line, and what surrounds it.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +12,8 @@
 
 namespace dlaunch::jobfile {
 
-/// A line that the shell of the program has run before it: a command that prepares the shell, or an
-/// assignment whose value only the script knows.
+/// A line that the program's shell runs before the program: a command that prepares the shell, or
+/// an assignment whose value only the script knows.
 struct ShellStep {
   std::string text;  // "export DATA=$(pwd)/data"
   std::string name;  // of the variable; empty: a command
@@ -24,21 +24,21 @@ struct LaunchScript {
   std::optional<LaunchLine> line;          // the first one
   std::size_t offset = 0;                  // where it begins; bytes
   std::size_t line_number = 0;             // the same, from 1
-  std::vector<ScriptMistake> mistakes;     // why the job would not be the script's
-  std::vector<std::string> others;         // the launchers of more lines
+  std::vector<ScriptMistake> mistakes;     // why the job would differ from the script's
+  std::vector<std::string> others;         // the launchers of further launch lines
   bool is_batch = false;                   // it has #SBATCH lines
-  OwnOptions batch;                        // of these; settled
+  OwnOptions batch;                        // the options of these lines; settled
   std::vector<OwnSetting> env;             // exported, or before the launcher; the values are known
   std::vector<std::string> conditional;    // exported in an `if` or a loop
   std::vector<std::string> env_unknown;    // exports whose value only the script knows
   std::vector<std::string> setup;          // commands that prepare the shell: source, module, conda
-  std::vector<LeftOut> setup_unknown;  // more of them, with variables that only the script knows
+  std::vector<LeftOut> setup_unknown;  // more of these, with variables that only the script knows
   std::vector<LeftOut> left_out;           // commands that the job file lacks
-  std::vector<ShellStep> steps;            // these, those of `setup` and assignments, in order
-  std::vector<ScriptMistake> set_by_commands;  // "NAME", by commands such as `read`: not known
+  std::vector<ShellStep> steps;            // setup, `cd` if not known, assignments; in order
+  std::vector<ScriptMistake> set_by_commands;  // "NAME", set by commands such as `read`: unknown
   std::vector<std::string> ignored;        // other commands
   std::string loop;  // "for ...", which starts the line many times; empty: none
-  std::string workdir;                     // of `cd`; empty: none, or not known
+  std::string workdir;                     // set by `cd`; empty: none, or not known
   std::vector<std::string> substitutions;  // "$(pwd)"; the program's words have stand-ins for them
 };
 

@@ -8,7 +8,7 @@
 
 namespace dlaunch::jobfile {
 
-/// A set of launchers: a bit each.
+/// A set of launchers: one bit per launcher.
 using Launchers = unsigned;
 namespace launcher {
 inline constexpr Launchers kTorchrun = 1;  // also torch.distributed.run and .launch
@@ -41,7 +41,7 @@ enum class Becomes {
   pair,          // NAME VALUE
   mca,           // NAME VALUE of Open MPI
   bind,          // only "none" is exact
-  map_by,        // only "slot" and "ppr:N:node" are
+  map_by,        // only "slot" and "ppr:N:node" are exact
   by_node,       //
   one_machine,   // torchrun --standalone
   seconds,       // a time limit
@@ -75,13 +75,13 @@ struct LauncherOption {
 /// All launchers with an option of that name that users may type; 0: none.
 [[nodiscard]] Launchers launchers_with(std::string_view name);
 
-/// The most usual of them: "mpirun".
+/// The most usual launcher of the set: "mpirun".
 [[nodiscard]] std::string_view name_of_launcher(Launchers launchers);
 
 /// The name in "--master_port=29500" or "-np": "master-port", "np"; empty: not an option.
 [[nodiscard]] std::string option_name(std::string_view word);
 
-/// Whether the word may be the value of the option before it: an option is none, "-1" is.
+/// Whether the word may be the value of the option before it: an option cannot be, "-1" can.
 [[nodiscard]] bool could_be_value(std::string_view word);
 
 /// Whether a parameter of Open MPI (--mca) places or connects processes: dlaunch does both.

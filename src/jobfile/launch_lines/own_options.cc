@@ -38,7 +38,7 @@ std::vector<std::string> parts_of(std::string_view list) {
   return parts;
 }
 
-/// Open MPI's "a,a,b:2" as "a:2,b:2": a repeated name has a slot more.
+/// Open MPI's "a,a,b:2" as "a:2,b:2": each repetition of a name adds a slot.
 std::string with_slots(std::string_view list) {
   std::vector<std::pair<std::string, int>> hosts;
   for (const std::string& host : parts_of(list)) {

@@ -25,7 +25,7 @@ struct LeftOut {
   bool operator==(const LeftOut&) const = default;
 };
 
-/// What the options of a launch line come to.
+/// What the options of a launch line amount to.
 struct OwnOptions {
   std::string total;     // -n
   std::string per_node;  // --nproc-per-node
@@ -38,7 +38,7 @@ struct OwnOptions {
   std::string script;       // the program, where an option names it
   std::string one_machine;  // --standalone, as typed; empty: not given
 
-  /// `typed`: the option as it stands in the line; `values`: as many as the row says.
+  /// `typed`: the option as written in the line; `values`: as many as the row says.
   void add(const LauncherOption& option, const std::string& typed, std::vector<std::string> values);
   /// After the last option: makes the counts agree with each other. dlaunch's own options must
   /// have been added, too.

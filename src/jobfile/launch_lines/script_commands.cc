@@ -166,7 +166,7 @@ class ScriptSplitter {
     ++at_;
   }
 
-  /// Behind the word at `at`; an array's parentheses belong to it.
+  /// The offset after the word at `at`; an array's parentheses belong to the word.
   [[nodiscard]] std::size_t behind_word(std::size_t at) const {
     const std::size_t begin = at;
     while (at < text_.size() && std::string_view(" \t\n;&|()<>").find(text_[at]) == kNoPlace) {
@@ -202,7 +202,7 @@ class ScriptSplitter {
     if (is_header_ && word == "in" && open_.back().kind == Kind::choice) end_command();
   }
 
-  /// Whether the word is done with.
+  /// True: the word is reserved, and nothing more is to be done with it.
   bool reserved(std::string_view word) {
     constexpr std::array<std::string_view, 5> kBefore{"then", "do", "else", "elif", "!"};
     const Kind kind = open_.empty() ? Kind::function : open_.back().kind;
@@ -276,7 +276,7 @@ class ScriptSplitter {
   std::size_t words_ = 0;
   std::string_view descriptor_;  // "2" of "2>"
   std::vector<Open> open_;
-  bool is_function_ = false;  // its body follows
+  bool is_function_ = false;  // a function's body follows
   bool is_header_ = false;    // of a loop or a case
   bool is_pattern_ = false;   // of a case
   bool is_dropped_ = false;

@@ -22,14 +22,14 @@ struct ScriptCommand {
   bool reads_input = false;  // "<", "<<", "<<<" and "|" before it; not "< /dev/null"
   bool is_inside = false;    // in a function or in parentheses
   bool is_for_some = false;  // in an `if`, `case` or loop
-  std::string_view loop;     // "for i in 1 2"; empty: it is in none
+  std::string_view loop;     // "for i in 1 2"; empty: it is in no loop
 };
 
-/// The headers of loops and `case` are none of the commands; conditions are.
+/// Loop and `case` headers do not count as commands; conditions do.
 struct ScriptCommands {
   std::vector<ScriptCommand> commands;
   std::vector<std::string> loop_variables;
-  std::optional<ScriptMistake> mistake;  // its offset is one of the text
+  std::optional<ScriptMistake> mistake;  // its offset is in the text
 };
 
 /// `text`: as ScriptText::text; must outlive the result. Rules: XCU 2.9, 2.10; bash(1).

@@ -10,7 +10,7 @@ namespace dlaunch::jobfile {
 namespace {
 
 constexpr auto kNoEnd = std::string_view::npos;
-constexpr int kDeepestText = 64;  // quotes and groups within each other
+constexpr int kDeepestText = 64;  // nested quotes and groups
 
 /// Reads each character once. Within a substitution nothing is written: its text is kept as it is.
 class ScriptTextReader {
@@ -51,13 +51,13 @@ class ScriptTextReader {
       if (inside_ == 0) out_.text += script_[at_] == '\n' ? '\n' : ' ';
   }
 
-  /// Writes text in the place of the script's from `begin` on.
+  /// Writes `text` in place of the script's text up to `at_`.
   void replace(std::string_view text) {
     out_.text += text;
     out_.offsets.emplace_back(out_.text.size(), at_);
   }
 
-  /// Commands up to `end`, which is not taken, or to the end of the script.
+  /// Reads commands up to `end`, which it does not take, or to the end of the script.
   void commands(char end, int depth) {
     const std::size_t begin = at_;
     std::vector<HereDocument> documents;
@@ -86,7 +86,7 @@ class ScriptTextReader {
     if (!documents.empty()) skip(documents);
   }
 
-  /// Behind the "))" that ends arithmetic; 0: there is none, so it is a group in a group.
+  /// The offset after the "))" that ends arithmetic; 0: none does, so it is a group in a group.
   [[nodiscard]] std::size_t behind_arithmetic(std::size_t at) const {
     for (std::size_t open = 0; at + 1 < script_.size() && script_[at] != '\n'; ++at) {
       if (script_[at] == '(') ++open;
@@ -97,7 +97,7 @@ class ScriptTextReader {
     return 0;
   }
 
-  /// A quote, an expansion, an escape or another character.
+  /// Reads a quote, an expansion, an escape or another character.
   void part(bool in_quotes, int depth) {
     if (depth > kDeepestText)
       return fail(at_, "more than 64 quotes or groups are within each other");
@@ -129,7 +129,7 @@ class ScriptTextReader {
     take(1);
   }
 
-  /// $'it\'s' as $'it\047s': a quote ends at the next one then, as any other does.
+  /// Writes $'it\'s' as $'it\047s', so that it ends at the next quote mark, like any other quote.
   void escapes() {
     const std::size_t begin = at_;
     take(2);
@@ -219,7 +219,7 @@ class ScriptTextReader {
 
   std::string_view script_;
   std::size_t at_ = 0;
-  int inside_ = 0;  // substitutions
+  int inside_ = 0;  // depth of substitutions
   ScriptText out_;
 };
 

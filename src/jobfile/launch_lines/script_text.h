@@ -1,4 +1,4 @@
-// The text of a shell script without what its commands do not consist of.
+// The text of a shell script without what is not part of its commands.
 #pragma once
 
 #include <cstddef>
@@ -22,10 +22,10 @@ struct ScriptText {
   std::string text;
   std::vector<std::string> substitutions;  // in the order of their stand-ins
   std::optional<ScriptMistake> mistake;    // an open quote or group: `text` is not to be used
-  /// Where text of another length begins: its offset in `text`, and in the script.
+  /// Where the text after each replacement begins: its offset in `text`, and in the script.
   std::vector<std::pair<std::size_t, std::size_t>> offsets;
 
-  /// The offset in the script of one in `text`.
+  /// The offset in the script for an offset in `text`.
   [[nodiscard]] std::size_t source_offset(std::size_t at) const;
 };
 

@@ -1,4 +1,4 @@
-// What a command of a script is for, by its words. Pure.
+// What a command of a script is for, judged by its words. Pure.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace dlaunch::jobfile {
 
-/// Whether the command fails only where the script is wrong, so that what follows it behind "&&" is
-/// executed in any case.
+/// Whether the command fails only if the script is wrong, so that what follows it after "&&" is
+/// always executed.
 [[nodiscard]] bool is_sure(const ShellCommand& command);
 
 /// Whether each "${" of a value ends in the same word, so that the value can be split at blanks:
@@ -20,7 +20,7 @@ namespace dlaunch::jobfile {
 /// hostname".
 [[nodiscard]] bool only_looks(const LaunchLine& line);
 
-/// Whether it is "python train.py", without a launcher.
+/// Whether the command is like "python train.py", without a launcher.
 [[nodiscard]] bool runs_program(const ShellCommand& words);
 
 /// The command as the script spells it.

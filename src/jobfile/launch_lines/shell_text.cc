@@ -17,14 +17,14 @@ bool is_of_name(char c) {
   return is_letter_or_digit(c) || c == '_';
 }
 
-/// Finds ends of quotes and groups. One that has no end ends the search for all: what it finds then
-/// are single characters, in linear time.
+/// Finds the ends of quotes and groups. After a group without an end it searches for no group's
+/// end, but passes single characters, so that the time stays linear.
 class EndFinder {
  public:
   explicit EndFinder(std::string_view text) : text_(text) {}
 
-  /// Behind the quoted text, the escape or the character at `at`. Substitutions in double quotes may
-  /// hold quotes of their own.
+  /// The offset after the quoted text, the escape or the character at `at`. Substitutions in double
+  /// quotes may hold quotes of their own.
   std::size_t behind(std::size_t at) {
     const char c = text_[at++];
     if (c == '\\') return std::min(at + 1, text_.size());
@@ -41,7 +41,7 @@ class EndFinder {
     return std::min(at + 1, text_.size());
   }
 
-  /// Behind the expansion at `at`, "$(...)", "${...}" or "`...`"; npos: it has no end, or is none.
+  /// The offset after the expansion at `at`, "$(...)", "${...}" or "`...`"; npos: none with an end.
   std::size_t behind_expansion(std::size_t at) {
     if (has_no_end_ || depth_ > kDeepest) return kNowhere;
     if (text_[at] == '`') {
@@ -60,7 +60,7 @@ class EndFinder {
  private:
   static constexpr int kDeepest = 64;
 
-  /// Behind the group whose content begins at `at`.
+  /// The offset after the group whose content begins at `at`.
   std::size_t behind_group(std::size_t at, char open, char close) {
     for (std::size_t depth = 1; at < text_.size();) {
       const char c = text_[at];
@@ -339,7 +339,7 @@ std::string with_substitutions(std::string text, const std::vector<std::string>&
 bool is_secret(std::string_view name) {
   constexpr std::array<std::string_view, 6> kEnds{"KEY",      "TOKEN",  "SECRET",
                                                   "PASSWORD", "PASSWD", "CREDENTIALS"};
-  // Words that others end in: COMPAT, BYPASS, OLDPWD.
+  // Only as whole words, because other words end in these: COMPAT, BYPASS, OLDPWD.
   constexpr std::array<std::string_view, 5> kWords{"PASS", "PAT", "PWD", "PASSPHRASE", "AUTH"};
   const std::string capitals = upper(name);
   const std::string_view last = std::string_view(capitals).substr(capitals.rfind('_') + 1);

@@ -14,7 +14,7 @@ namespace dlaunch::jobfile {
 /// The value of a shell variable; nullopt: not known before the script runs.
 using VariableValue = std::function<std::optional<std::string>(std::string_view name)>;
 
-/// A longer value is as one that is not known; bytes.
+/// In bytes; a longer value counts as unknown.
 constexpr std::size_t kLongestValue = 64 * 1024;
 
 /// Whether the word begins a declaration: declare, local, readonly.
@@ -23,7 +23,7 @@ constexpr std::size_t kLongestValue = 64 * 1024;
 /// The line without a declaration and its options: "declare -a ARGS=(" is "ARGS=(".
 [[nodiscard]] std::string_view without_declaration(std::string_view line);
 
-/// "ARGS=(", whose words stand in this line and the next ones.
+/// Whether the line begins an array, "ARGS=(", whose words are in this line and the next ones.
 [[nodiscard]] bool begins_array(std::string_view line);
 
 /// Whether a command, by its first word and its line, changes the shell in which a program starts:
@@ -39,26 +39,26 @@ struct ExpandedWord {
 
 [[nodiscard]] ExpandedWord expanded(std::string_view spelled, const VariableValue& value_of);
 
-/// The text for `bash -c` with the values of its variables, which may hold variables again; those
-/// that a shell would not read as it reads the text stay.
+/// The text for `bash -c` with the values of its variables, which may hold variables again. A
+/// variable stays if a shell would not read its value as it reads the text.
 [[nodiscard]] std::string with_values(std::string text, const VariableValue& value_of);
 
-/// The value as an unquoted variable stands for it: words, of which only patterns are expanded.
+/// The value as a shell reads an unquoted variable: words in which it expands only patterns.
 [[nodiscard]] std::string unquoted_value(std::string_view value);
 
-/// Words that are not expanded, as those of a command line.
+/// Words that are not expanded, like those of a command line.
 [[nodiscard]] ShellCommand literal_words(const std::vector<std::string>& words);
 
-/// Whether sh would read the word in another way than bash.
+/// Whether sh would read the word differently from bash.
 [[nodiscard]] bool needs_bash(std::string_view spelled);
 
-/// The position of the ")" that closes a group, whose content begins at `at`; npos: there is none.
+/// The offset of the ")" that closes the group whose content begins at `at`; npos: there is none.
 [[nodiscard]] std::size_t end_of_group(std::string_view text, std::size_t at);
 
-/// Where a comment begins: "#" at the beginning of a word.
+/// Whether a comment begins at `at`: "#" at the beginning of a word.
 [[nodiscard]] bool begins_comment(std::string_view text, std::size_t at);
 
-/// Behind the quoted text, the escape, the expansion or the character at `at`.
+/// The offset after the quoted text, the escape, the expansion or the character at `at`.
 [[nodiscard]] std::size_t behind_part(std::string_view text, std::size_t at);
 
 /// The variable in the place of a substitution of a script (script_text.h), by its number.

@@ -23,7 +23,7 @@ const LauncherOption* own_count(const std::string& word) {
   return name == "processes" ? find_launcher_option("np", launcher::kAll) : nullptr;
 }
 
-/// What the value tells of an option that means different things: a path is a hostfile, a variable
+/// The launchers that the value of an ambiguous option points to: a path is a hostfile, a variable
 /// has a value or is written in capitals, and srun's -m has a few words.
 Launchers meant_by_value(const std::string& name, const std::string& value) {
   if (name == "m") {
@@ -54,7 +54,7 @@ std::pair<int, int> values_of(std::string_view name, Launchers launchers) {
   return range;
 }
 
-/// "-N2" as "-N" and "2", and "-K0", which may stand alone, as "-K=0".
+/// "-N2" as "-N" and "2", and "-K0", whose "-K" takes no next word, as "-K=0".
 Words split_numbers(const Words& words, const OwnCommand& command) {
   Words split;
   for (const std::string& word : words) {
@@ -93,8 +93,8 @@ class TypedLineReader {
     return !line_.unclear.empty() || !line_.without_value.empty();
   }
 
-  /// The launchers that have all the options of the line, so far as there are any. dlaunch's own
-  /// options tell nothing, and neither do those of the program.
+  /// The launchers that have all the options of the line; an option that would leave none does not
+  /// count, nor do dlaunch's own options and those of the program.
   [[nodiscard]] Launchers narrowed(Launchers launchers) const {
     for (std::size_t at = 0; at < words_.size();) {
       const std::string& word = words_[at++];
@@ -136,7 +136,7 @@ class TypedLineReader {
     return true;
   }
 
-  /// An option of dlaunch with its values.
+  /// Keeps an option of dlaunch with its values.
   void keep(int values, std::size_t& at) {
     const std::string& word = words_[at];
     kept_.push_back(words_[at++]);
@@ -174,7 +174,7 @@ class TypedLineReader {
         line_.meanings.push_back(one.launchers);
   }
 
-  /// In the option's word or the next one.
+  /// The option's value, from its own word or the next one; empty: none.
   [[nodiscard]] std::string value_behind(std::size_t at) const {
     const auto equals = words_[at].find('=');
     if (equals != std::string::npos) return words_[at].substr(equals + 1);

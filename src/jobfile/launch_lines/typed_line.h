@@ -1,4 +1,4 @@
-// A command line of dlaunch in which options of other launchers stand, typed by habit.
+// A command line of dlaunch that has options of other launchers, typed by habit.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,7 @@
 
 namespace dlaunch::jobfile {
 
-/// What reads a word of a typed line knows of dlaunch's command.
+/// What the reader of a typed line knows about dlaunch's command.
 struct OwnCommand {
   /// How many of the next words are values of the command's own option; -1: it has no such option.
   std::function<int(const std::string& word)> values;
@@ -19,15 +19,15 @@ struct OwnCommand {
   bool is_submit = false;    // it takes options for Slurm's queue
 };
 
-/// A command line in which options of other launchers stand.
+/// A command line that had options of other launchers, in dlaunch's own words.
 struct TypedLine {
   std::vector<std::string> words;    // with dlaunch's options in their places
   std::vector<std::string> program;  // words that belong after "--"
   bool is_module = false;            // the program is a Python module
   std::vector<LeftOut> left_out;     // empty: the line means exactly what it says
   bool is_for_submit = false;        // the words are for `dlaunch submit`
-  /// An option without the value that it needs, or with another meaning for each of these
-  /// launchers; the rest is empty then.
+  /// An option without the value that it needs; or an unclear one, which has a different meaning
+  /// for each of these launchers. The rest is empty then.
   std::string without_value;
   std::string unclear;
   std::vector<Launchers> meanings;

@@ -110,7 +110,7 @@ Result<std::vector<Claim>> mpi_claims(const Environment& env) {
     if (!claim) return tl::unexpected(claim.error());
     if (*claim) claims.push_back(**claim);
   }
-  // With -pmi-port Hydra tells the rank only over its connection.
+  // With -pmi-port, Hydra gives the rank only over its connection.
   if (claims.empty() && find_variable(env, "PMI_ID") && find_variable(env, "PMI_PORT")) {
     return wrong(
         "PMI_PORT and PMI_ID are set, but PMI_RANK is not: mpiexec was started with -pmi-port\n"

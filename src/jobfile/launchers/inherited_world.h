@@ -20,7 +20,7 @@ struct WorldInput {
   std::vector<std::string> addresses;  // of this machine, numeric
   std::function<Result<std::string>(const std::string&)> read_file;
   std::vector<std::string> command;        // identifies the job if the launcher gives no id
-  std::optional<std::uint32_t> processes;  // -n, if the launcher does not say
+  std::optional<std::uint32_t> processes;  // -n, if the launcher does not give it
   std::string master_address;              // --master-addr; empty: not given
   bool needs_master = true;                // false: MPI programs meet through their launcher
 };

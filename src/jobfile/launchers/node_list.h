@@ -1,5 +1,5 @@
 // The nodes that a launcher or its scheduler names, in the order in which mpirun fills them, and
-// the node of a process whose launcher tells only its rank and its local rank.
+// the node of a process whose launcher gives only its rank and its local rank.
 #pragma once
 
 #include <functional>

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kAtOnce = 16;  // nodes, each with some MB on the way
 constexpr std::chrono::milliseconds kTick{200};
-constexpr std::chrono::seconds kMoment{1};  // a shorter one shows no line
+constexpr std::chrono::seconds kMoment{1};  // a shorter collecting shows no line
 constexpr const char* kUnwanted = "its agent has sent what it was not asked for";
 constexpr std::uint32_t kId = 1;  // one collecting for each session
 
@@ -25,8 +25,8 @@ std::string without_newline(std::string text) {
   return text;
 }
 
-/// A folder here that a node may write in for this item: the copy of a folder, or what holds that
-/// of a file.
+/// Whether a node may write in the folder `root` here for this item: a folder's copy, or the folder
+/// that holds a file's copy.
 bool is_root_of(const StageItem& item, const std::string& root) {
   const std::string to = sync::without_slashes(item.to);
   return root == to ||
@@ -93,10 +93,9 @@ void CollectRun::ask(Source& source) {
   callbacks_.send(node, wire::CollectBegin{kId, source.items, settings_.most_bytes});
 }
 
-// ---- what a node says. It may write what it was asked for to where that belongs, and nothing
-// else.
+// ---- what a node says. A node may write only what it was asked for, and only where that belongs.
 
-/// Only one: a link of the first could stand in the place of a folder of the second.
+/// Accepts only one: a link from a first could take the place of a folder of a second.
 void CollectRun::take(Source& source, wire::StageBegin& begin) {
   const auto is_wanted = [&source](const std::string& root) {
     return std::any_of(source.items.begin(), source.items.end(),
@@ -138,7 +137,7 @@ void CollectRun::take(Source& source, wire::StageData& data) {
   source.files->on(data);
 }
 
-/// All comes over the agent's channel: nothing is connected, and nothing listens.
+/// Everything comes over the agent's channel: nothing is connected, and nothing listens.
 void CollectRun::take(Source& source, wire::StageFeed& feed) {
   feed.at.empty() ? source.files->on(feed) : refuse(source, kUnwanted);
 }

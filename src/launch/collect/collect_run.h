@@ -25,20 +25,20 @@ struct CollectSettings {
     NodeId node;
     std::string name;
     std::vector<StageItem> items;       // as in wire::CollectBegin
-    std::vector<StageItem> optional{};  // likewise, but not missed if they are not there
-    std::string problem{};              // why it cannot be asked; empty: it is
+    std::vector<StageItem> optional{};  // likewise, but not reported if absent
+    std::string problem{};              // why it cannot be asked; empty: it can
   };
   std::vector<From> nodes;
   std::uint64_t most_bytes = 0;  // of one node; 0: any number
   Duration limit{};              // for all of it
 };
 
-/// Lives on the engine's one thread. Never runs for longer than some milliseconds at a time.
+/// Lives on the engine's one thread. Never runs for longer than a few milliseconds at a time.
 class CollectRun {
  public:
   struct Callbacks {
     std::function<void(NodeId, wire::ToAgent)> send;
-    /// Once, not from within begin().
+    /// Called once, not from within begin().
     std::function<void(CollectReport)> done;
     std::function<void(std::string)> show;  // the line on a terminal; empty: none
   };
@@ -46,7 +46,7 @@ class CollectRun {
   CollectRun(const CollectRun&) = delete;
   CollectRun& operator=(const CollectRun&) = delete;
 
-  /// Once.
+  /// Call once.
   void begin(CollectSettings settings);
   void on(NodeId node, wire::OneOf<wire::CollectAnswer> auto& answer) {
     if (Source* const source = find(node)) take(*source, answer);
@@ -60,10 +60,10 @@ class CollectRun {
   struct Source {
     CollectedNode result;
     std::vector<StageItem> items;
-    std::size_t needed = 0;  // the first ones of these are missed if they are not there
+    std::size_t needed = 0;  // how many of the first items are reported if absent
     Stage stage = Stage::waiting;
     std::vector<std::string> roots{};       // folders here that its entries belong to
-    std::unique_ptr<StageService> files{};  // from then on; it may have posted work
+    std::unique_ptr<StageService> files{};  // from Stage::asked on; it may have posted work
   };
 
   [[nodiscard]] Source* find(NodeId node);
@@ -85,7 +85,7 @@ class CollectRun {
   EventLoop& loop_;
   Callbacks callbacks_;
   Timer timer_;
-  const Environment environment_;  // of the records of what is removed, which are not kept here
+  const Environment environment_;  // for StageService's records of removed files; none are kept
   CollectSettings settings_;
   std::deque<Source> sources_;
   MonotonicTime began_{0};

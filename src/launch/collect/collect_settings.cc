@@ -126,7 +126,7 @@ std::string collected_text(const CollectReport& report) {
 }
 
 std::vector<std::string> remarks_on(const CollectReport& report) {
-  std::vector<std::pair<std::string, std::string>> texts;  // of each node
+  std::vector<std::pair<std::string, std::string>> texts;  // node, text
   for (const CollectedNode& node : report.nodes) {
     for (const std::string& path : node.missing)
       texts.emplace_back(node.name, plain_line(path) + " is not there");

@@ -17,13 +17,13 @@ struct CollectPlace {
   std::string started_in;    // where dlaunch was started
   std::string workdir;       // of the ranks; empty: that of their containers
   std::string home;          // of the user, here
-  bool has_several = false;  // nodes, in the run
+  bool has_several = false;  // the run has several nodes
 };
 struct CollectNode {
   NodeId node;
   std::string name;
   bool is_launcher = false;  // its files lie on this machine
-  std::string problem{};     // why it cannot be asked; empty: it is
+  std::string problem{};     // why it cannot be asked; empty: it can
 };
 
 /// Pure.

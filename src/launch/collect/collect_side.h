@@ -24,8 +24,8 @@ class CollectSide {
 
   void tell(const Event& event);
   void on(NodeId node, wire::OneOf<wire::CollectAnswer> auto& answer) { run_.on(node, answer); }
-  /// From the nodes of the plan; at most for timeouts.collect, or until the user cancels it.
-  /// Nothing if the user wanted the end at once.
+  /// Collects from the nodes of the plan, for at most timeouts.collect, or until the user cancels
+  /// it. Does nothing if the user wanted the end at once.
   void run(const LaunchPlan& plan);
   /// What run() has brought; nullopt: it was not called.
   [[nodiscard]] const std::optional<CollectReport>& report() const { return report_; }
@@ -40,9 +40,9 @@ class CollectSide {
   Nodes& nodes_;
   RunStore& store_;
   Screen& screen_;
-  std::map<NodeId, std::string> lost_;  // and why
+  std::map<NodeId, std::string> lost_;  // lost nodes, with the reason
   int cancels_ = 0;
-  std::optional<MonotonicTime> until_{};  // the end of what time there is, and why
+  std::optional<MonotonicTime> until_{};  // when the available time ends, and why
   const char* why_ = "";
   MonotonicTime began_{0};
   bool told_ = false;

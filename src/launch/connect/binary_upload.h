@@ -1,6 +1,5 @@
-// Sends this program to a node whose shell waits for it (remote_script.h), part by part: the node
-// says that it has taken one before the next but one is sent, so that a slow node is not taken for
-// one that hangs.
+// Sends this program to a node whose shell waits for it (remote_script.h), part by part: each part
+// is sent only when the node has said that it has taken the one before (kUploadPart says why).
 #pragma once
 
 #include <cstddef>
@@ -30,7 +29,7 @@ class BinaryUpload {
   const std::string_view binary_;
   std::size_t parts_ = 0;
   std::size_t sent_ = 0;      // of line and binary
-  bool awaits_more_ = false;  // what may be sent was sent
+  bool awaits_more_ = false;  // all that may be sent now was sent
 };
 
 }  // namespace dlaunch

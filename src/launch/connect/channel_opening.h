@@ -20,7 +20,7 @@ class ChannelOpening {
     failed,     // "failed REASON"
     gone,       // "gone REASON": the agent to attach to has ended
     hidden,     // "hidden REASON": no trace of it was found
-    unfetched,  // "unfetched REASON": no other node has given it the binary, and it waits as before
+    unfetched,  // "unfetched REASON": no other node sent the binary; the shell waits as before
     too_much,   // kMostBanner bytes without a marker
   };
 
@@ -36,7 +36,7 @@ class ChannelOpening {
   /// The text after missing, unfetched, failed, gone and hidden, without control characters; at
   /// most 1 KiB.
   [[nodiscard]] const std::string& argument() const { return argument_; }
-  /// The bytes behind the marker's line.
+  /// The bytes after the marker's line.
   [[nodiscard]] const std::string& rest() const { return rest_; }
   /// The last line with text before the marker: the message of a shell that ends instead of running
   /// a command. After "started", only later lines count.

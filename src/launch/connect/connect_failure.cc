@@ -29,7 +29,7 @@ bool has_one_of(std::string_view line, const std::array<const char*, N>& parts) 
                      [&](const char* one) { return line.find(one) != std::string_view::npos; });
 }
 
-/// Follows the cause, however the connection ended.
+/// ssh prints these after the cause, however the connection ended.
 bool only_follows(std::string_view line) {
   constexpr std::array kFollow = {"Connection closed by",
                                   "Connection reset by",
@@ -44,7 +44,7 @@ bool only_follows(std::string_view line) {
   return begins_with_one_of(line, kFollow);
 }
 
-/// Printed when all is well, too; the last one begins each line of a warning about key exchange.
+/// Also printed when all is well; the last one begins each line of a warning about key exchange.
 bool is_noise(std::string_view line) {
   constexpr std::array kNoise = {"Warning: Permanently added", "Pseudo-terminal will not", "** "};
   return begins_with_one_of(line, kNoise);
@@ -94,8 +94,8 @@ std::string ended_silently(const ConnectEnd& end, int code) {
          end.by_hand;
 }
 
-/// A file that is damaged, is for another architecture (a shell then takes it for a script and
-/// returns any code: POSIX XCU 2.9.1.1), or is killed by something.
+/// The program file is damaged or for another architecture (a shell then takes it for a script and
+/// returns any code: POSIX XCU 2.9.1.1), or something kills the program.
 std::string ended_early(const ConnectEnd& end, int code) {
   const std::string said = end.last_line.empty() ? telling_line(end.errors) : end.last_line;
   std::string how = "ended with code " + std::to_string(code);
@@ -106,8 +106,8 @@ std::string ended_early(const ConnectEnd& end, int code) {
          (said.empty() ? "" : ": " + said);
 }
 
-/// An unknown key is quickly fixed, a changed key may be an attack: the line before says which of
-/// them it is.
+/// An unknown key is quickly fixed, but a changed key may be an attack: the line before says which
+/// of the two it is.
 std::string with_reason(const std::string& cause, const std::vector<std::string>& lines) {
   if (cause.find("Host key verification failed") == std::string::npos) return cause;
   const auto reason = std::find_if(lines.begin(), lines.end(), [](const std::string& line) {

@@ -38,7 +38,7 @@ struct LastWords {
 /// The text of stderr or stdout as lines without control characters; empty ones are left out.
 [[nodiscard]] std::vector<std::string> lines_of(std::string_view text);
 
-/// "ssh: LINE", unless the line begins so.
+/// "ssh: LINE", or LINE alone if it already begins so.
 [[nodiscard]] std::string with_program(const ConnectEnd& end, const std::string& line);
 
 /// "ssh: was killed by SIGTERM"; empty: it was not killed.

@@ -25,11 +25,11 @@ struct ConnectCounts {
 /// Lives on the engine's one thread.
 class ConnectProgress {
  public:
-  /// `show`: the text of the line; empty: none.
+  /// `show` gets the text of the line; empty: no line.
   ConnectProgress(EventLoop& loop, std::function<void(std::string)> show);
 
   void waits_for(NodeId node, std::string name);
-  /// The first report of a node counts.
+  /// Only the first report of a node counts.
   void connected(NodeId node) { settle(node, State::connected); }
   void failed(NodeId node) { settle(node, State::failed); }
   /// Erases the line for good.

@@ -13,8 +13,8 @@
 
 namespace dlaunch {
 
-/// Every node that was added is waiting, connecting or over. An operation is at most O(nodes that
-/// are not over).
+/// Every node that was added is waiting, connecting or over. Each operation costs at most
+/// O(nodes that are not over).
 class ConnectQueue {
  public:
   /// At most `parallel` nodes are connecting at once. `seed`: for the jitter.
@@ -22,11 +22,11 @@ class ConnectQueue {
 
   /// The node waits for its turn from now on; replaces an earlier entry of the node.
   void add(NodeId node, MonotonicTime deadline);
-  /// A server refused this one for now: it waits for a pause that doubles each time, from 0.2 s to
-  /// 3 s, with a jitter of 50 %, so that nodes refused together do not retry together.
+  /// A server refused this node for now: the node waits for a pause that doubles each time, from
+  /// 0.2 s to 3 s, with a jitter of 50 %, so that nodes refused together do not retry together.
   void refused(NodeId node, MonotonicTime now);
   void over(NodeId node);
-  /// Postpones deadlines to this time; for when the user is asked something.
+  /// Postpones earlier deadlines to this time, because the user is asked something.
   void extend_all(MonotonicTime deadline);
   /// Postpones the deadline of one node.
   void extend(NodeId node, MonotonicTime by);

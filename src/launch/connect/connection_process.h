@@ -24,15 +24,15 @@ class ConnectionProcess {
   ConnectionProcess(EventLoop& loop, pid_t process, bool remote,
                     std::function<LastWords(int wait_status)> last_words);
 
-  /// Calls `tell` once, at its end or after `limit`; in that case a remote one is killed, and the
-  /// reason for its end stays unknown.
+  /// Calls `tell` once, at the end of the process or after `limit`. After `limit`, a remote process
+  /// is killed, and the reason for its end stays unknown.
   void wait_for_end(Duration limit, std::function<void(const ConnectionEnd&)> tell);
   [[nodiscard]] const std::function<LastWords(int wait_status)>& last_words() const {
     return last_words_;
   }
   /// 0 once it has been reaped.
   [[nodiscard]] pid_t pid() const { return process_; }
-  /// Kills a remote one: ssh may wait long for a network that is gone.
+  /// Kills the process if it is remote: ssh may wait long for a network that is gone.
   void kill();
 
  private:

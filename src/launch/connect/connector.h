@@ -64,8 +64,8 @@ struct MasterSupport {
 /// option.
 struct Connector {
   std::string_view name;  // the word of connect.via
-  /// The process that it starts is only the connection: the agent outlives it, and a new connection
-  /// attaches to the agent again. False: the process is the agent's guardian.
+  /// The process that the connector starts is only the connection: the agent outlives it, and a new
+  /// connection attaches to the agent again. False: the process is the agent's guardian.
   bool can_attach = true;
   /// An exit code above 128 may come from the program itself, so it proves nothing about the agent.
   bool own_exit_codes = false;
@@ -90,7 +90,7 @@ struct Connector {
 
 [[nodiscard]] std::span<const Connector* const> connectors();
 
-/// nullptr: unknown name ("auto" is none).
+/// nullptr: unknown name ("auto" is not a connector).
 [[nodiscard]] const Connector* find_connector(std::string_view name);
 
 /// A connection to an agent: a pair of descriptors, and its local process.
@@ -98,7 +98,7 @@ struct Connection {
   UniqueFd read;
   UniqueFd write;
   pid_t process = 0;  // child of the engine; its end is the end of the connection
-  /// What was read behind the agent's marker: the first bytes of the channel.
+  /// What was read after the agent's marker: the first bytes of the channel.
   std::string early = {};
   /// Connector::can_attach: ending the process ends nothing on the node except the channel.
   bool remote = false;
@@ -108,7 +108,7 @@ struct Connection {
   std::function<LastWords(int wait_status)> last_words = {};
 };
 
-/// The process whose end also ends the run, beside the caller's own.
+/// A process whose end also ends the run, as the caller's own end does.
 struct AttachedFront {
   pid_t pid = 0;  // 0: there is none
   std::chrono::milliseconds stop_grace{0};

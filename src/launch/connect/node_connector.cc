@@ -21,10 +21,10 @@ namespace dlaunch {
 namespace {
 
 constexpr std::size_t kReadSize = 4096;
-// For an agent to answer over a shared connection, which is already logged in.
+// Time for an agent to answer over a shared connection, which is already logged in.
 constexpr std::chrono::seconds kMasterLimit{3};
 
-/// A little before the caller's own limit, so that each host is reported with its own reason.
+/// Ends a little before the caller's own limit, so that each host is reported with its own reason.
 Duration limit_within(Duration timeout) {
   return timeout - std::min<Duration>(timeout / 20, std::chrono::milliseconds(500));
 }
@@ -69,7 +69,7 @@ NodeConnector::NodeConnector(EventLoop& loop, const std::vector<NodeTarget>& tar
   for (const NodeTarget& target : targets_) {
     if (target.connector->prepare == nullptr) continue;
     host_options_ = target.connector->prepare(environment_);
-    break;  // but for this machine, all targets have the same connector
+    break;  // except for this machine, all targets have the same connector
   }
 }
 
@@ -182,8 +182,8 @@ Result<std::vector<std::string>> NodeConnector::argv_for(Opening& opening,
 
 void NodeConnector::begin(Opening& opening) {
   const MasterSupport* const support = target_of(opening).connector->master;
-  // A shared connection may hang with the network that has just lost the node, so what is made
-  // after a loss has one of its own.
+  // A shared connection may hang with the network that has just lost the node, so a connection
+  // after a loss is not shared.
   const bool shares = support != nullptr && settings_.connect.persist.has_value() &&
                       opening.purpose == Purpose::fresh && !lost_sessions_.contains(opening.node);
   opening.master.clear();
@@ -196,7 +196,7 @@ void NodeConnector::look_for_master(Opening& opening) {
                                  ? known->second
                                  : master_socket(target_key(settings_.connect, target_of(opening)));
   const bool is_there = !socket.empty() && has_master(socket);
-  // Where there is one, the user's settings were looked at when it was made.
+  // If a shared connection exists, the user's settings were checked when it was made.
   if (known == masters_.end() && !socket.empty() && !is_there) return ask_for_settings(opening);
   masters_[opening.node] = socket;
   opening.master = socket;
@@ -220,7 +220,7 @@ void NodeConnector::ask_for_settings(Opening& opening) {
     char bytes[kReadSize];
     for (ssize_t n = 0; (n = ::read(opening.output->get(), bytes, sizeof bytes)) > 0;)
       settings.append(bytes, static_cast<std::size_t>(n));
-    // An ssh that prints none says why when it connects.
+    // An ssh that prints no settings says why when it connects.
     const bool is_free = !settings.empty() && !connector->master->is_users_own(settings);
     masters_[opening.node] =
         is_free ? master_socket(target_key(settings_.connect, target_of(opening))) : "";
@@ -230,7 +230,7 @@ void NodeConnector::ask_for_settings(Opening& opening) {
   });
 }
 
-/// The shared connection does not answer, or ssh ended over it.
+/// The shared connection does not answer, or the ssh that used it has ended.
 void NodeConnector::go_without_master(Opening& opening) {
   masters_[opening.node].clear();
   next_step(opening);
@@ -350,7 +350,7 @@ void NodeConnector::process_ended(Opening& opening, int status) {
   using Found = ChannelOpening::Found;
   const Found what = opening.opening->found();
   // If the agent has ended already, its session reports that better than this could. A shell
-  // without a binary must wait for it.
+  // without a binary should have waited for it.
   if (what != Found::nothing && what != Found::ready && what != Found::missing &&
       what != Found::unfetched)
     return found(opening);

@@ -37,11 +37,11 @@ class NodeConnector {
     Duration timeout{};      // timeouts.connect; answers arrive shortly before it expires
     std::string build_id;    // of the binary that must run there
     std::uint64_t seed = 0;  // of the jitter between tries
-    /// Sends it to an agent that the connector was told of by has_program(). Empty: nodes get the
-    /// binary from here only.
+    /// Sends the message to the agent of a node that has_program() has named. Empty: nodes get the
+    /// binary only from here.
     Serve serve{};
-    /// A node has waited for another one's binary, and the time limit of its open() was postponed
-    /// by that.
+    /// A node has waited for the binary of another node, and the time limit of its open() was
+    /// postponed by that wait.
     std::function<void()> has_waited = {};
   };
   /// If an attach reached the node and found no agent, the Error has the code kSessionGone or
@@ -70,9 +70,9 @@ class NodeConnector {
   void set_lost_session(NodeId node, std::uint64_t session) { lost_sessions_[node] = session; }
   /// A session with an agent on this node has begun: it can give the binary to other nodes.
   void has_program(NodeId node);
-  /// Its session has ended, or others have it.
+  /// The session with the node's agent has ended, or others have the agent.
   void has_no_agent(NodeId node);
-  /// While ranks run, nodes get the binary from here only.
+  /// While ranks run, nodes get the binary only from here.
   void set_ranks_run(bool run);
   /// What this node's agent has answered to Settings::serve.
   void served(NodeId node, const wire::ProgramServed& answer);

@@ -35,8 +35,8 @@ void NodeConnector::needs_binary(Opening& opening) {
   forwarding_.lacks(opening.node);
 }
 
-/// Whether another node may give it the binary. If that has failed in any way, or this is another
-/// try, it comes from here.
+/// Whether another node may give this node the binary. If that has failed in any way, or this is
+/// another try, the binary comes from here.
 bool NodeConnector::may_wait(const Opening& opening) {
   if (!settings_.serve || opening.purpose != Purpose::fresh || opening.folder >= 0 ||
       opening.has_waited)
@@ -63,7 +63,7 @@ void NodeConnector::served(NodeId node, const wire::ProgramServed& answer) {
   forwarding_.served(node, answer);
 }
 
-/// What other nodes took is not this node's time.
+/// Time that other nodes took does not count against this node's limit.
 void NodeConnector::count_wait(Opening& opening) {
   const MonotonicTime now = monotonic_now();
   const MonotonicTime waited = now - std::exchange(opening.counted_until, now);

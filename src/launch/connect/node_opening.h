@@ -12,7 +12,7 @@
 
 namespace dlaunch {
 
-/// By as many processes as necessary.
+/// The channel is opened by as many processes as necessary.
 struct NodeConnector::Opening {
   NodeId node;
   Purpose purpose = Purpose::fresh;
@@ -23,15 +23,15 @@ struct NodeConnector::Opening {
   int folder = -1;                // index of kFolders to stage to; -1: looks for a staged binary
   bool staging = false;           // the node was told to receive the binary
   bool has_waited = false;        // for another node to give it the binary
-  MonotonicTime counted_until{};  // that wait, so far
-  bool is_fetching = false;       // the node was told to get it from there
+  MonotonicTime counted_until{};  // up to when that wait was counted
+  bool is_fetching = false;       // the node was told to get the binary from there
   std::string trouble;            // why earlier tries failed
   bool old_program = false;       // ConnectRequest::old_program of this process
   std::string master;             // ConnectRequest::master, likewise
   std::unique_ptr<Timer> master_limit;
   std::shared_ptr<ChildProcess> process;
   UniqueFd input;                        // its stdin
-  std::unique_ptr<BinaryUpload> upload;  // over the same
+  std::unique_ptr<BinaryUpload> upload;  // over a duplicate of `input`
   std::unique_ptr<WatchedFd> output;
   std::optional<ChannelOpening> opening;
 };

@@ -134,7 +134,7 @@ Result<std::vector<NodeTarget>> node_targets(const JobSpec& spec, const OwnMachi
 
 std::string target_key(const Connect& connect, const NodeTarget& target) {
   std::string key(target.connector->name);
-  // With its size before it, no text can be taken for two.
+  // The size before each text keeps it from being taken for two.
   const auto add = [&](const std::string& text) {
     key += ' ' + std::to_string(text.size()) + ':' + text;
   };

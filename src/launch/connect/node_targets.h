@@ -31,7 +31,7 @@ struct NodeTarget {
 ///
 /// This machine is its hostname (with or without the domain, if only one of the two has one),
 /// localhost, or one of its addresses; but not with a port other than 22, or a user other than the
-/// one who runs dlaunch: that is another sshd, mostly a container's.
+/// one who runs dlaunch: that is another sshd, usually a container's.
 ///
 /// Errors (kJobFile): this machine twice, a name that ssh or a shell could misinterpret.
 [[nodiscard]] Result<std::vector<NodeTarget>> node_targets(const JobSpec& spec,

@@ -22,9 +22,9 @@ namespace dlaunch {
 namespace {
 
 constexpr Duration kLongest = std::chrono::seconds(10);
-constexpr Duration kAnswer = std::chrono::seconds(3);  // of a holder
+constexpr Duration kAnswer = std::chrono::seconds(3);  // for a holder's answer
 
-/// Empty: there is none for this processor.
+/// Empty: there is no dlaunch-fetch for this processor.
 std::string read_fetcher() {
   const CarriedProgram image = fetch::image();
   const auto file =
@@ -41,7 +41,7 @@ bool can_be_another_node(const StageAddress& at) {
   return ip && at.port != 0 && is_unicast(*ip) && !is_loopback(*ip);
 }
 
-/// `why` is what dlaunch-fetch printed: nothing if its time limit ended it.
+/// `why` is what dlaunch-fetch printed; empty if its time limit ended it.
 bool is_fault_of_holder(const std::string& why) {
   return why.empty() || why.starts_with(fetch::kNoConnection) ||
          why.starts_with(fetch::kEndedEarly) || why.starts_with(fetch::kOtherProgram);
@@ -151,7 +151,7 @@ void ProgramForwarding::served(NodeId holder, const wire::ProgramServed& answer)
   feed_(guest->node, order);
 }
 
-/// Empty: the address is none that another node could have.
+/// Empty: the address cannot be that of another node.
 std::string ProgramForwarding::order_for(const Guest& guest, const StageAddress& at) {
   const auto program = program_.bytes();
   if (!program || !can_be_another_node(at)) return {};

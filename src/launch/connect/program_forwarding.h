@@ -1,5 +1,5 @@
-// dlaunch on its way from a node that has it to nodes that lack it (program_relay.h decides which):
-// tickets, the listeners of those nodes, and what a node's shell is told (remote_script.h).
+// Brings dlaunch from nodes that have it to nodes that lack it (program_relay.h decides which): the
+// tickets, the holders' listeners, and the lines for the other nodes' shells (remote_script.h).
 #pragma once
 
 #include <cstdint>
@@ -22,12 +22,12 @@ namespace dlaunch {
 /// Lives on the loop's one thread.
 class ProgramForwarding {
  public:
-  /// Sends the message to the agent of a node. False: it has none.
+  /// Sends the message to the agent of a node. False: the node has none.
   using Serve = std::function<bool(NodeId holder, const wire::ServeProgram&)>;
   /// `order`: what dlaunch-fetch is told; empty: the launcher sends the program.
   using Feed = std::function<void(NodeId node, const std::string& order)>;
 
-  /// `limit`: for all of the way of one node. `program` must outlive this.
+  /// `limit`: for connecting one node, all steps included. `program` must outlive this.
   ProgramForwarding(EventLoop& loop, OwnBinary& program, Duration limit, Serve serve, Feed feed);
   ~ProgramForwarding() { *alive_ = false; }
   ProgramForwarding(const ProgramForwarding&) = delete;
@@ -36,18 +36,18 @@ class ProgramForwarding {
   /// dlaunch-fetch; empty: this build has none.
   [[nodiscard]] const std::string& fetcher();
 
-  /// The node has a shell that waits. Feed is called for it, in a later turn, unless over() comes
-  /// before.
+  /// The node has a shell that waits. Feed is called for it, in a later turn, unless over() is
+  /// called first.
   void lacks(NodeId node);
-  /// Its agent can be asked to serve.
+  /// The node's agent can be asked to serve.
   void has(NodeId node);
-  /// Its agent cannot be asked any more.
+  /// The node's agent cannot be asked any more.
   void gone(NodeId node);
   /// While ranks run, no node is asked: nothing listens then.
   void close(bool closed);
   /// An answer of a node that was not asked is ignored.
   void served(NodeId holder, const wire::ProgramServed& answer);
-  /// It got nothing from another node, and tells why; Feed is not called again for it.
+  /// The node got nothing from another node, and said `why`; Feed is not called again for it.
   void failed(NodeId node, const std::string& why);
   /// The node has the program, or is not to be fed any more.
   void over(NodeId node, bool has_it);

@@ -1,10 +1,10 @@
 // Which nodes get dlaunch from the launcher, and which from a node that has it. Pure: times are
 // arguments, and nothing is sent here.
 //
-// The launcher feeds two nodes; the others wait until their agents run, and then each of those
-// feeds up to three at a time, as do those that they have fed. So each level is four times as large
-// as the one before, and the launcher's link carries two copies. Where nodes cannot feed each
-// other, the launcher feeds all, as many at once as there are.
+// The launcher feeds two nodes; the others wait until the agents of these two run. Then each of the
+// two feeds up to three nodes at a time, and so does each node that was fed. So each level is four
+// times as large as the one before, and the launcher's link carries two copies. If nodes cannot
+// feed each other, the launcher feeds all of them at once.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ class ProgramRelay {
   static constexpr std::size_t kFewestNodes = 16;
   static constexpr std::size_t kSeeds = 2;
   static constexpr std::size_t kGuests = 3;
-  /// So many tries in vain, and more than have succeeded: no node is asked any more.
+  /// After this many failures, if they outnumber the successes, no node is asked any more.
   static constexpr std::size_t kFailures = 3;
 
   struct Feed {
@@ -32,22 +32,23 @@ class ProgramRelay {
     bool operator==(const Feed&) const = default;
   };
 
-  /// The node lacks the program. From `until` on it waits for no other node.
+  /// The node lacks the program. From `until` on, it no longer waits for another node.
   void lacks(NodeId node, MonotonicTime until);
-  /// Its agent runs, and can feed others.
+  /// The node's agent runs, and can feed others.
   void has(NodeId node);
-  /// It got nothing from the node that was to feed it, and has to be fed by the launcher.
-  /// `by_holder`: that node is to blame, and feeds no more.
+  /// The node got nothing from its holder, and has to be fed by the launcher. `by_holder`: the
+  /// holder is to blame, and feeds no more.
   void failed(NodeId node, bool by_holder);
-  /// Its agent cannot be asked any more.
+  /// The holder's agent cannot be asked any more.
   void gone(NodeId holder) { holders_.erase(holder); }
-  /// It has no address that others could reach. If all are like that, no node is asked any more.
+  /// The holder has no address that others could reach. If that is so for all, no node is asked any
+  /// more.
   void cannot_feed(NodeId holder);
-  /// From now on the launcher feeds all, or not so.
+  /// Closed: from now on the launcher feeds all nodes; not closed: other nodes may feed, too.
   void close(bool closed) { closed_ = closed; }
-  /// The launcher feeds all.
+  /// Whether the launcher feeds all nodes.
   [[nodiscard]] bool is_off() const;
-  /// It has the program, or was given up; also for one that never lacked it.
+  /// The node has the program, or was given up. Allowed for a node that never lacked the program.
   void over(NodeId node, bool has_it);
 
   /// Who is to be fed now, in the order of their numbers.
@@ -60,7 +61,7 @@ class ProgramRelay {
   [[nodiscard]] bool launcher_may_feed() const;
   void leave_holder(const std::optional<NodeId>& holder);
 
-  std::map<NodeId, MonotonicTime> waiting_;          // until when
+  std::map<NodeId, MonotonicTime> waiting_;          // until when they wait for others
   std::map<NodeId, std::optional<NodeId>> feeding_;  // by whom
   std::map<NodeId, std::size_t> holders_;            // how many they feed
   std::size_t failures_ = 0;

@@ -65,7 +65,7 @@ class PromptQueue {
   bool withdrawn_ = false;
 };
 
-/// "(yes/no" in the text, or ssh's own hint (SSH_ASKPASS_PROMPT, ssh(1)).
+/// Judged by "(yes/no" in the text, and by ssh's own hint (SSH_ASKPASS_PROMPT, ssh(1)).
 [[nodiscard]] Prompt::Kind kind_of_prompt(const std::string& text, const std::string& hint);
 
 }  // namespace dlaunch

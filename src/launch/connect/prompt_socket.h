@@ -22,7 +22,7 @@ class PromptSocket {
   PromptSocket& operator=(PromptSocket&&) = delete;
   ~PromptSocket();
 
-  /// Listening, SOCK_SEQPACKET; invalid: none could be made. Once.
+  /// Listening, SOCK_SEQPACKET; invalid: none could be made. To be called once.
   [[nodiscard]] UniqueFd take_listener() { return std::move(listener_); }
   [[nodiscard]] const std::string& path() const { return path_; }
 
@@ -31,7 +31,7 @@ class PromptSocket {
 
   UniqueFd listener_;
   std::string path_;        // empty: none
-  std::string own_folder_;  // empty: it is in the user's folder
+  std::string own_folder_;  // empty: the socket is in BASE/dlaunch-UID
 };
 
 }  // namespace dlaunch

@@ -1,5 +1,5 @@
 // Makes a new connection to an agent whose connection was lost: tries until one is made, the agent
-// has ended, or stop().
+// has ended, or stop() is called.
 #pragma once
 
 #include <functional>

@@ -26,7 +26,7 @@ std::string prelude(std::uint64_t session) {
 }
 
 // A folder of ours that others cannot write to; with a second argument, also one inside it. POSIX
-// offers only ls(1) to see a mode; starting it costs a millisecond, so one call covers both. It
+// offers only ls(1) to see a mode; starting it costs a millisecond, so one call covers both. ls
 // lists the outer folder first, because its name is the beginning of the other's.
 constexpr const char* kOwn =
     R"sh(ours() { [ -d "$1" ] && [ -O "$1" ] || return 1; [ -L "$1" ] && return 1; return 0; }; )sh"
@@ -153,7 +153,7 @@ std::string fetch_line(const RemoteAgent& agent, std::size_t fetcher, const std:
   // head(1) and cat(1) take all of dlaunch-fetch from stdin, whatever becomes of it: what they left
   // would be read as the launcher's next line, or by the agent as its first message.
   const std::string take = "head -c " + std::to_string(fetcher) + ' ';
-  // The order has a ticket in it, so it is on no command line.
+  // The order contains a ticket, so it must not appear on a command line.
   return R"sh(u=$(umask); t=; un() { [ -n "$t" ] && clean; t=; umask $u; )sh"
          R"sh(printf "%s unfetched %s" "$m" "$1"; echo; read -r l && eval "$l"; exit; }; )sh" +
          find_folder(0) + "if [ -x \"$d/" + agent.build_id + "/dlaunch\" ]; then " + take +

@@ -8,9 +8,9 @@
 // Only files that belong to us run from there: our folders are 0700 and not links. The script
 // writes a new file beside its final path, runs it once (`dlaunch agent --probe`, which also syncs
 // it to disk), and renames it; so several launchers may do this at once, and a file in place is
-// complete. If it is damaged nevertheless, it reports that itself (node/session/staged_binary.h) or
-// ends without a message. In both cases no "ready" follows "started", and the launcher stages it
-// again.
+// complete. A binary that is damaged nevertheless says so itself (node/session/staged_binary.h) or
+// ends without a message. In both cases no "ready" follows "started", and the launcher stages the
+// binary again.
 #pragma once
 
 #include <cstddef>
@@ -30,11 +30,11 @@ inline constexpr const char* kFolders[] = {"~/.cache/dlaunch", "/var/tmp/dlaunch
                                           "/tmp/dlaunch-UID", "/dev/shm/dlaunch-UID"};
 inline constexpr std::size_t kFolderCount = 4;
 
-/// The binary is sent in parts of so many bytes, each when the node has printed "more". Else sshd
-/// would hold up to 2 MiB of what it has not passed on yet, and copy all of that for each packet
-/// that comes (sshbuf_allocate of OpenSSH): on a busy node that takes more time than anything else.
-/// Each part costs a head(1), a millisecond: parts of half this size and of twice this size took
-/// longer.
+/// The binary is sent in parts of this many bytes, each when the node has printed "more". Otherwise
+/// sshd would hold up to 2 MiB that it has not passed on yet, and copy all of that for each packet
+/// that arrives (sshbuf_allocate of OpenSSH): on a busy node that takes more time than anything
+/// else. Each part costs a head(1), a millisecond: parts of half this size and of twice this size
+/// took longer.
 inline constexpr std::uint64_t kUploadPart = 1024 * 1024;
 
 struct RemoteAgent {
@@ -48,22 +48,22 @@ struct RemoteAgent {
 };
 
 /// Prints "started" and executes the agent, which prints "ready"; or prints "missing ARCHITECTURE"
-/// and waits for a stage_line() on stdin, or its end. `anew`: does not look for an agent. Prints
-/// "failed" with the reason if its stdin is not the connection.
+/// and waits for a stage_line() on stdin, or the end of stdin. `anew`: does not look for the
+/// binary. Prints "failed" with the reason if its stdin is not the connection.
 [[nodiscard]] std::string agent_script(const RemoteAgent& agent, bool anew = false);
 
 /// The launcher's answer to "missing", with its newline: stores the next `size` bytes of stdin, a
-/// binary of this build, in kFolders[folder] and executes the agent there as agent_script() does, or prints
-/// "failed" with the reason. Prints "more" after each part but the last one; the next part must not
-/// be sent before that, because head(1) of busybox reads ahead. An existing file with the same
-/// content stays: others may be running it.
+/// binary of this build, in kFolders[folder] and executes the agent there as agent_script() does,
+/// or prints "failed" with the reason. Prints "more" after each part but the last one; the next
+/// part must not be sent before that, because head(1) of busybox reads ahead. An existing file with
+/// the same content stays: others may be running it.
 [[nodiscard]] std::string stage_line(const RemoteAgent& agent, std::size_t folder);
 
 /// Another answer to "missing": the next `fetcher` bytes of stdin are dlaunch-fetch, which gets the
 /// binary from another node as `order` says (node/fetch/fetch_order.h), for kFolders[0]. Then
 /// everything is as with stage_line(); or it prints "unfetched REASON" and waits for a
 /// stage_line(). If the binary has appeared there meanwhile, as in a shared home folder, it is
-/// used. Only after an agent_script() that looks for an agent.
+/// used. Only after an agent_script() that looks for the binary.
 [[nodiscard]] std::string fetch_line(const RemoteAgent& agent, std::size_t fetcher,
                                      const std::string& order);
 

@@ -16,8 +16,8 @@ namespace dlaunch {
 namespace {
 
 constexpr const char* kPrefix = "/ssh-";
-// ssh calls itself "ssh: PATH [mux]" then. That it listens there does not show: its parent began
-// to.
+// An ssh that keeps a connection calls itself "ssh: PATH [mux]". That it listens at PATH cannot be
+// seen: its parent began to listen.
 constexpr std::string_view kTitle = "ssh: ";
 
 std::string folder() {

@@ -15,8 +15,8 @@ namespace dlaunch {
 [[nodiscard]] std::string master_socket(const std::string& key);
 [[nodiscard]] bool has_master(const std::string& socket);
 
-/// The descendants of this process behind such sockets. They outlive the run that began them, and
-/// must be spared where it ends what is left of it.
+/// The descendants of this process behind such sockets. They outlive the run that began them, so
+/// a run must spare them when it ends what is left of it.
 [[nodiscard]] std::set<pid_t> shared_masters();
 
 }  // namespace dlaunch

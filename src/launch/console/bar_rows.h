@@ -1,8 +1,7 @@
 // BarRows follows a stream that draws progress bars: text that returns to the start of its line
 // with a lone "\r" to rewrite it, and moves up and down over a few lines (tqdm with several bars
-// writes "
-// ", the bar, and ESC [ A). It knows what a terminal would show in these rows. Pure; one thread at
-// a time.
+// writes "\n", the bar, and ESC [ A). It knows what a terminal would show in these rows. Pure; one
+// thread at a time.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +15,7 @@ namespace dlaunch {
 /// Rows are handed out from the top: as soon as a row of plain text ends below them, or when
 /// settle() finds that the stream has continued below. A bar that was overwritten with blanks
 /// leaves nothing. Text drawn over a longer text replaces all of it, so that no remainder stays;
-/// SGR sequences (colours) are kept. Rows are bounded in number and length, and all together:
+/// SGR sequences (colours) are kept. Rows are bounded in number, in length, and in total size:
 /// beyond that the stream is ordinary text again. Binary data is ordinary text, too: it draws no
 /// bars, and BarRows drops no byte of it.
 class BarRows {
@@ -44,7 +43,7 @@ class BarRows {
   [[nodiscard]] bool done() const { return done_; }
   [[nodiscard]] std::string& rest() { return rows_.front().text; }
 
-  /// done(), because the stream is binary; rest() has its "\r" in it.
+  /// done(), because the stream is binary; rest() still contains its "\r".
   [[nodiscard]] bool is_binary() const { return is_binary_; }
 
   /// Valid UTF-8 without control characters other than those for terminals.
@@ -64,7 +63,7 @@ class BarRows {
     bool is_bar = false;
     bool is_fresh = true;  // new text replaces this
     [[nodiscard]] std::string_view shown() const;
-    /// Its text and what that has replaced, as in the stream.
+    /// The row's text and the text that it has replaced, as in the stream.
     [[nodiscard]] std::string bytes() const;
   };
 

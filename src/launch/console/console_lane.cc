@@ -19,14 +19,14 @@ namespace dlaunch {
 
 namespace {
 
-// If a write may block, it is small while the reader is slow, so that a stalled reader is
-// recognised correctly; it grows while the reader keeps up.
+// A write that may block is small while the reader is slow, so that a stalled reader is recognised
+// correctly; writes grow while the reader keeps up.
 constexpr std::size_t kSmallWrite = 4096;
 constexpr std::size_t kLargeWrite = std::size_t{256} << 10;
 constexpr std::chrono::milliseconds kSlow{20};
 // Without a thread, each write waits at most this long for a slow reader.
 constexpr std::chrono::milliseconds kWithoutThread{100};
-// Texts shorter than this together become one queue entry.
+// Texts that together are at most this long become one queue entry.
 constexpr std::size_t kJoined = std::size_t{16} << 10;
 constexpr std::size_t kMaxPieces = 64;
 // How many written texts keep their memory for reuse, and how large they may be.
@@ -194,7 +194,7 @@ ConsoleLane::Written ConsoleLane::write_batch(const Batch& batch) {
       continue;
     }
     if (errno != EAGAIN) return {0, errno};
-    // A file that would have to wait for its disk or its locks (XFS, btrfs) is always ready.
+    // poll(2) reports a file that would wait for its disk or its locks (XFS, btrfs) as ready.
     if (is_ready) may_nowait_ = false;
     pollfd wanted{fd_, POLLOUT, 0};
     const int found = ::poll(&wanted, 1, -1);

@@ -28,9 +28,10 @@ class ConsoleLane {
   ConsoleLane(const ConsoleLane&) = delete;
   ConsoleLane& operator=(const ConsoleLane&) = delete;
 
-  /// The thread keeps `self`, so that the owner may be destroyed while it is blocked.
+  /// The thread keeps `self`, so that the owner may be destroyed while the thread is
+  /// blocked.
   static void write(const std::shared_ptr<ConsoleLane>& self, std::string text);
-  /// An empty string that reuses the memory of one that has been written.
+  /// An empty string that reuses the memory of a text that has been written.
   [[nodiscard]] std::string take_buffer();
   static bool drain(const std::shared_ptr<ConsoleLane>& self, std::chrono::milliseconds limit);
   /// Nothing more is written, except for a write(2) that is blocked now.

@@ -29,16 +29,15 @@ struct ConsoleOptions {
   bool operator==(const ConsoleOptions&) const = default;
 };
 
-/// With prefix, a line looks like "node0:3  | text
-/// " whatever its line end was; a line longer than LineSplitter::kMaxLine continues in lines that
-/// start with "node0:3  + ". A progress bar is one line, when it is complete; until then
-/// live_rows() has its state. Without prefix no byte is added, dropped or changed; the bytes of a
-/// single rank pass at once, those of several ranks when their line is complete (or longer than
-/// kMaxLine), so that no line is torn. At most kMaxLine bytes of a stream are held, not counting
-/// bars.
+/// With prefix, a line looks like "node0:3  | text\n" whatever its line end was; a line longer than
+/// LineSplitter::kMaxLine continues in lines that start with "node0:3  + ". A progress bar becomes
+/// one line when it is complete; until then live_rows() has its state. Without prefix no byte is
+/// added, dropped or changed; the bytes of a single rank pass at once, those of several ranks when
+/// their line is complete (or longer than kMaxLine), so that no line is torn. At most kMaxLine
+/// bytes of a stream are held, not counting bars.
 ///
-/// Merged, a line of ranks 0 to 63 looks like "[0-63] text\n", with or without prefix lines are
-/// whole, and what can be shown is taken with take_merged(): the other members append nothing.
+/// Merged, a line of ranks 0 to 63 looks like "[0-63] text\n". Lines are whole with or
+/// without prefix, and take_merged() takes what can be shown: the other members append nothing.
 class ConsoleView {
  public:
   /// Consecutive lines of one stream.
@@ -80,11 +79,11 @@ class ConsoleView {
   /// Appends a line for each bar that has changed since the last call.
   void show_states(std::array<std::string, 2>& out);
 
-  /// Merged: the time of what is added from now on, and of take_merged().
+  /// Merged: the time for what is added from now on, and for take_merged().
   void set_time(MonotonicTime now) { now_ = now; }
   /// Merged: the lines that can be shown now, in their order.
   [[nodiscard]] std::vector<Piece> take_merged();
-  /// Merged: no line that was added until now waits for others.
+  /// Merged: lines added until now no longer wait for other ranks.
   void show_waiting();
   /// Merged: when take_merged() has lines again; nullopt: none are held.
   [[nodiscard]] std::optional<MonotonicTime> merged_due() const;
@@ -115,14 +114,14 @@ class ConsoleView {
   std::vector<Prefix> prefixes_;                        // when prefixing or merged
   std::vector<std::array<LineSplitter, 2>> splitters_;  // when prefixing or merged
   std::map<Key, std::string> bars_;                     // with the states that were last shown
-  std::vector<std::array<std::string, 2>> held_;        // when not, and there are several ranks
+  std::vector<std::array<std::string, 2>> held_;        // otherwise, with several ranks
   char last_ = '\n';                                    // last byte of a single rank's output
   std::optional<Rank> prompts_of_;
-  std::array<std::size_t, 2> answered_{};  // bytes of its open lines that stay on the screen
+  std::array<std::size_t, 2> answered_{};  // bytes of that rank's open lines that stay visible
   std::optional<LineMerger> merger_;
   std::vector<Piece> pieces_;
   std::size_t expected_ = 0;            // bytes of a new piece
-  std::vector<std::uint64_t> several_;  // ranks of the last line that was from several, and
+  std::vector<std::uint64_t> several_;  // ranks of the last line from several ranks; its prefix:
   Prefix several_prefix_;
   MonotonicTime now_{};
 };

@@ -40,7 +40,7 @@ ConsoleWriter::ConsoleWriter(int out_fd, int err_fd)
   tell_ = [shared = std::move(shared), asked = asked_] {
     if (!asked->exchange(false)) return;
     const std::uint64_t one = 1;
-    // The only failure is a counter at its maximum, and then it is readable anyway.
+    // The only failure is a counter at its maximum, and then the eventfd is readable anyway.
     if (shared->fd >= 0 && ::write(shared->fd, &one, sizeof one) < 0) return;
   };
   open_lanes();

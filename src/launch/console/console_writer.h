@@ -23,10 +23,10 @@ class ConsoleLane;
 
 /// All members may be called from any thread; only drain() waits. Two descriptors of different
 /// files have a thread each, so that a stopped reader does not delay messages on the other one; two
-/// of one file (a terminal, 2>&1) share one, and the order of the calls is kept. A thread starts at
-/// the first write, with all signals blocked; do not fork without exec after that. Without a
-/// thread, write() does its work and waits for a slow reader, 100 ms at most. A reader that is gone
-/// shows as EPIPE, never as SIGPIPE.
+/// of one file (a terminal, 2>&1) share a thread, and the order of the calls is kept. A thread
+/// starts at the first write, with all signals blocked; do not fork without exec after that.
+/// Without a thread, write() does its work and waits for a slow reader, 100 ms at most. A reader
+/// that is gone shows as EPIPE, never as SIGPIPE.
 class ConsoleWriter {
  public:
   /// Does not own the descriptors, and writes to duplicates of them: a blocked thread outlives this
@@ -59,7 +59,7 @@ class ConsoleWriter {
 
   /// The descriptors are other files now, by dup2(2): what is queued for the old ones is discarded,
   /// their failures and waits no longer matter, and a thread that is blocked in one is abandoned.
-  /// Not while another thread calls a member. Returns the number of discarded bytes.
+  /// Must not be called while another thread calls a member. Returns the number of discarded bytes.
   std::size_t targets_changed();
 
   /// An eventfd(2), non-blocking, that becomes readable the next time pending() falls after

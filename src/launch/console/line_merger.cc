@@ -12,9 +12,10 @@ namespace {
 constexpr std::size_t kBits = 64;
 constexpr std::size_t kBuckets = 4096;
 constexpr std::size_t kFirstRing = 512;
-// Longer texts give their memory back when their line was shown.
+// Longer texts give their memory back once their line has been shown.
 constexpr std::size_t kKeptText = 512;
-// Lines that are compared at most: where many are alike, merging may end, speed may not.
+// At most this many lines are compared: if many are alike, some equal lines may not be merged, but
+// the speed stays.
 constexpr std::size_t kMostCompared = 16;
 constexpr std::size_t kValueBytes = sizeof(std::string);
 
@@ -99,7 +100,7 @@ bool LineMerger::is_of(const Held& held, const Kind& kind) {
 LineMerger::Position LineMerger::find(std::string_view text, const Kind& kind,
                                       Position from) const {
   const auto equal = [&](const Held& held) { return is_of(held, kind) && held.text == text; };
-  // Ranks that print the same lines are usually at the next one.
+  // If ranks print the same lines, a rank's line is usually equal to the next held one.
   const Position oldest = std::max(from, front_);
   if (oldest < end_ && equal(at(oldest))) return oldest;
   const Held* const last = from > front_ ? &at(from - 1) : nullptr;

@@ -19,14 +19,14 @@
 namespace dlaunch {
 
 /// Lines are shown in the order in which the first rank printed each. A rank joins a line only
-/// behind those that it has joined or added before, so its lines keep their order; stdout and
+/// after those that it has joined or added before, so its lines keep their order; stdout and
 /// stderr are matched separately. A line waits for kWait, or until every rank whose stream is open
-/// has printed it or one behind it; when there are too many lines, the oldest one does not wait.
+/// has printed it or a later one; when there are too many lines, the oldest one does not wait.
 class LineMerger {
  public:
   static constexpr MonotonicTime kWait = std::chrono::milliseconds(100);
-  // Lines and bytes that are held at most, as long as next() is called after each add(). In a flood
-  // of lines that do not merge, it becomes kFewLines: as many as a processor's cache has room for.
+  // The most lines and bytes that are held, if next() is called after each add(). In a flood of
+  // lines that do not merge, the limit is kFewLines: as many as a processor's cache has room for.
   static constexpr std::size_t kMostLines = 4096;
   static constexpr std::size_t kFewLines = 256;
   static constexpr std::size_t kMostBytes = std::size_t{1} << 20;
@@ -37,7 +37,7 @@ class LineMerger {
     bool continues = false;  // see LineSplitter
     std::string_view text;
     Words ranks;            // rank r is bit r % 64 of word r / 64
-    std::size_t count = 0;  // of the ranks
+    std::size_t count = 0;  // number of ranks
   };
 
   /// `shown`: by rank, whether it prints lines. `fold_numbers`: lines that differ in one number
@@ -47,13 +47,13 @@ class LineMerger {
   void add(Rank rank, Stream stream, std::string_view text, bool continues, MonotonicTime now);
   /// The stream prints no more lines: no line waits for it.
   void end(Rank rank, Stream stream);
-  /// Nothing that was added until now waits any longer.
+  /// Ends the wait of all lines that were added until now.
   void show_all() { settled_ = {end_, end_}; }
 
   /// Takes the next line that can be shown; nullopt: there is none. Valid until the next call of a
   /// member that is not const.
   [[nodiscard]] std::optional<Line> next(MonotonicTime now);
-  /// When next() has a line again, whatever is added; nullopt: no line is held.
+  /// When next() has a line again, even if none is added; nullopt: no line is held.
   [[nodiscard]] std::optional<MonotonicTime> due() const;
 
   /// How many of the last `window` lines that were taken (of this stream only, unless `of_both`)
@@ -70,7 +70,7 @@ class LineMerger {
     std::uint64_t hash = 0;
     Position next = kNone;  // in its bucket
     MonotonicTime since{};
-    std::uint32_t count = 0;  // of its ranks
+    std::uint32_t count = 0;  // number of its ranks
     Stream stream = Stream::out;
     bool continues = false;
   };
@@ -112,7 +112,7 @@ class LineMerger {
 
   bool fold_numbers_;
   std::size_t words_;                 // for the ranks of a line
-  std::vector<Held> ring_;            // a power of two; those already taken stay for recent()
+  std::vector<Held> ring_;            // size: a power of two; lines taken stay for recent()
   std::vector<std::uint64_t> ranks_;  // words_ for each of ring_
   std::vector<NumberFold> folds_;     // one for each of ring_, or none
   std::vector<Bucket> buckets_;
@@ -123,7 +123,7 @@ class LineMerger {
   std::array<Position, 2> settled_{};               // by stream: lines before it need not wait
   std::array<std::vector<std::uint64_t>, 2> open_;  // by stream: ranks that may print lines
   std::array<std::size_t, 2> open_count_{};
-  std::vector<Position> behind_;  // two a rank: the position behind its last line
+  std::vector<Position> behind_;  // one per rank and stream: the position after the last line
   std::string taken_;  // the text of the line that next() has returned, if it is not held
 };
 

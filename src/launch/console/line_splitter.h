@@ -1,12 +1,9 @@
 // LineSplitter joins the pieces of one byte stream into whole lines. Pure; one thread at a time.
 //
-// A line ends at "
-// " or "\r
-// " (any number of "\r" before the "
-// "). A lone "\r" restarts the line, as progress bars do: the result is what a terminal shows in
-// the end, see BarRows. In binary data "\r" is a byte like any other, until several lines are text
-// again. A line longer than the limit is split into parts. Lines do not depend on how the stream
-// was cut.
+// A line ends at "\n" or "\r\n" (any number of "\r" before the "\n"). A lone "\r" restarts the
+// line, as progress bars do: the result is what a terminal shows in the end, see BarRows. In binary
+// data "\r" is a byte like any other, until several lines are text again. A line longer than the
+// limit is split into parts. Lines do not depend on how the stream was cut.
 #pragma once
 
 #include <algorithm>
@@ -42,7 +39,7 @@ class LineSplitter {
 
   [[nodiscard]] std::string_view held_text() const { return held_; }
 
-  /// Drops them, because the rest of their line will not arrive. Returns how many.
+  /// Drops the held bytes, because the rest of their line will not arrive. Returns how many.
   std::size_t drop_held();
 
   /// The progress bars that the stream is drawing; null when there are none.
@@ -113,7 +110,7 @@ void LineSplitter::add(std::string_view bytes, Sink&& sink) {
   }
 }
 
-/// After a "\r", and while there are bars. Returns how far it has read.
+/// Reads on after a "\r", and while there are bars. Returns how far it has read.
 template <class Sink>
 const char* LineSplitter::leave_plain_text(const char* at, const char* end, Sink&& sink) {
   if (after_cr_) {

@@ -33,8 +33,8 @@ class LiveLines {
   /// lines.
   void erase(Size now, std::string& out);
 
-  /// Draws one line for each row, cut to the width; at most half of the terminal's lines, the last
-  /// of which then says how many rows are left out. Nothing may be drawn at that time.
+  /// Draws one line for each row, cut to the width; at most half of the terminal's lines. If there
+  /// are more rows, the last line says how many are left out. Call only when nothing is drawn.
   void draw(const std::vector<LiveRow>& rows, Size size, std::string& out);
 
  private:

@@ -59,7 +59,7 @@ std::optional<Difference> difference(std::string_view first, std::string_view ot
   return first.empty() && other.empty() ? std::optional(found) : std::nullopt;
 }
 
-/// Without a point, and without a leading 0 that a range would lose.
+/// The value as a whole number, if it has no point and no leading 0 that a range would lose.
 std::optional<std::uint32_t> whole(const std::string& value) {
   if (value.size() > 1 && value.front() == '0') return std::nullopt;
   return number_of<std::uint32_t>(value);

@@ -19,10 +19,10 @@ namespace dlaunch {
 
 namespace {
 
-// A free port is very rarely taken between finding and using it; three times in a row has another
-// reason.
+// A free port is very rarely taken between finding and using it; three times in a row means
+// another cause.
 constexpr std::uint32_t kPortRetries = 3;
-// Reported by the session after lost_after: silence is counted in its heartbeats.
+// Margin for the session to report a loss after lost_after: it counts silence in heartbeats.
 constexpr Duration kSilenceIsSeen = std::chrono::seconds(3);
 
 SupervisorConfig supervisor_config(const JobSpec& spec, const std::vector<NodeTarget>& nodes) {

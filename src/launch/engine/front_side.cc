@@ -99,7 +99,7 @@ void FrontSide::connected() {
   progress_.end();
 }
 
-/// Only if an ssh may have a question.
+/// Opens them only if an ssh may have a question.
 void FrontSide::open_prompts() {
   const auto& nodes = nodes_.cluster().nodes;
   const bool all_forked =
@@ -142,7 +142,7 @@ void FrontSide::tell(const Event& event, const LaunchPlan* plan) {
   if (const auto* started = std::get_if<event::RankStarted>(&event)) {
     const bool is_current = plan != nullptr && started->attempt == plan->attempt &&
                             started->rank.value < plan->ranks.size();
-    // Not from within a callback of a channel: it waits for the console.
+    // Not from within a callback of a channel: hand_over() waits for the console.
     if (is_current && hand_over_.rank_started(started->attempt, plan->ranks.size()))
       loop_.post([this] { hand_over(); });
   } else if (const auto* ready = std::get_if<event::NodeReady>(&event)) {

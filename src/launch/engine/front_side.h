@@ -42,7 +42,7 @@ class FrontSide {
   void connecting(NodeId node);
   /// No node is being connected any more.
   void connected();
-  /// The ranks of the plan, of which this one gets stdin, were told to start.
+  /// The ranks of the plan were told to start; `rank` gets stdin.
   void begin_stdin(const LaunchPlan& plan, Rank rank);
   void on(const wire::StdinTaken& taken) { stdin_.taken(taken); }
   /// `plan`: of the attempt; null: there is none.
@@ -74,7 +74,7 @@ class FrontSide {
   ConnectProgress progress_;
   std::unique_ptr<PromptServer> prompts_;  // while nodes are being connected
   HandOver hand_over_;
-  bool gone_ = false;  // without having handed the run over
+  bool gone_ = false;  // the front, before the run was handed over
 };
 
 }  // namespace dlaunch

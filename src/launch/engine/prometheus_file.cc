@@ -29,8 +29,8 @@ std::string path_of(const RunOptions& options) {
 
 /// 0 or errno.
 int write_whole(const std::string& path, const std::string& text) {
-  // node_exporter reads no name with another end. Others may write to its folder, too: nothing that
-  // is there already is opened.
+  // node_exporter ignores names with another suffix. Other users may write to its folder, too, so
+  // no existing file is opened.
   const std::string temporary = path + '.' + std::to_string(::getpid());
   ::unlink(temporary.c_str());
   const UniqueFd file(

@@ -9,9 +9,9 @@
 
 namespace dlaunch {
 
-/// Renamed into place (mode 0644 less the umask, because node_exporter is another user), so a
-/// reader never sees half of it. If it cannot be written, the user is told once and the run goes
-/// on. Lives on the engine's one thread.
+/// The file is renamed into place (mode 0644 less the umask, because node_exporter is another
+/// user), so a reader never sees half of it. If it cannot be written, the user is told once and the
+/// run goes on. Lives on the engine's one thread.
 class PrometheusFile {
  public:
   using Text = std::function<std::string()>;
@@ -19,10 +19,10 @@ class PrometheusFile {
   /// `text`: the content as of now.
   PrometheusFile(EventLoop& loop, const RunOptions& options, Text text, Say say);
 
-  /// Writes it now, and again and again until end(): every 5 s, with many ranks less often. Does
-  /// nothing for a job without it, here and in end().
+  /// Writes the file now, and then until end() every 5 s, with many ranks less often. For a job
+  /// without metrics.prometheus, begin() and end() do nothing.
   void begin();
-  /// For the last time, with this content.
+  /// Writes the file for the last time, with this content.
   void end(const Text& text);
 
  private:

@@ -145,7 +145,7 @@ Status RunEngine::open_run_folder() {
   nodes_.set_run(store_.folder().id());
   set_process_title("dlaunch: engine " + store_.folder().id());
   front_.announce();
-  // A run that takes no questions is as good as any other.
+  // A run that takes no questions is otherwise as good as any other.
   if (const Status listens = questions_.open(store_.folder().path()); !listens)
     store_.note("notice", "dlaunch stacks cannot ask this run: " + listens.error().message);
   if (const Status listens = terminals_.open(store_.folder().path()); !listens)
@@ -172,7 +172,7 @@ Result<Event> RunEngine::wait(std::optional<MonotonicTime> deadline) {
   return event;
 }
 
-/// To the supervisor first, whatever it is; tell() informs the other parts.
+/// Every event goes to the supervisor first; tell() informs the other parts.
 void RunEngine::push(Event event) {
   finishing_ ? tell(event) : queue_.push_back(std::move(event));
 }
@@ -224,7 +224,7 @@ void RunEngine::explain(const Event& event) const {
   }
 }
 
-/// The next attempt is to go on without it, as this one does.
+/// The next attempt is to go on without the node, as this one does.
 void RunEngine::refuse_returned(NodeId node, std::string what, bool is_new) {
   const std::string& name = nodes_.targets()[node.value].host.name;
   if (is_new) screen_.note(name + " answers again, but cannot be used: " + what);
@@ -269,14 +269,14 @@ void RunEngine::on(NodeId node, wire::PreemptionNotice& notice) {
   push(event_of(node, std::move(notice)));
 }
 
-/// Pulses tell of output too, but only where ranks are watched, and up to an interval later.
+/// Pulses report output, too, but only if ranks are watched, and up to an interval later.
 void RunEngine::on(NodeId node, wire::OutputData& data) {
   const bool is_new = plan_ && data.attempt == plan_->attempt;
   if (is_new && !std::exchange(has_output_, true)) push(event::Progress{data.attempt});
   output_.on(node, data);
 }
 
-/// An agent speaks for its own ranks only, whatever it sends.
+/// An agent is believed only about its own ranks, whatever it sends.
 void RunEngine::push_of_rank(NodeId node, Event event) {
   const auto rank = rank_of(event);
   if (rank && plan_ && plan_->runs_on(*rank, node)) push(std::move(event));
@@ -311,7 +311,7 @@ Status RunEngine::perform(const Action& action) {
   return {};
 }
 
-/// In the middle of a run no password is requested. While ranks run, their output goes on.
+/// In the middle of a run, no password is requested. While ranks run, no output is awaited.
 void RunEngine::begin(const action::ConnectNode& connect) {
   const Duration within = connect.within.value_or(Duration(0));
   if (connect.attempt.value > 0 && !started_) {
@@ -343,7 +343,7 @@ PlanContext RunEngine::plan_context(Attempt attempt) const {
   return context;
 }
 
-/// A node that is lost is an event of its own, which the supervisor has been told already.
+/// A lost node is an event of its own, which the supervisor already has.
 void RunEngine::prepared(Prepared outcome) {
   if (!outcome.lost.empty()) return;
   if (outcome.failure) return push(event::PlanFailed{std::move(*outcome.failure)});
@@ -365,7 +365,7 @@ void RunEngine::begin_attempt(LaunchPlan plan) {
     if (plan_->ranks.size() > 1 && !options_.quiet) screen_.say(start_line(*plan_));
     for (const std::string& text : plan_->notes) screen_.note(text);
   }
-  // Reported already, before there was a run.
+  // These notes were already shown, before there was a run.
   plan_->notes.insert(plan_->notes.end(), options_.preflight.begin(), options_.preflight.end());
 }
 
@@ -407,7 +407,7 @@ void RunEngine::begin(const action::StartRanks& start) {
   terminals_.set_plan(&*plan_);
   signals_.begin(*plan_);
   if (settings.stdin_rank) front_.begin_stdin(*plan_, *settings.stdin_rank);
-  // Done while the agents start the ranks, which do not need it.
+  // Written while the agents start the ranks, which do not need the file.
   loop_.post([this] { store_.write_plan(*plan_); });
 }
 
@@ -430,7 +430,7 @@ void RunEngine::begin(const action::KillRanks& kill) {
 }
 
 void RunEngine::begin(const action::ReleaseNode& release) {
-  // Otherwise finish() does.
+  // Otherwise finish() releases it.
   const std::optional<LaunchPlan>& plan = planned_ ? planned_ : plan_;
   const bool is_needed = !options_.spec.collect.empty() && plan && plan->find(release.node);
   if (output_.is_out() && !is_needed) nodes_.release(release.node);

@@ -1,8 +1,9 @@
 // The real Engine: the nodes, the parts that are informed of events (output, front, signals, MPI,
 // the run folder), and the preparation of each attempt, on one event loop. It turns messages into
-// events and actions into messages; what they mean the supervisor decides. Two parts add what it
-// cannot know: MpiSide adds mpirun's last words to the event of its end before the supervisor gets
-// it, and report/culprit corrects the first failure, after the end, by what the ranks printed.
+// events and actions into messages; the supervisor decides what they mean. Two parts add what the
+// supervisor cannot know: MpiSide adds mpirun's last words to the event of its end before the
+// supervisor gets it, and report/culprit corrects the first failure, after the end, by what the
+// ranks printed.
 #pragma once
 
 #include <deque>
@@ -59,7 +60,7 @@ class RunEngine : public Engine {
   void finish(const Error& error);
 
  private:
-  // Messages from agents, dispatched to the part concerned. Those about ranks and nodes are events.
+  // Messages from agents, dispatched to the part concerned. Those on ranks and nodes become events.
   void on(NodeId node, wire::Facts& facts);
   void on(NodeId node, wire::RanksStarted& started);
   void on(NodeId node, wire::RankNotStarted& failed);

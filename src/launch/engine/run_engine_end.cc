@@ -14,7 +14,7 @@ namespace dlaunch {
 namespace {
 
 constexpr Duration kGoodbye = std::chrono::seconds(2);
-// Time to learn why Slurm sent the signal: it was asked when the signal came, and may kill us soon.
+// Time to learn why Slurm sent the signal: Slurm was asked when it came, and may kill us soon.
 constexpr Duration kSlurmAnswers = std::chrono::seconds(2);
 // Limit for the remaining work when the launcher itself has failed.
 constexpr Duration kHurried = std::chrono::seconds(5);
@@ -88,7 +88,7 @@ void RunEngine::end_preparation() {
 void RunEngine::part_from_agents() {
   output_.allow(kGoodbye);
   output_.run_until([this] { return nodes_.all_ended() && signals_.has_stopped(); }, kGoodbye);
-  // The front does that too; meanwhile we can end.
+  // If we do not, the front reaps them, and we can end at once.
   if (front_.is_gone() || options_.detach || !nodes_.end_by_themselves()) nodes_.reap_processes();
 }
 

@@ -26,9 +26,9 @@ struct RunOptions {
   std::string job_file;                // as typed; empty: the job came from the command line
   std::string current_folder;          // absolute
   Environment environment;             // the caller's
-  std::vector<std::string> preflight;  // what it left out or replaced, a sentence each
+  std::vector<std::string> preflight;  // what it left out or replaced, one sentence each
   std::string preflight_table;         // what it has measured; empty: there was none
-  std::optional<SlurmTime> slurm_end;  // of the Slurm job's time; nullopt: not known
+  std::optional<SlurmTime> slurm_end;  // when the Slurm job's time ends; nullopt: unknown
   bool quiet = false;
   int verbosity = 0;  // 1: -v, 2: -vv
   bool detach = false;

@@ -111,7 +111,7 @@ void RunStore::note(std::string_view kind, std::string_view text,
 std::optional<MonotonicTime> RunStore::write_due() {
   if (!events_ || !events_->due()) return std::nullopt;
   const MonotonicTime left = *events_->due() - wall_now();
-  // More: the wall clock was set back meanwhile.
+  // If more time is left, the wall clock was set back meanwhile.
   if (left > MonotonicTime(0) && left <= EventLog::kMostWait) return monotonic_now() + left;
   (void)events_->flush();
   return std::nullopt;
@@ -150,7 +150,7 @@ void RunStore::write_job_record() {
     say_("dlaunch: note: " + written.error().message);
 }
 
-/// Which files differ from the commit. git(1) may take long on a slow file system; it runs in
+/// Asks which files differ from the commit. git(1) may take long on a slow file system; it runs in
 /// parallel, changes nothing and is killed with us.
 void RunStore::ask_git() {
   ProgramCall status{.argv = {"git", "--no-optional-locks", "-C", workdir_of(options_), "-c",

@@ -35,7 +35,7 @@ class RunStore {
   [[nodiscard]] Status open();
   [[nodiscard]] bool is_open() const { return folder_.has_value(); }
   [[nodiscard]] const RunDirectory& folder() const { return *folder_; }
-  /// Its path as the user would type it.
+  /// The folder's path as the user would type it.
   [[nodiscard]] const std::string& shown_path() const { return shown_path_; }
   [[nodiscard]] Status begin_attempt(Attempt attempt);
   /// The folder of the attempt begun last; empty: there was none.
@@ -49,13 +49,13 @@ class RunStore {
   /// `more`: writes further members of the line.
   void note(std::string_view kind, std::string_view text,
             const std::function<void(JsonText&)>& more = {});
-  /// Writes the lines that have waited long enough. Returns when to call again; nullopt: none
-  /// waits.
+  /// Writes the lines that have waited long enough. Returns when to call again; nullopt: no
+  /// line waits.
   std::optional<MonotonicTime> write_due();
   /// Whether the ranks are being ended, for `dlaunch runs` and `stop`.
   void set_stopping(bool stopping);
 
-  /// A file of the run folder, whole or not at all. False: it cannot be written.
+  /// Writes a file of the run folder, whole or not at all. False: it cannot be written.
   bool write(std::string_view name, std::string_view text);
   void write_plan(const LaunchPlan& plan);
   /// This part of a remote rank's stream has arrived; agents record the local ones.

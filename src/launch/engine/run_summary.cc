@@ -33,7 +33,7 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-/// Their paths; empty if the folder cannot be read.
+/// The paths of the files; empty if the folder cannot be read.
 std::set<std::string> files_in(const std::string& folder) {
   std::set<std::string> files;
   std::error_code error;

@@ -29,8 +29,8 @@ struct SummaryParts {
   const CollectReport* collected = nullptr;
 };
 
-/// When all output has arrived. Writes summary.json, and corrects `report` if the ranks' output
-/// shows that another one is to blame. Returns the text to show at the end.
+/// Call when all output has arrived. Writes summary.json, and corrects `report` if the ranks'
+/// output shows that another rank is to blame. Returns the text to show at the end.
 [[nodiscard]] std::string write_summary(RunReport& report, const SummaryParts& parts);
 /// The same for an error that ended the launcher: otherwise the run would look killed.
 void write_summary(const Error& error, MonotonicTime elapsed, const SummaryParts& parts);

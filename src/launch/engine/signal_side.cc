@@ -14,10 +14,10 @@ namespace dlaunch {
 
 namespace {
 
-// Stands for a node: the step that listens where dlaunch itself runs.
+// Used like the number of a node: the step that listens where dlaunch itself runs.
 constexpr std::uint32_t kListener = ~std::uint32_t{0};
 
-/// Signals without a meaning of ours: schedulers send them on request (--signal=USR1).
+/// Signals that mean nothing to dlaunch itself: schedulers send them on request (--signal=USR1).
 bool is_for_ranks(int number) {
   return number == SIGUSR1 || number == SIGUSR2;
 }
@@ -72,7 +72,7 @@ void SignalSide::stop() {
   if (!cancels_.any()) cancel(CancelOrigin::command, SIGTERM);
 }
 
-/// A second one kills.
+/// A second cancel kills.
 void SignalSide::kill() {
   push_(event::CancelSignal{SIGTERM});
   push_(event::CancelSignal{SIGTERM});
@@ -88,8 +88,8 @@ void SignalSide::on(NodeId node, const wire::Signalled& signalled) {
   from_scheduler(node.value, signalled.signal);
 }
 
-/// Each node reports it, and if the scheduler signals the launcher's own step too, so does the
-/// front. So nodes never count twice, nor after another origin.
+/// Each node reports the signal, and so does the front if the scheduler signals the launcher's own
+/// step, too. So nodes never count twice, nor after another origin.
 void SignalSide::from_scheduler(std::uint32_t origin, int number) {
   if (!is_for_ranks(number)) {
     if (!cancels_.any()) cancel(CancelOrigin::nodes, number);
@@ -104,7 +104,7 @@ void SignalSide::cancel(CancelOrigin origin, int number) {
   ask_slurm(number, true);
 }
 
-/// Its meaning is up to the user and the ranks.
+/// The meaning of the signal is up to the user and the ranks.
 void SignalSide::pass(int number) {
   store_.note("signal", signal_name(number));
   ask_slurm(number, false);
@@ -114,7 +114,7 @@ void SignalSide::pass(int number) {
   }
 }
 
-/// Why it came, and how much time is left. `ends`: it ends the run.
+/// Asks why the signal came, and how much time is left. `ends`: the signal ends the run.
 void SignalSide::ask_slurm(int number, bool ends) {
   const bool may_be_slurms = number == SIGTERM || number == SIGHUP || is_for_ranks(number);
   if (!may_be_slurms) return;

@@ -25,7 +25,7 @@
 namespace dlaunch {
 
 /// Where a signal arrived: at the process that the user started, the one that runs the job, or a
-/// step of Slurm on a node. Or none did: `dlaunch stop` has asked at the run's socket.
+/// step of Slurm on a node. Or no signal arrived: `dlaunch stop` has asked at the run's socket.
 enum class CancelOrigin : std::uint8_t { front, engine, nodes, command };
 
 /// Which of the signals that end a run are new ones. Pure.
@@ -34,7 +34,7 @@ class CancelOrigins {
   /// Whether this signal counts, given that a second one kills at once. A service manager that
   /// signals all processes of a job reaches several origins within a moment. And at a time limit or
   /// a scancel, slurmd signals the steps, and the batch script perhaps seconds later: the first
-  /// SIGTERM from any other origin after the nodes' is the same one.
+  /// SIGTERM from any other origin after the nodes' is the same signal.
   [[nodiscard]] bool counts(CancelOrigin origin, int number, MonotonicTime now);
   /// Whether any arrived.
   [[nodiscard]] bool any() const;
@@ -54,7 +54,7 @@ class SignalSide {
 
   /// The ranks of the plan were told to start; `plan` must stay valid until end().
   void begin(const LaunchPlan& plan);
-  /// None of its ranks runs any more.
+  /// None of the plan's ranks runs any more.
   void end() { running_ = nullptr; }
   void from_front(int number);
   /// `dlaunch stop`; a run that was told to end already is not hurried.
@@ -62,13 +62,13 @@ class SignalSide {
   /// `dlaunch stop --now`.
   void kill();
   void on(NodeId node, const wire::Signalled& signalled);
-  /// After the supervisor, and before its actions: ranks know their time when they are signalled.
+  /// Call after the supervisor, before its actions: ranks know their time when they are signalled.
   void tell(const Event& event);
 
   /// Why Slurm sent the signal that ends the run; empty: unknown.
   [[nodiscard]] const std::string& reason() const { return reason_; }
   [[nodiscard]] bool is_asking() const { return inquiry_.is_asking(); }
-  /// The listening step ends soon.
+  /// Makes the listening step end soon.
   void stop_listening() { listener_.stop(); }
   [[nodiscard]] bool has_stopped() const { return listener_.has_ended(); }
 

@@ -1,5 +1,5 @@
-// The user's stdin on its way from the front to the rank that reads it: one piece at a time, so that what no rank
-// has read stays with the user.
+// The user's stdin on its way from the front to the rank that reads it: one piece at a time, so
+// that what no rank has read stays with the user.
 #pragma once
 
 #include <cstdint>

@@ -16,11 +16,11 @@ pid_t do_within(std::chrono::milliseconds limit, const std::function<void()>& wo
 
 struct WatchedWork {
   int code = 0;       // its exit code, or 128 + n
-  std::string stuck;  // not empty: it did not end: which process waits for what (os/stuck.h)
+  std::string stuck;  // if the work did not end: which process waits for what (os/stuck.h)
 };
 
-/// Runs `work` in its own process, which ends with the caller, and abandons it when it was in an
-/// uninterruptible system call for `limit`. Must be called before any thread exists.
+/// Runs `work` in its own process, which ends with the caller, and abandons it when it has been in
+/// an uninterruptible system call for `limit`. Must be called before any thread exists.
 [[nodiscard]] WatchedWork watch_work(std::chrono::seconds limit, const std::function<int()>& work);
 
 }  // namespace dlaunch

@@ -41,12 +41,12 @@ constexpr std::chrono::seconds kCleanupLimit{30};
 constexpr std::chrono::seconds kRecordLimit{3};
 // How often the front checks the engine: normally, and in a cancelled run.
 constexpr std::chrono::seconds kLook{5};
-constexpr std::chrono::seconds kLookAgain{2};  // once it was found to wait for a disk
+constexpr std::chrono::seconds kLookAgain{2};  // once the engine was found waiting for a disk
 constexpr std::chrono::seconds kLookOften{1};
 constexpr int kLookForTerminal = 500;  // milliseconds
 // A second Ctrl-C within this time ends the run.
 constexpr std::chrono::seconds kTwice{1};
-// A descendant that is not our child ends without a signal to us.
+// We get no signal when a descendant that is not our child ends.
 constexpr std::chrono::milliseconds kLookForOrphans{1};
 
 class Front {
@@ -86,7 +86,7 @@ class Front {
       if (handed_over_) return exit_code::kOk;
       if (watched[3].revents != 0) pass_stdin();
       if (watched[4].revents != 0) pass_answer();
-      // Without pidfds (Linux before 5.3, some sandboxes) only the end of the link shows its end.
+      // Without pidfds (Linux before 5.3, some sandboxes) only the link's end shows the engine's.
       if (watched[0].revents != 0 || (!engine_end_ && !link_)) return engine_ended();
       if (!look_after_engine()) return leave_engine();
     }
@@ -113,7 +113,7 @@ class Front {
     }
   }
 
-  /// Ctrl-C, for a rank that has a terminal of its own, unless it is the second one at a time.
+  /// Whether this Ctrl-C is for a rank with a terminal of its own; a second within kTwice is not.
   bool is_for_rank() {
     if (!options_.interrupts_rank || resort_.is_cancelled()) return false;
     const MonotonicTime before = std::exchange(interrupted_, monotonic_now());
@@ -127,7 +127,7 @@ class Front {
     while ((n = ::recv(link_.get(), message, sizeof message, MSG_DONTWAIT)) > 0)
       take(static_cast<FrontMessage>(message[0]),
            std::string(message + 1, static_cast<std::size_t>(n) - 1));
-    if (n == 0) link_.reset();  // its pidfd reports the end
+    if (n == 0) link_.reset();  // the engine's pidfd reports the end
   }
 
   void take(FrontMessage kind, const std::string& body) {
@@ -142,7 +142,7 @@ class Front {
     }
     if (kind != FrontMessage::started || !options_.detach) return;
     if (!resort_.is_cancelled()) return hand_over();
-    // It is being stopped: we stay to return its exit code.
+    // The run is being stopped: we stay to return its exit code.
     std::fprintf(stderr, "dlaunch: stopped at its start; its messages are in %s/dlaunch.log\n",
                  shown_folder_.c_str());
   }
@@ -225,7 +225,7 @@ class Front {
     const bool clean = wait_for_agents() || kill_descendants(kCleanupLimit, before_);
     if (!clean) tell_what_is_left();
     if (WIFEXITED(status)) return WEXITSTATUS(status);
-    sweep_abandoned_cgroups();  // in case agent and guardian were killed with it
+    sweep_abandoned_cgroups();  // in case agent and guardian were killed with the engine
     const std::string what =
         "the engine (pid " + std::to_string(engine_) + ") was killed by " +
         signal_name(WTERMSIG(status)) + "; " +
@@ -235,7 +235,7 @@ class Front {
     return exit_code::kInternal;
   }
 
-  /// In a limited time: the folder's file system may not answer.
+  /// Takes a limited time: the folder's file system may not answer.
   void record(const EngineDeath& death) const {
     if (run_folder_.empty()) return;
     const pid_t writer =
@@ -331,7 +331,7 @@ class Front {
   }
 
   pid_t engine_;
-  std::set<pid_t> before_;  // inherited over exec from another program: not ours to end
+  std::set<pid_t> before_;  // children inherited over exec from another program: not ours to end
   UniqueFd link_;
   UniqueFd signals_;
   UniqueFd engine_end_;
@@ -373,7 +373,7 @@ int run_engine(const std::function<int(UniqueFd)>& engine, UniqueFd link) {
 
 int run_front(const std::function<int(UniqueFd link)>& engine, const FrontOptions& options) {
   ensure_standard_descriptors();
-  // If inherited as ignored, the kernel would discard the engine's exit status (wait(2)).
+  // If SIGCHLD stayed ignored, the kernel would discard the engine's exit status (wait(2)).
   std::signal(SIGCHLD, SIG_DFL);
   const std::vector<int> passed = signals_to_pass();
   block_signals(passed);

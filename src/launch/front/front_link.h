@@ -20,9 +20,9 @@ enum class FrontMessage : char {
   withdraw = 'x',    // engine -> front: the question no longer needs an answer
   answer = 'w',      // front -> engine: what was typed
   refuse = 'n',      // front -> engine: nothing was typed, or there is no terminal
-  hand_over = 'h',   // front -> engine: its end will no longer end the run
-  ping = 'p',        // front -> engine, after a cancellation: is it still there?
-  pong = 'o',        // engine -> front: it is
+  hand_over = 'h',   // front -> engine: the front's end will no longer end the run
+  ping = 'p',        // front -> engine, after a cancellation: are you still there?
+  pong = 'o',        // engine -> front: yes
 };
 
 inline constexpr std::size_t kStdinChunk = 16 * 1024;

@@ -16,8 +16,8 @@ class HandOver {
   explicit HandOver(bool wanted) : wanted_(wanted) {}
 
   /// Call before the agents are forked: they get a file in memory for stderr instead of the
-  /// caller's, because a `$(...)` pipe or an SSH session would wait for that. Undone by
-  /// agents_forked().
+  /// caller's, because a `$(...)` pipe or an SSH session would wait until that is closed.
+  /// Undone by agents_forked().
   void before_fork();
   void agents_forked();
 

@@ -27,8 +27,8 @@ namespace {
 
 /// Beyond timeouts.stop: for killing, reading the last output, and a console that does not read.
 constexpr std::chrono::seconds kMargin{30};
-/// If a launcher has not killed its ranks this long after it should have, it cannot, and we kill
-/// them.
+/// If a launcher has not killed its ranks this long after it should have, it cannot kill them, and
+/// we do.
 constexpr std::chrono::seconds kKillAfter{5};
 /// A launcher that is not stuck may be removing containers, for which it has 20 s.
 constexpr std::chrono::seconds kKillAfterAll{25};
@@ -50,7 +50,7 @@ bool is_engine_of(const RunView& run) {
          belongs_to("/proc/" + std::to_string(record.engine.pid), record.user);
 }
 
-/// A pidfd of its engine, or why there is none.
+/// A pidfd of the run's engine, or why there is none.
 Result<UniqueFd> engine_of(const RunView& run) {
   const std::string who = "run " + run.id;
   if (!is_live(run.state) && run.state != RunState::unknown)
@@ -80,7 +80,7 @@ std::optional<RunView> ended_meanwhile(const RunView& run) {
   return has_ended ? std::optional<RunView>(std::move(*seen)) : std::nullopt;
 }
 
-/// How it ended, for the user who stopped it.
+/// How the run ended, for the user who stopped it.
 std::string ending_for(const RunView& run, bool killed) {
   if (!killed || run.state != RunState::stopped || !run.witness.ending) return state_text(run);
   return "killed by dlaunch stop --now after " + duration_text(run.witness.ending->elapsed);
@@ -135,7 +135,7 @@ class DirectKill {
   std::string remains_;
 };
 
-/// How long its ranks have, from now.
+/// How long the ranks have, from now.
 using Grace = std::chrono::nanoseconds;
 
 Result<Grace> send(const RunView& run, int engine, const StopOrder& order) {
@@ -165,7 +165,7 @@ void tell_checkpoint(const RunView& run) {
                plain_line(ending->checkpoint).c_str());
 }
 
-/// The order was to wait for a checkpoint that is written after `asked`.
+/// The order was to wait for a checkpoint written after `asked`: checks that there is one.
 Status check_saved(const RunView& run, WallTime asked) {
   const auto& record = run.witness.record;
   const auto& ending = run.witness.ending;
@@ -175,8 +175,8 @@ Status check_saved(const RunView& run, WallTime asked) {
   return fail(exit_code::kTimeLimit, "run " + run.id + " has ended without a new checkpoint");
 }
 
-/// Shows progress and waits until the run has ended. Without `told` the run is ending by itself; if
-/// only an attempt ends and another one follows, stops it then. `asked`: when the user did.
+/// Shows progress and waits until the run has ended. Without `told` the run is ending already; if
+/// only an attempt ends and another one follows, stops the run then. `asked`: when the user asked.
 Status wait_for(const RunView& run, int engine, std::optional<Grace> told, const StopOrder& order,
                 WallTime asked) {
   const bool now = order.now;

@@ -33,10 +33,10 @@ inline constexpr std::string_view kGoAway = "go away";
 struct WantNodes {
   std::string run;          // its id; empty: plan or check
   bool lends = true;        // false: it only asks which of them are kept
-  std::uint32_t first = 0;  // number of the first one, which the answers name
+  std::uint32_t first = 0;  // number of the first node; answers name these numbers
   std::vector<std::string> keys;
 };
-/// The run is done with it; its agent waits for another Hello.
+/// The run is done with the node, whose agent waits for another Hello.
 struct GiveBack {
   std::uint32_t number = 0;
 };
@@ -57,12 +57,12 @@ struct Lent {
 struct NotLent {
   std::uint32_t number = 0;
   bool is_known = false;  // the keeper has this node
-  std::string why;        // then: "gpu3 is used by run ..."
+  std::string why;        // if known: "gpu3 is used by run ..."
 };
 struct KeptRow {
   std::string name;
   std::string state;         // "idle", "in use", "connecting", "reconnecting"
-  std::string run;           // in use
+  std::string run;           // in use: by which run
   std::uint64_t for_ms = 0;  // in this state
   std::string trouble;       // reconnecting: why
   bool was_asked = false;    // the fields below are set
@@ -77,8 +77,8 @@ struct KeptList {
 };
 struct GivenUp {
   std::uint32_t nodes = 0;   // hosts
-  std::uint32_t in_use = 0;  // of them, given up when their runs are done
-  bool is_empty = false;     // the keeper goes
+  std::uint32_t in_use = 0;  // of these hosts; given up when their runs are done
+  bool is_empty = false;     // the keeper ends
 };
 using FromKeeper = std::variant<Lent, NotLent, KeptList, GivenUp>;
 

@@ -116,7 +116,7 @@ class Keeper {
     after_change();
   }
 
-  /// Its agent waits for a Hello.
+  /// The node's agent waits for a Hello.
   void lend(std::size_t i) {
     if (!nodes_.lent(i, monotonic_now())) return rest(i);
     say(nodes_.nodes()[i].holder, Lent{numbers_[i]}, agents_.ends(i));
@@ -135,7 +135,7 @@ class Keeper {
     after_change();
   }
 
-  /// Runs that follow each other find the agent as the last one has left it.
+  /// Runs that follow each other find the agent as the run before has left it.
   void rest(std::size_t i) {
     agents_.rest(i);
     release_if_gone(i);
@@ -224,7 +224,7 @@ class Keeper {
 
   void end_with(int code) {
     if (exit_code_ == exit_code::kOk) exit_code_ = code;
-    is_up_ = true;  // no further failure is told
+    is_up_ = true;  // no further failure is reported
     front_.withdraw();
     end();
   }
@@ -288,7 +288,7 @@ class Keeper {
   EventLoop loop_;
   std::optional<KeeperSocket> socket_;
   KeptNodes nodes_;
-  KeptAgents agents_;                             // as nodes_
+  KeptAgents agents_;                             // same indices as nodes_
   std::map<std::size_t, std::uint32_t> numbers_;  // what its holder calls a node
   std::unique_ptr<WatchedFd> signals_;
   KeeperFront front_;

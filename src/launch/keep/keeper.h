@@ -4,7 +4,7 @@
 // the agent serves the run's own session. When the run is done, the keeper begins another session.
 //
 // Nothing listens but a unix socket of the user (keeper_socket.h). When the keeper dies, each idle
-// agent ends with its lease, as the agent of any launcher that died.
+// agent ends with its lease, like the agent of any launcher that died.
 #pragma once
 
 #include "model/job_spec.h"
@@ -13,15 +13,15 @@
 namespace dlaunch {
 
 struct KeeperOptions {
-  JobSpec spec;  // whose hosts, connect and timeouts are meant; its hosts are resolved
+  JobSpec spec;  // its hosts (resolved), connect and timeouts are used
   Duration idle_limit{};
   bool may_ask = false;  // the front has a terminal on which ssh's questions can be asked
   bool quiet = false;
 };
 
-/// Runs in a process without threads that leads its own session. Connects all nodes, or none: then
-/// says why on stderr and returns the exit code. Once they are connected it leaves the terminal,
-/// tells the front so, and goes on until the idle limit, `dlaunch down` or SIGTERM.
+/// Runs in a process without threads that leads its own session. Connects all nodes, or none; if
+/// none, says why on stderr and returns the exit code. Once all are connected it leaves the
+/// terminal, tells the front so, and goes on until the idle limit, `dlaunch down` or SIGTERM.
 [[nodiscard]] int keeper_main(const KeeperOptions& options, UniqueFd front_link);
 
 }  // namespace dlaunch

@@ -42,7 +42,7 @@ void KeeperClients::read(ClientId id) {
   for (int k = 0; k < kPacketsPerTurn && clients_.contains(id); ++k) {
     const auto packet = receive_from_keeper(clients_.at(id)->socket.get(), none, ended);
     if (!packet) break;
-    none.clear();  // no packet to a keeper has any
+    none.clear();  // no packet to a keeper carries any
     if (*packet == kGoAway) {
       listener_.on_go_away();
       continue;
@@ -79,7 +79,7 @@ void KeeperClients::write(ClientId id) {
     std::vector<int> numbers;
     for (const UniqueFd& fd : client.out.front().descriptors) numbers.push_back(fd.get());
     if (!send_packet(client.socket.get(), client.out.front().packet, numbers)) {
-      // That it has gone, its end of file tells.
+      // If the client has gone, its end of file says so.
       if (errno == EAGAIN) client.socket.on_writable([this, id] { write(id); });
       return;
     }

@@ -1,4 +1,4 @@
-// The connections of a keeper to other processes of its user: runs, `dlaunch up` and `dlaunch down`.
+// A keeper's connections to other processes of its user: runs, `dlaunch up` and `dlaunch down`.
 #pragma once
 
 #include <deque>
@@ -27,7 +27,7 @@ class KeeperClients {
 
   KeeperClients(EventLoop& loop, Listener listener) : loop_(loop), listener_(std::move(listener)) {}
 
-  /// From here on, processes of our user, at most 256 at a time.
+  /// From here on, lets in processes of our user, at most 256 at a time.
   void let_in(UniqueFd socket);
   void let_in_no_more() { acceptor_.reset(); }
   /// Nothing happens if the client has gone.

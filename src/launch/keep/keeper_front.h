@@ -23,7 +23,7 @@ class KeeperFront {
 
   /// From now on ssh may ask, until started().
   void open_prompts();
-  /// The front takes back a question that it shows.
+  /// Makes the front take back a question that it shows.
   void withdraw();
   /// All nodes are connected: the front ends.
   void started();

@@ -30,19 +30,19 @@ constexpr std::time_t kYoung = 60;
 constexpr std::string_view kGreeting = "dlaunch keeper ";
 constexpr std::chrono::seconds kGreetingLimit{1};
 constexpr std::size_t kDescriptors = 2;
-constexpr std::chrono::minutes kTurnLimit{10};  // of another one, who may be asked for passwords
+constexpr std::chrono::minutes kTurnLimit{10};  // for another `up`, which may ask for passwords
 constexpr useconds_t kTurnPoll = 20'000;
 
 std::string folder_path() {
   return "/tmp/dlaunch-" + std::to_string(::geteuid());
 }
 
-/// By a descriptor of the folder that was checked: another one cannot take its place.
+/// By a descriptor of the checked folder, so that another folder cannot take its place.
 std::string path_in(const UniqueFd& folder, const std::string& name) {
   return "/proc/self/fd/" + std::to_string(folder.get()) + '/' + name;
 }
 
-/// A younger one may not listen yet.
+/// A younger socket may not listen yet.
 bool is_old(const UniqueFd& folder, const std::string& name) {
   struct stat about {};
   return ::fstatat(folder.get(), name.c_str(), &about, AT_SYMLINK_NOFOLLOW) == 0 &&
@@ -123,7 +123,7 @@ std::vector<UniqueFd> connect_to_keepers() {
     if (!name.starts_with(kPrefix) && !is_hidden) continue;
     if (is_hidden && !is_old(*folder, name)) continue;
     UniqueFd socket = connect_at(path_in(*folder, name));
-    // It listens since it has its name, so it is that of a dead one.
+    // A live keeper would be listening by now, so this is the socket of a dead one.
     if (!socket && errno == ECONNREFUSED) ::unlinkat(folder->get(), name.c_str(), 0);
     if (socket && !is_hidden && peer_is_our_user(socket.get())) found.push_back(std::move(socket));
   }

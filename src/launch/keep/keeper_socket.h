@@ -26,7 +26,7 @@ class KeeperSocket {
 
   /// From here on connect_to_keepers() finds it. Errors: kInternal.
   [[nodiscard]] Result<void> appear();
-  /// Once.
+  /// Call once.
   [[nodiscard]] UniqueFd take_listener() { return std::move(listener_); }
 
  private:
@@ -38,13 +38,13 @@ class KeeperSocket {
   UniqueFd listener_;
 };
 
-/// Waits until no other process holds what this returns, which locks until it is closed: two
-/// `dlaunch up` at once would both keep a node. Calls `waiting` once if it has to wait. Errors:
-/// kTimeLimit: another one has not ended within 10 minutes; the folder as in KeeperSocket::open.
+/// Waits until no other process holds the lock, and returns it; closing it unlocks. Two `dlaunch
+/// up` at once would both keep a node. Calls `waiting` once if it has to wait. Errors: kTimeLimit:
+/// another `dlaunch up` has not ended within 10 minutes; the folder as in KeeperSocket::open.
 [[nodiscard]] Result<UniqueFd> take_turn_to_keep(const std::function<void()>& waiting);
 
 /// Connections to all keepers of this user. Removes the sockets of dead ones. Does not wait: a
-/// keeper that is stopped is connected, too, and does not answer.
+/// stopped keeper is connected, too, but does not answer.
 [[nodiscard]] std::vector<UniqueFd> connect_to_keepers();
 
 /// A packet of a keeper, with the descriptors of a Lent.
@@ -53,14 +53,14 @@ struct KeeperPacket {
   std::vector<UniqueFd> descriptors;
 };
 
-/// One connection to a keeper, for a process that can wait for it.
+/// One connection to a keeper, for a process that can wait for its answers.
 class KeeperLine {
  public:
   explicit KeeperLine(UniqueFd socket) : socket_(std::move(socket)) {}
 
   /// The keeper's process.
   [[nodiscard]] pid_t pid() const;
-  /// Its build; empty: it does not answer within a second.
+  /// The keeper's build; empty: it does not answer within a second.
   [[nodiscard]] std::string build();
   void go_away();
   /// False: it has gone.
@@ -72,7 +72,7 @@ class KeeperLine {
   UniqueFd socket_;
 };
 
-/// Non-blocking. nullopt: there is none; `ended`: and there will be none.
+/// Non-blocking. nullopt: there is no packet; `ended`: and there will be none.
 [[nodiscard]] std::optional<std::string> receive_from_keeper(int socket,
                                                              std::vector<UniqueFd>& descriptors,
                                                              bool& ended);

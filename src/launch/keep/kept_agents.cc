@@ -11,9 +11,9 @@ namespace dlaunch {
 
 namespace {
 
-// For a connection that was given up to say why.
+// Time for a dropped connection to say why it ended.
 constexpr Duration kEndOfConnection = std::chrono::seconds(2);
-// A run waits no longer for an agent to be free (kept_connections.cc).
+// A run does not wait longer than this for a free agent (kept_connections.cc).
 constexpr std::chrono::seconds kPartingLimit{1};
 // Less than an agent waits between sessions (cli/agent_command.cc).
 constexpr std::chrono::seconds kRest{3};
@@ -128,7 +128,7 @@ void KeptAgents::begin_session(std::size_t i, Connection connection, bool is_kep
                             }});
   held.session->start(std::nullopt);
   if (!is_kept) connector_.has_program(node);
-  // A new agent is one once it has answered; a kept one has answered before.
+  // A new agent counts only once it has answered; a kept one has answered before.
   is_kept ? answered(i) : held.session->send(question(false));
 }
 
@@ -146,7 +146,7 @@ void KeptAgents::answered(std::size_t i) {
 }
 
 void KeptAgents::lost(std::size_t i, const std::string& why) {
-  // A session that has not ended would go on to connect its agent, in place of a new one.
+  // A session that has not ended would go on connecting to its agent, instead of a new one.
   if (const auto& session = held_[i]->session) session->abandon();
   retire(i);
   cut(i);
@@ -159,8 +159,8 @@ void KeptAgents::cut(std::size_t i) {
   held.was_connected = false;
 }
 
-/// Its processes end by themselves or are killed; the session is not destroyed from inside one of
-/// its callbacks.
+/// The session's processes end by themselves or are killed; the session is not destroyed from
+/// inside one of its callbacks.
 void KeptAgents::retire(std::size_t i) {
   Held& held = *held_[i];
   if (!held.session) return;
@@ -171,7 +171,7 @@ void KeptAgents::retire(std::size_t i) {
   std::erase_if(retired_, [](const auto& one) { return one->ended() && one->processes().empty(); });
 }
 
-/// A connection that no session has any more.
+/// Ends a connection that no session has any more.
 void KeptAgents::drop(Connection connection) {
   auto process = std::make_unique<ConnectionProcess>(loop_, connection.process, true,
                                                      std::move(connection.last_words));
@@ -196,7 +196,7 @@ void KeptAgents::parted(std::size_t i) {
   Held& held = *held_[i];
   auto connection = held.session->take_connection();
   if (held.is_parting && !connection) return lost(i, "its agent has ended");
-  for (const pid_t process : held.session->processes()) {  // of one that was given up
+  for (const pid_t process : held.session->processes()) {  // of a node that was given up
     Connection over;
     over.process = process;
     drop(std::move(over));

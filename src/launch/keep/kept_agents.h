@@ -1,5 +1,5 @@
 // The agents of a keeper: their connections and sessions, without the rules about who may have
-// which (kept_nodes.h).
+// which agent (kept_nodes.h).
 #pragma once
 
 #include <cstdint>
@@ -29,33 +29,33 @@ class KeptAgents {
     std::function<void()> on_condition;        // an answer to ask_for_condition()
   };
 
-  /// `spec`: whose connect and timeouts are meant.
+  /// `spec`: its connect and timeouts are used.
   KeptAgents(EventLoop& loop, const JobSpec& spec, std::vector<NodeTarget> targets,
              Listener listener);
 
-  /// One more, on the node of another one.
+  /// Adds another agent on the node of `other`.
   void add_beside(std::size_t other);
   [[nodiscard]] std::size_t size() const { return held_.size(); }
   [[nodiscard]] const NodeTarget& target(std::size_t i) const { return targets_[i]; }
   [[nodiscard]] NodeConnector& connector() { return connector_; }
 
   void connect(std::size_t i);
-  /// Its agent is to expect the session of a run: on_free at once, later, or on_loss within a
-  /// second.
+  /// The agent is to expect the session of a run. on_free or on_loss follows within a second;
+  /// on_free perhaps from inside this call.
   void part(std::size_t i);
   /// Duplicates of the ends of a connection whose agent waits for a Hello: what it sends, and what
   /// is sent to it.
   [[nodiscard]] std::vector<UniqueFd> ends(std::size_t i) const;
-  /// It was given back: it is lent again as it is for a while, before a session is begun with it.
+  /// The agent was given back. For a while it can be lent again as it is; then a session begins.
   void rest(std::size_t i);
   void end_rest(std::size_t i);
-  /// Whoever had it is gone: nothing is known of its agent.
+  /// Whoever had the agent is gone: nothing is known about the agent.
   void cut(std::size_t i);
-  /// Its agent ends; it does not answer any more.
+  /// The agent ends, and does not answer any more.
   void give_up(std::size_t i);
   [[nodiscard]] bool all_have_ended() const;
 
-  /// No run may have the agent. condition() is empty until it answers.
+  /// Call only while no run has the agent. condition() is empty until it answers.
   void ask_for_condition(std::size_t i);
   void forget_condition(std::size_t i) { held_[i]->condition.reset(); }
   [[nodiscard]] const std::optional<NodeCondition>& condition(std::size_t i) const {

@@ -74,7 +74,7 @@ void KeptConnections::greet(std::size_t keeper, const std::string& packet) {
     wanted.keys.assign(
         keys_.begin() + static_cast<std::ptrdiff_t>(i),
         keys_.begin() + static_cast<std::ptrdiff_t>(std::min(i + kKeysInPacket, keys_.size())));
-    // With more keys than the socket takes at once, the nodes of the rest are connected.
+    // If the socket cannot take all keys at once, the remaining nodes are connected.
     if (!send_packet(to.socket.get(), wire::encode_value(ToKeeper(std::move(wanted)))))
       for (std::size_t k = i; k < keys_.size(); ++k)
         answered(keeper, static_cast<std::uint32_t>(k));
@@ -98,7 +98,7 @@ void KeptConnections::lent(std::size_t keeper, std::uint32_t number,
   if (number >= order_.size() || descriptors.size() != kDescriptors) return;
   const NodeId node = order_[number];
   const auto wanted = wanted_.find(node);
-  // Too late, or another keeper was faster: its agent still waits for a Hello.
+  // Too late, or another keeper was faster: this agent still waits for a Hello.
   if (wanted == wanted_.end() || wanted->second.is_settled || wanted->second.got) {
     send_packet(keepers_[keeper]->socket.get(), wire::encode_value(ToKeeper(GiveBack{number})));
     return answered(keeper, number);

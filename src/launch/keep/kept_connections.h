@@ -21,20 +21,20 @@ namespace dlaunch {
 /// Lives on the engine's one thread.
 class KeptConnections {
  public:
-  /// nullopt: there is none for this node; it is to be connected in the ordinary way.
+  /// nullopt: no keeper lends this node; it is to be connected in the ordinary way.
   using Taken = std::function<void(std::optional<Connection>)>;
-  /// One sentence about the nodes that are kept, once.
+  /// Gets one sentence about the kept nodes, once.
   using Told = std::function<void(std::string)>;
 
   KeptConnections(EventLoop& loop, Told told) : loop_(loop), told_(std::move(told)), limit_(loop) {}
 
-  /// Asks for the nodes; their answers come from the loop, within a second. Does not wait.
+  /// Asks for the nodes; the answers come from the loop, within a second. Does not wait.
   /// `unusable`: why the run can use none, to be said if any is kept; else empty.
   void ask(const std::string& run, const std::map<NodeId, std::string>& keys,
            const std::string& unusable);
-  /// Whether take() was not called for the node, and it was asked for.
+  /// Whether the node was asked for and take() was not called for it yet.
   [[nodiscard]] bool expects(NodeId node) const { return wanted_.contains(node); }
-  /// Once for each node that was asked for; answers from the loop.
+  /// Call once for each node that was asked for; answers from the loop.
   void take(NodeId node, Taken done);
   /// The agent of the node waits for another Hello.
   void give_back(NodeId node);
@@ -70,7 +70,7 @@ class KeptConnections {
   std::string run_;
   std::vector<std::string> keys_;  // index = number in packets
   std::vector<std::unique_ptr<Keeper>> keepers_;
-  std::vector<NodeId> order_;           // likewise
+  std::vector<NodeId> order_;           // index = number in packets
   std::map<NodeId, Wanted> wanted_;     // not taken yet
   std::map<NodeId, std::size_t> lent_;  // by which keeper
   std::map<std::uint32_t, std::string> refused_;

@@ -19,7 +19,7 @@ constexpr MonotonicTime kLongestPauseOfMore = std::chrono::minutes(5);  // of a 
 constexpr unsigned kMostDoublings = 10;
 // Most runs that follow each other are done by then.
 constexpr MonotonicTime kCrowdedFor = std::chrono::seconds(2);
-constexpr std::size_t kMostAgents = 4;   // of a host
+constexpr std::size_t kMostAgents = 4;   // per host
 constexpr std::size_t kMostRefused = 4;  // that a run names
 
 std::string user_of(const KeptNode& node) {
@@ -102,7 +102,7 @@ void KeptNodes::lost(std::size_t index, std::string why, MonotonicTime now) {
   enter(node, State::waiting, now);
 }
 
-/// The hosts all of whose agents are with runs, and when they get another one.
+/// The hosts whose agents are all lent to runs, and when each gets another agent.
 std::map<std::size_t, MonotonicTime> KeptNodes::crowded() const {
   struct Agents {
     std::size_t count = 0;
@@ -141,7 +141,7 @@ std::vector<std::size_t> KeptNodes::add_beside(MonotonicTime now) {
   return hosts;
 }
 
-/// The hosts that have an agent for the next run, or will: they need no further one.
+/// The hosts that have an agent for the next run, or will have one: they need no further agent.
 std::set<std::size_t> KeptNodes::served_hosts() const {
   std::set<std::size_t> hosts;
   for (const KeptNode& node : nodes_) {

@@ -46,7 +46,7 @@ struct KeptNode {
 
 class KeptNodes {
  public:
-  /// `idle_limit`: without a run for so long, all is over.
+  /// `idle_limit`: after this long without a run, is_over() holds.
   KeptNodes(Duration idle_limit, MonotonicTime now) : idle_limit_(idle_limit), used_(now) {}
 
   void add(std::string name, std::string key, MonotonicTime now);
@@ -55,13 +55,13 @@ class KeptNodes {
   [[nodiscard]] const std::vector<KeptNode>& nodes() const { return nodes_; }
 
   void connected(std::size_t node, MonotonicTime now);
-  /// It is connected again after a pause that doubles with each failure, from none to 30 s.
+  /// The node is connected again after a pause that doubles with each failure, from none to 30 s.
   void lost(std::size_t node, std::string why, MonotonicTime now);
-  /// A second run finds kept nodes, too: a host all of whose agents have been with runs for 2 s
+  /// So that a second run finds kept nodes, too, a host whose agents have all been lent for 2 s
   /// gets one more entry, up to 4. Returns the first entry of each such host, in the order of the
   /// new entries, which start() returns next.
   [[nodiscard]] std::vector<std::size_t> add_beside(MonotonicTime now);
-  /// Those whose pause is over; they are connecting from here on.
+  /// The entries whose pause is over; they are connecting from here on.
   [[nodiscard]] std::vector<std::size_t> start(MonotonicTime now);
 
   struct Refusal {
@@ -69,25 +69,25 @@ class KeptNodes {
     std::string why;        // "gpu3 is used by run ...", "gpu3 is being connected again (...)"
   };
   [[nodiscard]] bool has(const std::string& key) const;
-  /// The node becomes `parting`, or why it cannot be lent.
+  /// The node, which becomes `parting`, or why it cannot be lent.
   [[nodiscard]] tl::expected<std::size_t, Refusal> want(const std::string& key, ClientId client,
                                                         const std::string& run, MonotonicTime now);
-  /// Its agent waits for the Hello of the run. False: the run has gone meanwhile, and the node is
-  /// idle again.
+  /// The node's agent waits for the Hello of the run. False: the run has gone meanwhile, and the
+  /// node is idle again.
   [[nodiscard]] bool lent(std::size_t node, MonotonicTime now);
-  /// The run is done with it, and its agent waits for another Hello; false: the run never had it.
+  /// The run is done with the node, whose agent waits for another Hello. False: not the run's node.
   [[nodiscard]] bool given_back(std::size_t node, ClientId client, MonotonicTime now);
-  /// The process has ended: nodes that it still had, which are lost now.
+  /// The process has ended. Returns the nodes that it still had; they are lost now.
   [[nodiscard]] std::vector<std::size_t> client_gone(ClientId client, MonotonicTime now);
 
   struct Farewell {
     std::uint32_t hosts = 0;   // that are given up
-    std::uint32_t in_use = 0;  // of them: they follow when their runs give them back or lose them
+    std::uint32_t in_use = 0;  // of these; they follow when their runs give them back or lose them
     std::vector<std::size_t> gone;  // entries that are given up now
   };
-  /// These hosts; empty: all.
+  /// Gives up these hosts; empty: all.
   [[nodiscard]] Farewell give_up(const std::vector<std::string>& hosts, MonotonicTime now);
-  /// The entries that were not given up, those of a host together.
+  /// The entries that were not given up, grouped by host.
   [[nodiscard]] std::vector<std::size_t> by_host() const;
   /// Nothing is left to keep, or the idle limit has passed.
   [[nodiscard]] bool is_over(MonotonicTime now) const;
@@ -95,7 +95,7 @@ class KeptNodes {
   /// before.
   [[nodiscard]] std::optional<MonotonicTime> next() const;
   [[nodiscard]] bool is_used() const;
-  /// When the idle limit ends it; nullopt while a run has a node.
+  /// When the idle limit ends the keeper; nullopt while a run has a node.
   [[nodiscard]] std::optional<MonotonicTime> idle_end() const;
 
  private:
@@ -109,14 +109,14 @@ class KeptNodes {
   std::vector<KeptNode> nodes_;
 };
 
-/// What a run says of the kept nodes that it uses: "8 kept nodes", "7 of 8 nodes are kept; gpu3 is
-/// used by run ...". Empty: there is nothing to say.
+/// What a run says about the kept nodes that it uses: "uses 8 kept nodes", "uses 7 kept of 8 nodes
+/// and connects the others: gpu3 is used by run ...". Empty: there is nothing to say.
 struct KeptUse {
   std::size_t wanted = 0;
   std::size_t lent = 0;
   std::vector<std::string> refused{};  // "gpu3 is used by run ..."
-  std::string unusable{};              // why the run can use none that is kept
-  bool is_other_build = false;         // that of a keeper, which was told to go
+  std::string unusable{};              // why the run can use no kept node
+  bool is_other_build = false;         // a keeper is of another build, and was told to go
 };
 [[nodiscard]] std::string kept_use_text(const KeptUse& use);
 

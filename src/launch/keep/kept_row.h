@@ -1,4 +1,4 @@
-// What a keeper tells about one of its nodes.
+// What a keeper reports about one of its nodes.
 #pragma once
 
 #include <optional>
@@ -12,15 +12,15 @@
 
 namespace dlaunch {
 
-/// The begin of a text, so that a packet holds many.
+/// The beginning of a text, short enough for a packet to hold many.
 [[nodiscard]] std::string cut_for_packet(std::string text);
 [[nodiscard]] std::uint64_t whole_milliseconds(MonotonicTime time);
 
-/// `condition`: what the node has answered; it is told of an idle node.
+/// `condition`: what the node has answered; it is reported only of an idle node.
 [[nodiscard]] KeptRow kept_row(const KeptNode& node, const std::optional<NodeCondition>& condition,
                                MonotonicTime now);
 
-/// The rows in packets, to which this process and the time until the idle limit are added.
+/// The rows in packets, each with the pid of this process and the time until the idle limit.
 [[nodiscard]] std::vector<KeptList> kept_lists(std::vector<KeptRow> rows, MonotonicTime left);
 
 }  // namespace dlaunch

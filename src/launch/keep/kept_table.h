@@ -8,7 +8,7 @@
 
 namespace dlaunch {
 
-/// A line for each node.
+/// A header, and one line per node.
 [[nodiscard]] std::string kept_table(const std::vector<KeptList>& keepers);
 
 /// An array of objects; docs/how-to/keep-nodes-connected.md has the members.

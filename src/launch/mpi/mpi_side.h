@@ -52,7 +52,7 @@ class MpiSide {
   PmixRelay relay_;
   MpirunWatch mpirun_;
   bool is_quiet_ = false;
-  UniqueFd log_;  // once mpirun has printed something
+  UniqueFd log_;  // open once mpirun has printed something
 };
 
 }  // namespace dlaunch

@@ -15,7 +15,7 @@
 
 namespace dlaunch {
 
-/// Whether the ranks meet by our PMIx or PMI-1: framework mpi and horovod, not started by mpirun.
+/// Whether the ranks meet by our PMIx or PMI-1: framework mpi or horovod, not started by mpirun.
 [[nodiscard]] bool needs_wire_up(const LaunchPlan& plan);
 
 /// Whether the ranks of such a job are offered PMIx.

@@ -16,7 +16,7 @@ namespace dlaunch {
 class CollectedFiles {
  public:
   /// Writes `bytes` at `offset` of a file, and creates it (mode 0600) if needed. A symbolic link at
-  /// that path is an error. Returns 0 or an errno; then some bytes may be written.
+  /// that path is an error. Returns 0 or an errno value; then some bytes may have been written.
   [[nodiscard]] int write(const std::string& path, std::uint64_t offset, std::string_view bytes);
   void close_all() {
     open_.clear();
@@ -24,7 +24,7 @@ class CollectedFiles {
   }
 
  private:
-  /// -1 with errno where it cannot be opened.
+  /// -1 with errno: it cannot be opened.
   [[nodiscard]] int open(const std::string& path);
 
   std::map<std::string, UniqueFd> open_;

@@ -11,7 +11,7 @@ namespace {
 
 // Outstanding requests to one node: 2 MiB, enough for 100 MB/s over 20 ms.
 constexpr std::size_t kWindow = 16;
-// PyTorch writes a message and a traceback; a larger file is cut here.
+// PyTorch writes a message and a traceback; a larger file is cut to this size.
 constexpr std::uint64_t kMostOfErrorFile = std::uint64_t{1} << 20;
 
 wire::OutputPart part_of(Stream stream) {
@@ -166,7 +166,7 @@ void OutputCollector::fetch_more(NodeId node) {
   forget_if_collected(node, remote);
 }
 
-/// Up to where bytes can be fetched now.
+/// The offset up to which bytes can be fetched now.
 std::uint64_t OutputCollector::ask_limit(Key key, const Stream& stream) {
   if (!stream.fetching) return stream.stalled ? 0 : stream.available;
   if (key.second == Part::error_file)
@@ -276,7 +276,7 @@ std::vector<std::string> OutputCollector::missing(const HasAllKnown& has_all_kno
   for (const auto& [node, remote] : remotes_) {
     std::vector<Rank> ranks;
     std::vector<Rank> unheard;
-    std::string parts;  // streams of the rank, where there is only one
+    std::string parts;  // streams of the rank, if only one rank is named
     for (const Key& key : remote.keys) {
       const Stream& stream = streams_.at(key);
       const bool all = stream.done || (stream.end && stream.have >= *stream.end);

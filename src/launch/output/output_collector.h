@@ -26,7 +26,7 @@ class OutputCollector {
   using Send = std::function<void(NodeId, const wire::ToAgent&)>;
   explicit OutputCollector(Send send) : send_(std::move(send)) {}
 
-  /// Begins an attempt. `folder`: of the attempt, absolute, exists.
+  /// Begins an attempt. `folder`: that of the attempt; absolute; must exist.
   void begin(const LaunchPlan& plan, std::string folder);
   // Messages from agents. Ranks of nodes other than the sender's are ignored, as are those whose
   // agent writes into the run folder itself.
@@ -52,19 +52,18 @@ class OutputCollector {
   /// Bytes fetched so far; constant while the nodes send nothing.
   [[nodiscard]] std::uint64_t progress() const { return fetched_; }
 
-  /// What the run folder lacks and where it is, one line for a node: "the rest of the output of
+  /// What the run folder lacks and where it is, one line per node: "the rest of the output of
   /// rank 3 (stdout from byte 4096 on) is on gpu02 in FOLDER". After complete() or give_up().
-  /// `has_all_known`: for a stream of which we have everything that its node is known to have
-  /// stored, whether that is all there was; a folder without more output is not named. If the node
-  /// was lost in silence, its ranks may have printed more after its last sign of life; the line
-  /// says so.
+  /// `has_all_known`: for a stream whose stored bytes, as far as known, are all here, whether that
+  /// was all there was; a folder without more output is not named. If the node was lost in
+  /// silence, its ranks may have printed more after its last sign of life; the line says so.
   using HasAllKnown = std::function<bool(Rank, wire::OutputPart)>;
   [[nodiscard]] std::vector<std::string> missing(const HasAllKnown& has_all_known = {}) const;
   /// How many bytes of an ended stream its file in the run folder will never have. We may have
   /// received some that the node could not store. nullopt: this object does not collect that
   /// stream. Call after complete() or give_up().
   [[nodiscard]] std::optional<std::uint64_t> lost_of(Rank rank, wire::OutputPart part) const;
-  /// Why a file of the run folder could not be written, with its name; empty: all could.
+  /// Why a file of the run folder could not be written, with its name; empty: all were written.
   [[nodiscard]] const std::string& write_error() const { return write_error_; }
 
  private:
@@ -119,7 +118,7 @@ class OutputCollector {
   Attempt attempt_;
   std::string folder_;
   std::map<NodeId, Remote> remotes_;
-  /// complete() found that all nodes before this one are done: of many nodes, it is asked often.
+  /// complete() found all nodes before this one done. With many nodes, it is called often.
   mutable NodeId waits_for_{};
   std::map<Key, Stream> streams_;
   std::vector<NodeId> node_of_rank_;

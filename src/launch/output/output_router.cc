@@ -26,7 +26,7 @@ constexpr std::chrono::milliseconds kRedraw{100};
 constexpr std::chrono::seconds kSettle{1};
 constexpr std::uint32_t kShowStatesEvery = 10;
 
-// Sources of RecentLines that are no stream.
+// Sources of RecentLines that are not streams.
 constexpr std::size_t kOwnLines = std::string::npos;
 constexpr std::size_t kMergedLines = kOwnLines - 1;
 constexpr std::size_t kLooked = std::size_t{64} << 10;
@@ -330,7 +330,7 @@ void OutputRouter::say(Stream stream, std::string text) {
 
 void OutputRouter::count_lines(std::size_t whose, Stream stream, std::string_view text) {
   if (stream != Stream::err && !writer_.is_one_file()) return;
-  // Before that much output the beginning has scrolled off the screen anyway.
+  // The beginning of that much output has scrolled off the screen anyway.
   if (text.size() > kLooked) text.remove_prefix(text.size() - kLooked);
   recent_.add(whose, static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')));
 }
@@ -359,7 +359,7 @@ void OutputRouter::note_time() {
   if (settings_.console.merged) view_->set_time(monotonic_now());
 }
 
-/// After everything that adds to the view.
+/// Call after everything that adds to the view.
 void OutputRouter::put_merged() {
   if (!settings_.console.merged) return;
   for (ConsoleView::Piece& piece : view_->take_merged()) {

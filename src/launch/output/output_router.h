@@ -1,5 +1,5 @@
-// Output of ranks on its way from the agents to the console, with credit: the console may be as
-// slow as its reader, the ranks may not.
+// Output of ranks on its way from the agents to the console, with credit: a slow reader
+// may slow the console, but not the ranks.
 #pragma once
 
 #include <array>
@@ -32,11 +32,11 @@ class OutputRouter {
   struct Settings {
     Attempt attempt;
     ConsoleOptions console;
-    std::vector<std::string> labels;      // one a rank; empty: this rank is not shown
+    std::vector<std::string> labels;      // one per rank; empty: this rank is not shown
     std::vector<bool> followed;           // by rank: not shown, but its output is sent here; empty: none
     std::string folder;                   // where users find the files
     std::optional<LiveTarget> live;       // progress bars are drawn there; else each is one line
-    std::optional<Rank> prompts_of = {};  // its input is typed by the user: see ConsoleView
+    std::optional<Rank> prompts_of = {};  // the user types its input: see ConsoleView
     bool holds_others = false;  // while it prompts, the others' output waits
   };
 
@@ -64,18 +64,19 @@ class OutputRouter {
   /// How many of the last `window` lines on stderr's console are from this stream.
   [[nodiscard]] std::size_t recent_lines(Rank rank, Stream stream, std::size_t window) const;
 
-  /// One line below everything else, until the next call; empty: none. Only before the first
-  /// attempt.
+  /// Shows one line below everything else until the next call; empty: none. Call only before the
+  /// first attempt.
   void show_status(const LiveTarget& target, std::string text);
 
   /// Every expected stream has ended.
   [[nodiscard]] bool complete() const { return open_streams_ == 0; }
   /// Bytes received or written so far; constant while the console is stuck.
   [[nodiscard]] std::uint64_t progress() const { return received_ - writer_.pending(); }
-  /// The stream is shown or followed, and its node had credit: everything that it had stored at its
-  /// last message has arrived.
+  /// The stream is shown or followed, and its node had credit: everything that the node had stored
+  /// at its last message has arrived.
   [[nodiscard]] bool has_all_known(Rank rank, Stream stream) const;
-  /// Shows nothing more of the streams that go there; the rest counts as skipped.
+  /// Shows no more of the ranks' streams that go to the file of `stream`; the rest counts as
+  /// skipped.
   void skip_rest(Stream stream);
   /// What was skipped by skip_rest(), "[... 1.2 MB skipped, complete in FILE]"; empty: nothing.
   [[nodiscard]] std::string skipped_text() const;
@@ -144,7 +145,7 @@ class OutputRouter {
   bool bars_changed_ = false;
   std::uint32_t ticks_ = 0;
   std::uint32_t idle_ticks_ = 0;
-  std::vector<StreamState> streams_;  // two a rank: out, err
+  std::vector<StreamState> streams_;  // two per rank: out, err
   std::vector<std::size_t> owed_;     // indices into streams_
   struct Held {
     Rank rank;
@@ -155,7 +156,7 @@ class OutputRouter {
   std::vector<Held> held_;  // at most a window of each stream: none of it was granted again
   std::size_t open_streams_ = 0;
   std::uint64_t received_ = 0;
-  std::uint64_t discarded_ = 0;  // by skip_rest(), of received output
+  std::uint64_t discarded_ = 0;  // received bytes that skip_rest() discarded
   std::uint32_t window_ = 0;
 };
 

@@ -12,7 +12,7 @@ namespace dlaunch {
 
 namespace {
 
-// Automatic: from so many ranks on, a terminal shows equal lines once.
+// Automatic: with this many ranks or more, a terminal shows equal lines once.
 constexpr std::size_t kMergedFrom = 9;
 
 bool is_shown(const Logs& logs, Rank rank) {

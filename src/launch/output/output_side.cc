@@ -21,10 +21,10 @@ constexpr Duration kGoodbye = std::chrono::seconds(2);
 // A node whose heartbeats arrive, but which sends none of the requested output, is given up after
 // this time.
 constexpr Duration kCollectStall = std::chrono::seconds(10);
-// A node that returns just before it would be given up has so long to answer.
+// A node that returns just before it would be given up has this long to answer.
 constexpr Duration kAfterReturn = std::chrono::seconds(2);
 constexpr std::chrono::seconds kTellCollecting{2};
-// Limit for the remaining work when the user insists on the end, or there is no front to wait.
+// Limits for the remaining work: when the user cancels twice, and when the front is gone.
 constexpr Duration kHurried = std::chrono::seconds(5);
 constexpr Duration kAbandoned = std::chrono::seconds(30);
 // Lines of the screen that the summary itself takes, and the minimum above it.
@@ -97,8 +97,8 @@ bool OutputSide::runs_on(Rank rank, NodeId node) const {
   return plan_ != nullptr && rank.value < plan_->ranks.size() && plan_->node_of(rank) == node;
 }
 
-/// Once for each rank of the attempt. A rank's output may arrive before the supervisor was told of
-/// its start.
+/// Only the first call for each rank counts. A rank's output may arrive before the supervisor was
+/// told of its start.
 void OutputSide::begin_rank(Rank rank) {
   if (begun_[rank.value]) return;
   begun_[rank.value] = true;
@@ -190,7 +190,7 @@ void OutputSide::wait_for_nodes(std::uint64_t progress, MonotonicTime give_up_at
   for (const auto& ask : std::exchange(questions_, {})) ask();
 }
 
-/// How long output from a node that is not lost may be missing: it may be reconnecting.
+/// How long output from a node that is not lost may be missing: the node may be reconnecting.
 Duration OutputSide::node_stall() const {
   return std::max(kCollectStall, options_.spec.timeouts.lost_after + kAfterReturn);
 }
@@ -229,7 +229,7 @@ void OutputSide::bring_out() {
   router_.flush_partial_lines();
 }
 
-/// However much there is to fetch: as long as it arrives, and the user does not cancel.
+/// Fetches however much there is, as long as it arrives and the user does not cancel.
 void OutputSide::collect() {
   collector_.fetch_rest();
   const MonotonicTime tell_at = monotonic_now() + kTellCollecting;
@@ -268,7 +268,7 @@ void OutputSide::tell_lost_output() {
   }
   std::erase_if(lost_output_, [](const wire::OutputEnd& end) { return end.lost == 0; });
   if (lost_output_.empty()) return;
-  // Lost output is our failure, so it is reported with -q too; once, however many ranks lost some.
+  // Lost output is our failure, so it is reported with -q too, but once for all ranks.
   screen_.say("dlaunch: " + lost_output_text(lost_output_, store_.shown_path()));
   lost_output_.clear();
 }
@@ -293,7 +293,7 @@ void OutputSide::give_up_stalled_console() {
 }
 
 void OutputSide::drain() {
-  // As long as the console takes anything, it is waited for.
+  // Waits for the console as long as it takes anything.
   for (const Stream stream : {Stream::out, Stream::err}) {
     if (given_up_[index_of(stream)]) continue;
     std::size_t before = console_.pending(stream);

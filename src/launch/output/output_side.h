@@ -1,6 +1,6 @@
-// The output of the ranks on the launcher: to the console with credit, to the run folder from other
-// nodes, and what output to wait for between two attempts and at the end. Decides nothing about the
-// run: it is informed of events after the supervisor.
+// The output of the ranks on the launcher: sends it to the console with credit, and from other
+// nodes to the run folder; knows what output to wait for between two attempts and at the end.
+// Decides nothing about the run: it gets events after the supervisor has got them.
 #pragma once
 
 #include <array>
@@ -50,12 +50,12 @@ class OutputSide {
   template <class Condition>
   void run_until(Condition condition, Duration limit);
   /// The run is over: writes out what is left, and says what is missing. Nothing more arrives from
-  /// `lost`. Every wait has a limit. A cancel meanwhile leaves the rest on the nodes, a second one
-  /// also what does not arrive at once. `within`: this, and all waits after it, end by then.
+  /// `lost`. Every wait has a limit. A cancel meanwhile leaves the rest on the nodes; after a
+  /// second one the waits end soon. `within`: the limit for this call and all later waits together.
   void finish(const std::vector<Rank>& lost, std::optional<Duration> within = std::nullopt);
-  /// Sets such a limit for the end: the remaining output may take this long.
+  /// Replaces that limit, if there is one: the remaining output may take this long from now.
   void allow(Duration limit);
-  /// The console has taken everything that was written, or takes no more.
+  /// Waits until the console has taken everything that was written, or takes no more.
   void drain();
   /// stdout and stderr are other files now.
   void console_moved();
@@ -97,7 +97,7 @@ class OutputSide {
   bool finishing_ = false;
   std::uint32_t cancels_ = 0;  // while finishing
   bool front_gone_ = false;
-  std::optional<MonotonicTime> due_;  // of all waits at the end
+  std::optional<MonotonicTime> due_;  // the limit of all waits at the end
 };
 
 template <class Condition>

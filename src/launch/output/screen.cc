@@ -11,7 +11,7 @@ namespace dlaunch {
 
 namespace {
 
-// What was written before must be on the screen before a question is.
+// Limit for showing what was written, before a question is asked.
 constexpr std::chrono::milliseconds kCatchUp{500};
 
 }  // namespace

@@ -28,11 +28,11 @@ class Screen {
   void show_status(std::string text);
   /// Bytes for stderr as they are.
   void write(std::string text) { console_.write(Stream::err, std::move(text)); }
-  /// What was written is on the screen afterwards, unless that takes longer than a moment.
+  /// Waits until what was written is on the screen, but no longer than a moment.
   void catch_up();
   /// The user's input has ended a line on the terminal.
   void answered() { router_.answered(); }
-  /// The ranks go on although their stdout has no reader; reported once.
+  /// Reports once that the ranks go on although their stdout has no reader.
   void tell_if_stdout_broke();
 
  private:

@@ -42,12 +42,12 @@ std::uint16_t own_machine_type() {
   return file ? file->machine() : std::uint16_t{0};
 }
 
-/// The group with the number of its user has no other member, by the convention behind umask 002.
+/// By the convention behind umask 002, a group with the number of its user has no other member.
 bool is_private_group(const struct stat& info) {
   return info.st_uid != 0 && info.st_uid == ::geteuid() && info.st_gid == info.st_uid;
 }
 
-/// Why it is not sent; empty: it may be.
+/// Why the file is not sent; empty: it may be sent.
 std::string fault_of(int fd, const struct stat& info) {
   if (!S_ISREG(info.st_mode)) return "it is not a regular file";
   if ((info.st_mode & (S_IXUSR | S_IXGRP | S_IXOTH)) == 0) return "it is not executable (chmod +x)";

@@ -8,13 +8,14 @@
 
 namespace dlaunch {
 
-/// The content of the first one beside this program or in the PATH `search_path` that may be sent:
-/// a static program for the processors of this one, executable, of this user or root, and that no
-/// other user can write. Reads files, which may hang. The error is a clause: "/opt/bin/py-spy here
-/// is not sent, because ...", "there is none here to send ...".
+/// The content of the first py-spy, beside this program or in the PATH `search_path`, that may be
+/// sent: a static executable for the same processor type as this program, owned by this user or
+/// root, that no other user can write to. Reads files, which may hang. The error is a clause:
+/// "/opt/bin/py-spy here is not sent, because ...", "there is none here to send ...".
 [[nodiscard]] Result<std::string> read_own_py_spy(const std::string& search_path);
 
-/// A command that writes that to stdout, or the clause to stderr; its PATH is `search_path`.
+/// A command that writes that content to stdout, or the clause to stderr; its PATH takes the place
+/// of `search_path`.
 [[nodiscard]] std::vector<std::string> own_py_spy_command();
 
 }  // namespace dlaunch

@@ -19,7 +19,8 @@ namespace dlaunch {
 /// slow link go on; keeps the program only while it is being sent.
 class PySpyDelivery {
  public:
-  /// `problem`: a clause that says why the node has none; empty: it has it now.
+  /// `problem`: a clause that says why the node has none; empty: the node has py-spy
+  /// now.
   using Done = std::function<void(NodeId node, const std::string& problem)>;
 
   /// `reader` writes the program to stdout (own_py_spy.h), in a process of its own: a folder in the
@@ -27,8 +28,8 @@ class PySpyDelivery {
   PySpyDelivery(EventLoop& loop, Nodes& nodes, std::vector<std::string> reader, Done done)
       : loop_(loop), nodes_(nodes), reader_(std::move(reader)), done_(std::move(done)) {}
 
-  /// Calls `done` once, also if it is on its way to that node already, unless the node is lost.
-  /// `path`: a PATH where it is looked for, before our own.
+  /// Calls `done` once, even if py-spy is on its way to that node already, unless the node is lost.
+  /// `path`: a PATH that is searched for py-spy before our own.
   void bring(NodeId node, const std::string& path);
   void on(NodeId node, const wire::PySpyTaken& taken);
   void node_lost(NodeId node);

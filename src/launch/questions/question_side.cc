@@ -18,9 +18,9 @@ namespace dlaunch {
 namespace {
 
 constexpr std::size_t kMostAskers = 32;
-/// A peer that neither asks nor reads is let go.
+/// A peer that neither asks nor reads is dropped after this time.
 constexpr std::chrono::seconds kPatience{30};
-/// One that has had an answer may be `dlaunch status --watch`, stopped by Ctrl-Z.
+/// A peer that has had an answer may be `dlaunch status --watch`, stopped by Ctrl-Z.
 constexpr std::chrono::hours kRest{1};
 
 constexpr const char* kOtherVersion =
@@ -105,7 +105,8 @@ void QuestionSide::take(Asker& asker, StatusQuestion&) {
   answer(asker, answers_.status());
 }
 
-/// One that did not wait for the answer sends a signal instead; together they would kill at once.
+/// An asker that does not wait for the answer sends a signal instead; the question and the signal
+/// together would kill at once.
 void QuestionSide::take(Asker& asker, StopQuestion& question) {
   char byte = 0;
   if (::recv(asker.socket.get(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0) return drop(asker);
@@ -176,7 +177,7 @@ void QuestionSide::write(Asker& asker) {
   if (asker.written == asker.out.size()) {
     asker.out.clear();
     asker.patience.after(kRest, [this, &asker] { drop(asker); });
-    // In a later turn: what has been asked meanwhile does not nest.
+    // In a later turn, so that questions asked meanwhile do not nest.
     return asker.socket.on_writable([this, &asker] { take_question(asker); });
   }
   asker.socket.on_writable([this, &asker] { write(asker); });

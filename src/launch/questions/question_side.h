@@ -1,5 +1,5 @@
-// The engine's side of questions about a run from other terminals (launch/questions). Those for
-// stacks are answered one after the other, within the limit of StackRounds.
+// The engine's side of questions about a run from other terminals (launch/questions). Questions
+// for stacks are answered one after the other, within the limit of StackRounds.
 #pragma once
 
 #include <deque>
@@ -29,7 +29,7 @@ class QuestionSide {
   QuestionSide(const QuestionSide&) = delete;
   QuestionSide& operator=(const QuestionSide&) = delete;
 
-  /// Begins to listen in the run folder. An error is none of the run's.
+  /// Begins to listen in the run folder. An error here is not an error of the run.
   [[nodiscard]] Status open(const std::string& run_folder);
   /// Removes the socket. Askers that still wait get no answer.
   void close();
@@ -65,7 +65,7 @@ class QuestionSide {
   const LaunchPlan* plan_ = nullptr;
   std::deque<std::unique_ptr<Asker>> askers_;  // of those that want stacks, the first has its turn
   Asker* current_ = nullptr;
-  std::uint32_t round_ = 0;  // for the current one
+  std::uint32_t round_ = 0;  // of the current asker
 };
 
 }  // namespace dlaunch

@@ -37,7 +37,7 @@ std::optional<std::string> take_framed(std::string& bytes, std::size_t most, boo
 }
 
 void QuestionLine::ask(const Question& question) {
-  // A question is smaller than the buffer of a socket. That the run has gone, receive() finds.
+  // A question is smaller than the buffer of a socket. receive() finds out if the run has gone.
   const std::string bytes = framed(wire::encode_value(question));
   (void)::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
 }

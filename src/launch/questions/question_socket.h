@@ -1,6 +1,6 @@
 // The socket (run_socket.h) at which the engine of a run takes questions of other processes of its
-// user. Questions and replies (model/question.h) are values of wire/value.h, each after its size in
-// four bytes; a connection may carry many, one after the other.
+// user. Questions and replies (model/question.h) are values of wire/value.h, each preceded by its
+// size in four bytes; a connection may carry many, one after the other.
 #pragma once
 
 #include <chrono>
@@ -20,17 +20,17 @@ inline constexpr const char* kQuestionSocket = "questions.sock";
 inline constexpr std::size_t kMostQuestion = std::size_t{64} << 10;
 inline constexpr std::size_t kMostReply = std::size_t{256} << 20;
 
-/// The value after its size.
+/// The value, preceded by its size.
 [[nodiscard]] std::string framed(const std::string& value);
-/// Takes the first whole value off `bytes`; nullopt: it is not complete. Sets `is_too_long` if it
-/// never will be.
+/// Takes the first whole value off `bytes`; nullopt: it is not complete. Sets `is_too_long` if its
+/// size exceeds `most`, so that it never will be.
 [[nodiscard]] std::optional<std::string> take_framed(std::string& bytes, std::size_t most,
                                                      bool& is_too_long);
 
 /// A connection to the engine of a run. Needs no file system any more once it is open.
 class QuestionLine {
  public:
-  /// `run`: to kQuestionSocket.
+  /// `run`: a connection to kQuestionSocket.
   explicit QuestionLine(RunConnection run)
       : who_("run " + run.id), socket_(std::move(run.socket)) {}
 
@@ -41,9 +41,9 @@ class QuestionLine {
   /// Does not wait; nullopt: there is none yet. Errors: kUsage: the run has ended; and those of a
   /// Refusal.
   [[nodiscard]] std::optional<Result<Reply>> receive();
-  /// The engine has let go of us: there will be no reply any more.
+  /// The engine has closed the connection: no more replies will come.
   [[nodiscard]] bool has_ended() const { return has_ended_; }
-  /// Waits for it. Errors: kTimeLimit, too.
+  /// Waits for a reply. Errors: those of receive(), and kTimeLimit.
   [[nodiscard]] Result<Reply> wait(std::chrono::milliseconds limit);
 
  private:

@@ -70,7 +70,7 @@ Result<UniqueFd> connect_to_run(const RunView& run, const char* name, int type) 
                                        plain_line(run.path) +
                                        " (it has ended, or the file system has no sockets)");
   }
-  // Who made run.json made the socket; another user's engine learns nothing of us.
+  // The user who made run.json made the socket; another user's engine learns nothing of us.
   if (!peer_is_our_user(socket.get()))
     return fail(kNoPermission, who + " belongs to another user; only that user can ask it");
   return socket;

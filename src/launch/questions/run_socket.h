@@ -10,8 +10,8 @@
 
 namespace dlaunch {
 
-/// Makes one that listens. `type`: SOCK_STREAM or SOCK_SEQPACKET. Errors: the file system takes no
-/// sockets, or is read-only.
+/// Makes a listening socket. `type`: SOCK_STREAM or SOCK_SEQPACKET. Errors: the file system takes
+/// no sockets, or is read-only.
 [[nodiscard]] Result<UniqueFd> open_run_socket(const std::string& run_folder, const char* name,
                                                int type);
 

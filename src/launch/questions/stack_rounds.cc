@@ -10,10 +10,10 @@ namespace dlaunch {
 
 namespace {
 
-/// For the sources on a node, and what an answer may need to come from there.
+/// The limit for the sources on a node, and for the way of an answer from there.
 constexpr std::chrono::milliseconds kNodeLimit{5000};
 constexpr std::chrono::milliseconds kOnTheWay{500};
-/// What a second answer takes at least: native frames are read before those of Python.
+/// The least time that a second answer takes: native frames are read before those of Python.
 constexpr std::chrono::milliseconds kLeast{2500};
 
 constexpr const char* kLate = "the one from here has not arrived in time: ask again";
@@ -79,7 +79,7 @@ void StackRounds::on(NodeId node, wire::StacksTaken& taken) {
   add(node, std::move(taken));
 }
 
-/// It is asked again, if there is the time for it.
+/// The node is asked again, if there is time for that.
 void StackRounds::brought(NodeId node, const std::string& problem) {
   const auto found = awaited_.find(node);
   if (!under_way_ || found == awaited_.end() || !found->second.without_py_spy) return;
@@ -100,7 +100,7 @@ void StackRounds::add_without_py_spy(NodeId node, const std::string& why) {
   add(node, std::move(taken));
 }
 
-/// An agent speaks for the ranks of its own node, and each was asked for once.
+/// An agent speaks only for the ranks of its own node, and each was asked for once.
 void StackRounds::add(NodeId node, wire::StacksTaken taken) {
   awaited_.erase(node);
   const std::string host = nodes_.cluster().name_of(node);
@@ -123,7 +123,7 @@ void StackRounds::node_lost(NodeId node) {
   if (awaited_.empty()) finish();
 }
 
-/// A node that is being brought py-spy has told what it knows without one.
+/// A node that py-spy is being sent to has already reported what it knows without it.
 void StackRounds::time_is_over() {
   std::vector<NodeId> late;
   for (const auto& [node, its] : awaited_) {

@@ -1,6 +1,6 @@
-// Where all ranks of a run stand: asks every node in parallel, and answers within a limit. One
-// round after the other, because an agent gives up an answer when it is asked again. A node that
-// lacks py-spy is brought one (py_spy_delivery.h) and asked a second time within the same limit.
+// Where all ranks of a run stand: asks every node in parallel, and answers within a limit. Runs
+// one round after the other, because an agent gives up an answer when it is asked again. A node
+// that lacks py-spy is sent it (py_spy_delivery.h) and asked a second time within the same limit.
 #pragma once
 
 #include <chrono>
@@ -46,10 +46,10 @@ class StackRounds {
 
   /// The ranks of this plan were told to start; null: they have ended.
   void set_plan(const LaunchPlan* plan) { plan_ = plan; }
-  /// Calls `done` once, unless it is cancelled; without ranks if none is running. Rounds before it
-  /// are ended first. Returns its number.
+  /// Calls `done` once, unless the round is cancelled; without ranks if none is running. Earlier
+  /// rounds are ended first. Returns the round's number.
   std::uint32_t ask(Request request, Done done);
-  /// Also of a round that is over.
+  /// Also allowed for a round that is over.
   void cancel(std::uint32_t number);
   void on(NodeId node, wire::StacksTaken& taken);
   void on(NodeId node, const wire::PySpyTaken& taken) { py_spy_.on(node, taken); }

@@ -27,8 +27,8 @@ constexpr std::chrono::seconds kGuardianEnd{2};
 // Heartbeats of other nodes wait meanwhile.
 constexpr std::chrono::milliseconds kSweepLimit{1000};
 
-/// A folder for each session: those of lost ones stay unchanged, because the user was told their
-/// names.
+/// One folder per session: folders of lost sessions stay unchanged, because the user was told
+/// their names.
 std::string output_name(const std::string& run, NodeId node, std::uint32_t tries) {
   const std::string name = run + '-' + std::to_string(node.value);
   return tries <= 1 ? name : name + '-' + std::to_string(tries);
@@ -166,8 +166,8 @@ Reconnection::Way ClusterSessions::way_back_to(NodeId node) {
           .cancel = [this, node] { connector_.cancel(node); }};
 }
 
-/// A session that was replaced has ended and sends nothing more; if it does, it is not taken for
-/// its successor. The same holds for a node that was taken out of the set.
+/// A session that was replaced has ended and sends nothing more; if it did, it would not be taken
+/// for its successor. The same holds for a node that was taken out of the set.
 Session::Listener ClusterSessions::listener_of(NodeId node) {
   const auto is_present = [this, node, id = members_.at(node).id] {
     const auto member = members_.find(node);
@@ -209,9 +209,9 @@ wire::FactsRequest ClusterSessions::facts_request(NodeId node, Attempt attempt) 
   request.variables = kept_variables(spec_);
   if (node == cluster_.nodes.front().id) request.mpirun = mpirun_programs(spec_);
   request.containers = container_programs(spec_);
-  // A run starts its servers before its ranks, and each then reports what is wrong.
+  // A run starts its PMIx servers before its ranks, and each server reports what is wrong.
   request.pmix = !is_run_ && wants_pmix(spec_);
-  // Reading /sys for it takes a lone node longer than all its other facts.
+  // Reading /sys for this takes a lone node longer than all its other facts.
   request.network = !is_run_ || start_.targets.size() > 1 || !request.mpirun.empty();
   if (!request.mpirun.empty()) request.search_path = find_variable(spec_.env, "PATH");
   const bool knows_mpi = uses_mpi(spec_.framework) || spec_.mpi.launcher == Mpi::Launcher::mpirun;
@@ -296,17 +296,17 @@ void ClusterSessions::connected(NodeId node, Attempt attempt, Result<Connection>
   if (!is_launcher(node)) connector_.has_program(node);
 }
 
-/// Like all answers: from the loop.
+/// Reports the loss from the loop, like all answers.
 void ClusterSessions::fail_later(NodeId node, std::string what) {
   loop_.post([this, living = alive_, node, what = std::move(what)] {
     if (*living) listener_.on_news(node, event::NodeLost{node, what});
   });
 }
 
-/// Each try has its own id: an agent that one left behind, still waiting for its Hello, is not
-/// taken for that of the next one. The last session's processes may still exist, whatever its lease
-/// says: a node that was frozen or suspended continues where it was, clocks included, and an agent
-/// that is blocked ends nothing. So the next agent looks for them.
+/// Each try has its own id: an agent that an earlier try left behind, still waiting for its Hello,
+/// is not taken for the next try's. The last session's processes may still exist, whatever its
+/// lease says: a node that was frozen or suspended continues where it was, clocks included, and an
+/// agent that is blocked ends nothing. So the next agent looks for those processes.
 void ClusterSessions::begin_again(NodeId node) {
   std::erase_if(retired_, [](const auto& session) { return session->processes().empty(); });
   connector_.has_no_agent(node);
@@ -358,7 +358,7 @@ void ClusterSessions::release(NodeId node) {
   session->release(members_.at(node).is_kept && !session->was_reconnected());
 }
 
-/// Those whose agents wait for another session.
+/// Gives back the nodes whose agents wait for another session.
 void ClusterSessions::give_back_kept() {
   for (const auto& [node, member] : members_) {
     const bool is_kept = member.is_kept && member.session && !member.session->was_reconnected();
@@ -406,7 +406,7 @@ bool ClusterSessions::end_by_themselves() const {
 void ClusterSessions::reap_processes(std::set<pid_t> before) {
   give_back_kept();
   if (spec_.connect.persist) before.merge(shared_masters());
-  // Guardians end right after their agents; what is then left below us has lost both.
+  // Guardians end right after their agents; any descendant left after that has lost both.
   const MonotonicTime end =
       monotonic_now() + (local_lost_ ? MonotonicTime(0) : MonotonicTime(kGuardianEnd));
   bool none_left = false;

@@ -46,15 +46,15 @@ class ClusterSessions : public Nodes {
   /// agent exits, and its messages are ignored from now on. If the job has spares, the first of
   /// them takes its position.
   void remove(NodeId node);
-  /// Before connect(): kept nodes (launch/keep) are used, and agents on other nodes make a folder
-  /// for output, named after the run. Empty: there is no run, and no output.
+  /// Call before connect(): kept nodes (launch/keep) are used, and agents on other nodes make a
+  /// folder for output, named after the run. Empty: there is no run, and no output.
   void set_run(std::string run_id);
   /// A session that replaces another one has its own id, so nothing of the old one is accepted.
   void connect(NodeId node, Attempt attempt = {}, Duration within = Duration(0)) override;
   void gather(NodeId node, Attempt attempt) override;
   void set_prompts(Prompts prompts) override { connector_.set_prompts(std::move(prompts)); }
   void user_asked() override { connector_.user_asked(); }
-  /// While they do, no node is asked to give dlaunch to others: nothing listens then.
+  /// While ranks run, no node is asked to give dlaunch to others: nothing listens then.
   void set_ranks_run(bool run) { connector_.set_ranks_run(run); }
   void send(NodeId node, const wire::ToAgent& message) override;
   void release(NodeId node) override;
@@ -70,14 +70,14 @@ class ClusterSessions : public Nodes {
   void set_meeting(std::optional<Meeting> meeting) override {
     cluster_.meeting = std::move(meeting);
   }
-  /// A node that was taken out of the set and has told its facts to a new session; null: it has
+  /// A node that was taken out of the set and has reported its facts to a new session; null: it has
   /// not, or is part of cluster() again.
   [[nodiscard]] const Node* returned(NodeId node) const;
   /// A returned node has passed its check: the next attempt can use it.
   void admit(NodeId node) { members_.at(node).is_ready = true; }
-  /// Those that an attempt with this plan does not use; none where all that are given are used.
+  /// The nodes that an attempt with this plan does not use; empty if the job uses all given nodes.
   [[nodiscard]] std::vector<SpareStatus> spares(const LaunchPlan& plan) const;
-  /// All were forked here and none was lost: their processes end by themselves.
+  /// All agents were forked here and none was lost: their processes end by themselves.
   [[nodiscard]] bool end_by_themselves() const;
   /// Waits a moment for the processes of ended sessions, and ends what is left below us on this
   /// machine if both its guardian and its agent were killed. `before`: children that this process
@@ -87,7 +87,7 @@ class ClusterSessions : public Nodes {
  private:
   struct Member {
     std::unique_ptr<Session> session;  // null until connected
-    std::uint64_t id = 0;              // of the present session; 0: none, it was removed
+    std::uint64_t id = 0;              // of the present session; 0: none, the node was removed
     std::uint32_t tries = 0;           // to connect it
     bool is_kept = false;              // the present session is over a kept connection
     bool is_ready = false;             // its facts are known; if it returned, see admit()

@@ -31,7 +31,7 @@ class Coroutine {
     void await_resume() const {}
   };
 
-  /// None is under way.
+  /// No function is under way.
   Coroutine() = default;
   Coroutine(Coroutine&& other) noexcept : handle_(std::exchange(other.handle_, {})) {}
   Coroutine& operator=(Coroutine&& other) noexcept {
@@ -42,7 +42,7 @@ class Coroutine {
     if (handle_) handle_.destroy();
   }
 
-  /// Whether it waits for go_on(); false also from within it.
+  /// Whether it waits for go_on(); false even from within go_on().
   [[nodiscard]] bool is_waiting() const { return handle_ && !is_running_; }
   /// Runs it to its next wait or its end. Requires is_waiting(). True: it has ended.
   bool go_on() {

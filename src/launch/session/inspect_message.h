@@ -14,9 +14,10 @@ struct InspectionScope {
                          // and from an active environment
 };
 
-/// With the environment of the ranks that would measure for this job, so that both or neither find
-/// a library; without secrets, which those ranks do not get either. `is_launcher`: the node is this
-/// machine, whose agent already has our environment. The limit is left unchanged.
+/// Contains the environment of the ranks that would measure for this job, so that the node finds a
+/// library if and only if they do; without secrets, which those ranks do not get either.
+/// `is_launcher`: the node is this machine, whose agent already has our environment. The limit is
+/// left unchanged.
 [[nodiscard]] wire::Inspect inspect_message(const JobSpec& spec, const PlanContext& context,
                                             const InspectionScope& wanted, bool is_launcher);
 

@@ -20,21 +20,21 @@ namespace dlaunch {
 class MissingPrerequisites {
  public:
   MissingPrerequisites() = default;
-  /// Waits for an answer to each of `questions`; the nodes are in the cluster. `sync`, `stages`:
+  /// Expects an answer to each of `questions`, whose nodes are in the cluster. `sync`, `stages`:
   /// whether the job has these keys.
   MissingPrerequisites(const LaunchPlan& plan, const Cluster& cluster, bool sync, bool stages,
                        std::map<NodeId, PrerequisiteQuestion> questions);
 
   void add(NodeId node, const wire::PrerequisitesMissing& answer);
-  /// All have answered.
+  /// All nodes have answered.
   [[nodiscard]] bool complete() const { return awaited_.empty(); }
-  /// Those that have not: "gpu[02-04]".
+  /// The nodes that have not answered: "gpu[02-04]".
   [[nodiscard]] std::string awaited() const;
   /// What is missing, each thing once with the nodes that lack it ("gpu[02-04]: ..."), in the order
   /// of the first nodes. exit_code::kNotFound if a program was not found, else kCannotExecute, as
   /// for a single rank (POSIX shell's rule). nullopt: nothing is missing.
   [[nodiscard]] std::optional<Error> error() const;
-  /// What each node misses, a line each, without advice; and that it has not answered.
+  /// What each node lacks, one line per item, without advice; or a line that it has not answered.
   [[nodiscard]] std::map<NodeId, std::vector<std::string>> by_node() const;
   /// Findings that do not stop the job but may make it fail, one sentence each.
   [[nodiscard]] std::vector<std::string> notes() const;
@@ -56,7 +56,7 @@ class MissingPrerequisites {
   };
   void note(NodeId node, Missing missing);
   [[nodiscard]] Missing failed(const StartFailure& failure) const;
-  /// The programs that are reported.
+  /// Returns the programs that are reported.
   std::set<std::string> add_environments(NodeId node, const wire::PrerequisitesMissing& answer);
   [[nodiscard]] std::string names_of(const std::set<NodeId>& nodes) const;
   [[nodiscard]] std::vector<std::string> version_notes() const;

@@ -13,8 +13,8 @@ namespace dlaunch {
 
 class NodeNotices {
  public:
-  static constexpr std::size_t kMost = 100;      // of one session
-  static constexpr std::size_t kColumns = 1000;  // of one of them
+  static constexpr std::size_t kMost = 100;      // notes of one session
+  static constexpr std::size_t kColumns = 1000;  // of one note
 
   /// The part of `text` to show: one line without control characters; nullopt: nothing,
   /// because the agent has sent too many notes.

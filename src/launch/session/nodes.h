@@ -21,7 +21,7 @@ namespace dlaunch {
 namespace node_news {
 
 /// The session continues, over a new connection or the old one, after `outage` without a message.
-/// Reported for each new connection, and for a silence that was reported.
+/// Reported for each new connection, and at the end of a silence that was reported.
 struct Resumed {
   Duration outage{};
   std::string cause;
@@ -61,13 +61,13 @@ class Nodes {
   virtual ~Nodes() = default;
 
   /// -> Facts of the attempt, or NodeLost. If a node's session was lost, or could not be started,
-  /// this makes a new one, to another agent; so it does for a node that was taken out of the set.
+  /// this makes a new one, to another agent; likewise for a node that was taken out of the set.
   /// `within`: 0: timeouts.connect.
   virtual void connect(NodeId node, Attempt attempt, Duration within) = 0;
-  /// Asks a connected node for its facts for a later attempt. One that was taken out of the set is
-  /// part of cluster() again, behind the others. -> Facts or NodeLost
+  /// Asks a connected node for its facts for a later attempt. A node that was taken out of the set
+  /// is part of cluster() again, after the others. -> Facts or NodeLost
   virtual void gather(NodeId node, Attempt attempt) = 0;
-  /// To a node without a session (it never had one): nothing.
+  /// Sends nothing to a node without a session (one that never had any).
   virtual void send(NodeId node, const wire::ToAgent& message) = 0;
   /// The node is no longer needed: its agent exits.
   virtual void release(NodeId node) = 0;
@@ -76,8 +76,8 @@ class Nodes {
   virtual void set_meeting(std::optional<Meeting> meeting) = 0;
   /// null: the node has no session.
   [[nodiscard]] virtual NodeClock* clock(NodeId node) = 0;
-  /// The environment in which ssh asks the user, for each `process` that connects; empty: it does
-  /// not ask.
+  /// The environment in which ssh asks the user, for each `process` that connects; empty: ssh
+  /// does not ask.
   using Prompts = std::function<std::vector<std::string>(const std::string& process)>;
   virtual void set_prompts(Prompts prompts) = 0;
   /// The user was asked or has answered: time limits for connecting restart.

@@ -18,17 +18,17 @@ struct PlanPreview {
   LaunchPlan plan;
 };
 
-/// The nodes of the host list with what it says about them, for `dlaunch plan --offline`. Facts are
-/// unknown (see Cluster::is_assumed) except for ports, which stand for those that would be free.
-/// Pure. Errors: those of node_targets().
+/// The nodes of the host list with what the list says about them, for `dlaunch plan --offline`.
+/// Facts are unknown (see Cluster::is_assumed) except for ports, which stand for those that would
+/// be free. Pure. Errors: those of node_targets().
 [[nodiscard]] Result<Cluster> assumed_cluster(const JobSpec& spec, const OwnMachine& own);
 
-/// Connects to the nodes for their facts and tries where they can meet, and makes the plan. Must be
+/// Connects to the nodes for their facts, tests where they can meet, and makes the plan. Must be
 /// called before any thread exists.
 [[nodiscard]] Result<PlanPreview> plan_by_facts(const JobSpec& spec, const PlanContext& context);
 
-/// The same, unless `offline`; with what a run would add to the plan before it starts the ranks.
-/// Must be called before any thread exists.
+/// Like plan_by_facts(), or without connecting if `offline`; adds what a run would add to the plan
+/// before it starts the ranks. Must be called before any thread exists.
 [[nodiscard]] Result<PlanPreview> preview_plan(const JobSpec& spec,
                                                const std::string& current_folder, bool offline);
 

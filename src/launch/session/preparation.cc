@@ -20,10 +20,10 @@ namespace dlaunch {
 namespace {
 
 constexpr std::chrono::seconds kInspection{20};
-// What the answer takes on its way.
+// Time for the answer to arrive.
 constexpr std::chrono::seconds kOnTheWay{5};
 
-/// Before the supervisor's own limit, so that the nodes are named.
+/// Ends before the supervisor's own limit, so that the nodes are named.
 Duration limit_within(Duration timeout) {
   return timeout - std::min<Duration>(timeout / 20, std::chrono::milliseconds(500));
 }
@@ -32,7 +32,7 @@ Duration left_until(MonotonicTime due) {
   return std::max(std::chrono::duration_cast<Duration>(due - monotonic_now()), Duration(0));
 }
 
-/// How long what is copied may wait on its way, where heartbeats wait behind it.
+/// How long copied data may wait in the channel: heartbeats queue behind it.
 Duration window_delay(const Timeouts& timeouts) {
   constexpr Duration kSoon{500};
   return std::min(kSoon, timeouts.fence_after / 8);
@@ -77,7 +77,7 @@ Preparation::Preparation(EventLoop& loop, const JobSpec& spec, PrepareSettings s
 
 // One conversation, from its first question to its last answer.
 Coroutine Preparation::talk() {  // NOLINT(readability-function-size)
-  // Each node tells what it has. All are heard, even if one is lost, so that all faults are named.
+  // Each node reports what it has. All are heard even if one is lost, so that all faults are named.
   gathers_ = true;
   ask_for_facts();
   co_await until(&Preparation::all_told, spec_.timeouts.connect);
@@ -91,7 +91,7 @@ Coroutine Preparation::talk() {  // NOLINT(readability-function-size)
   if (!outcome_.lost.empty()) co_return fail_at(PrepareStep::facts, lost_nodes());
   if (settings_.up_to == PrepareStep::facts) co_return;
 
-  // From here on, a lost node ends the conversation where it stands: node_lost().
+  // From here on, a lost node ends the conversation at once: node_lost().
   MonotonicTime due = monotonic_now() + limit_within(spec_.timeouts.connect);
   nodes_.set_meeting(std::nullopt);
   if (settings_.adapt) {
@@ -118,7 +118,7 @@ Coroutine Preparation::talk() {  // NOLINT(readability-function-size)
   outcome_.plan = std::move(*plan);
   if (settings_.up_to == PrepareStep::plan) co_return;
 
-  // The workdir goes first: it has some of what the ranks need.
+  // The workdir goes first: it contains some of what the ranks need.
   const bool starts = settings_.up_to == PrepareStep::start;
   if (starts && needs_sync()) {
     begin_sync();
@@ -137,7 +137,7 @@ Coroutine Preparation::talk() {  // NOLINT(readability-function-size)
   }
   if (copies) co_return;
 
-  // Both at once: what the ranks need, and the servers by which ranks of MPI meet.
+  // Both at once: what the ranks need, and the servers through which MPI ranks meet.
   ask_for_prerequisites();
   if (starts && needs_wire_up(*outcome_.plan)) {
     if (const Status asked = ask_for_pmix(); !asked)
@@ -299,7 +299,7 @@ void Preparation::give_up_inspections() {
 
 // ---- the workdir
 
-/// Once for each agent. Where one is new, all nodes are brought to the same state again.
+/// Once for each agent. If one is new, all nodes are brought to the same state again.
 bool Preparation::needs_sync() const {
   if (!spec_.sync) return false;
   const auto& nodes = outcome_.plan->nodes;
@@ -329,7 +329,7 @@ void Preparation::take_sync(const SyncReport& report) {
 
 // ---- staged files
 
-/// Once for each agent, as needs_sync().
+/// Once for each agent, like needs_sync().
 bool Preparation::needs_staging() const {
   const auto& nodes = outcome_.plan->nodes;
   return !spec_.stage.empty() && std::any_of(nodes.begin(), nodes.end(), [this](const auto& node) {
@@ -357,8 +357,8 @@ void Preparation::take_staging() {
 
 // ---- what the ranks need
 
-/// Before a start, only nodes with ranks are asked, and only if the answer can tell something. A
-/// check asks all: a spare has no ranks yet, and is to have what the first node needs.
+/// Before a start, only nodes with ranks are asked, and only if that is_worth_asking(). A check
+/// asks all nodes: a spare has no ranks yet, but must have what the first node needs.
 void Preparation::ask_for_prerequisites() {
   const bool starts = settings_.up_to == PrepareStep::start;
   const LaunchPlan& plan = *outcome_.plan;

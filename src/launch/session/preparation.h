@@ -30,12 +30,13 @@ namespace dlaunch {
 
 /// The steps of the conversation, in order.
 enum class PrepareStep : std::uint8_t {
-  facts,          // each node is connected and tells what it has
+  facts,          // each node is connected and reports what it has
   meeting,        // where ranks can meet, found by trying
   plan,           // a value; asks nothing
   copies,         // staged files are copied to all nodes; nothing else after the plan
   prerequisites,  // whether what the ranks need is on each node
-  start,          // workdir and staged files are copied before it, PMIx servers are made beside it
+  start,          // workdir and staged files are copied before `prerequisites`; PMIx servers are
+                  // started beside it
 };
 
 struct PrepareSettings {
@@ -44,8 +45,8 @@ struct PrepareSettings {
   bool try_meeting = true;
   /// What each node is asked about its condition, right after its facts; nullopt: not asked.
   std::optional<InspectionScope> inspection{};
-  /// Called when the facts are known: what the job becomes where they decide about it. Empty: the
-  /// job is as it is.
+  /// Called when the facts are known: changes what depends on them in the job. Empty: the job stays
+  /// as it is.
   std::function<Status(JobSpec&, const Cluster&)> adapt{};
 };
 
@@ -53,18 +54,18 @@ struct PrepareSettings {
 struct Prepared {
   std::optional<Error> failure;                // why it ended early
   PrepareStep failed_at = PrepareStep::facts;  // with `failure`
-  std::map<NodeId, std::string> lost;          // why; not empty: the failure is this
+  std::map<NodeId, std::string> lost;          // and why; if not empty, this is the failure
   std::map<NodeId, NodeCondition> conditions;  // with an inspection; of the nodes that are not lost
   std::vector<NodeId> unreached;               // failed at `meeting`: whose fault that is, if known
-  std::optional<LaunchPlan> plan;              // once it is made; complete without a failure
-  std::map<NodeId, std::vector<std::string>> missing;  // prerequisites, a line each
+  std::optional<LaunchPlan> plan;              // once it is made; complete if nothing failed
+  std::map<NodeId, std::vector<std::string>> missing;  // prerequisites, one line each
 };
 
 struct PrepareListener {
   /// Once for each begin(), perhaps from within it.
   std::function<void(Prepared)> done;
-  // With PrepareStep::start and ::copies, where the job has a sync or a stage:
-  std::function<void(bool)> copying{};              // begins; has ended well
+  // With PrepareStep::start and ::copies, if the job has a sync or a stage:
+  std::function<void(bool)> copying{};              // true: begins; false: has ended well
   std::function<void(const SyncReport&)> synced{};  // before copying(false)
   std::function<void(const StageReport&)> staged{};  // likewise
   std::function<void(std::string)> show{};          // the line on a terminal; empty: none
@@ -77,11 +78,11 @@ class Preparation {
   Preparation(EventLoop& loop, const JobSpec& spec, PrepareSettings settings, Nodes& nodes,
               PrepareListener listener);
 
-  /// With all of Nodes::cluster(). Nodes whose facts of this attempt are known are not asked for
-  /// them: in a run, the supervisor decides when each node is connected. Every wait has a limit:
-  /// timeouts.connect for the facts, shortly less than it for what follows them, and for a sync its
-  /// own. Errors are those of the steps, kNodeLost where nodes are lost or silent, kPreflight where
-  /// only PMIx servers are missing.
+  /// Talks to all of Nodes::cluster(). Nodes whose facts of this attempt are known are not asked
+  /// for them: in a run, the supervisor decides when each node is connected. Every wait has a
+  /// limit: timeouts.connect for the facts, slightly less for what follows them, and for a sync its
+  /// own. Errors are those of the steps, kNodeLost if nodes are lost or silent, kPreflight if only
+  /// PMIx servers are missing.
   void begin(PlanContext context);
   /// Nothing is sent any more, and `done` is not called.
   void cancel();
@@ -100,15 +101,15 @@ class Preparation {
   }
   void on(NodeId node, const wire::PrerequisitesMissing& answer);
   void on(NodeId node, const wire::PmixReady& answer);
-  /// The node has told its facts for the attempt; at any time.
+  /// The node has reported its facts for the attempt; may be called at any time.
   void facts_known(NodeId node, Attempt attempt);
-  /// The session with the node is over; at any time. A node that returns has another agent, which
-  /// knows nothing of what was said. The conversation ends by it, once all have told their facts or
-  /// are lost.
+  /// The session with the node is over; may be called at any time. A node that returns has another
+  /// agent, which knows nothing of what was said. The loss ends the conversation, but not before
+  /// all nodes have reported their facts or are lost.
   void node_lost(NodeId node, const std::string& why);
 
  private:
-  /// Questions of one kind that nodes have not answered yet. An attempt may be prepared twice, when
+  /// Questions of one kind that nodes have not answered yet. An attempt may be prepared twice, if
   /// a node is lost meanwhile; agents answer each question, in order, so the last answer counts.
   class Asked {
    public:
@@ -168,7 +169,7 @@ class Preparation {
   Prepared outcome_;
 
   // What outlives a conversation:
-  std::map<NodeId, Attempt> facts_;  // that were told
+  std::map<NodeId, Attempt> facts_;  // that were reported
   std::set<NodeId> synced_;
   std::set<NodeId> staged_;
   Asked prerequisites_asked_;

@@ -126,7 +126,7 @@ void leave_out(const std::vector<std::string>& staged, PrerequisiteQuestion& que
   std::erase_if(check.programs, is_left_out);
   std::erase_if(check.files, is_staged);
   std::erase_if(check.folders, is_staged);
-  // Those that go with uses are the first, and stay.
+  // The first lookups belong to `uses`, and stay.
   check.lookups.erase(
       std::remove_if(check.lookups.begin() + static_cast<std::ptrdiff_t>(question.uses.size()),
                      check.lookups.end(), is_left_out),

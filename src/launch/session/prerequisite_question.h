@@ -25,7 +25,7 @@ struct PrerequisiteQuestion {
                                                          const LaunchPlan& plan, NodeRank node,
                                                          const LauncherFiles& files);
 
-/// Without what lies at or below these paths, because it is copied to them only before the start.
+/// Removes what lies at or below these paths, because it is copied there only before the start.
 void leave_out(const std::vector<std::string>& staged, PrerequisiteQuestion& question);
 
 /// Whether ranks run on machines other than the launcher's own.

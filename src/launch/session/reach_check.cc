@@ -12,8 +12,8 @@ namespace dlaunch {
 namespace {
 
 constexpr std::chrono::seconds kLongest{10};
-// A lost SYN is sent again after one second (RFC 6298): that is how long to wait for a better
-// address, and for other nodes that cannot reach one.
+// How long to wait for a better address, and for other nodes that cannot reach any: a lost SYN is
+// sent again after one second (RFC 6298).
 constexpr std::chrono::milliseconds kPatience{1500};
 
 }  // namespace

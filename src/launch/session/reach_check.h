@@ -31,7 +31,7 @@ class ReachCheck {
       : callbacks_(std::move(callbacks)), limit_(loop), patience_(loop) {}
 
   /// Tests for all of `nodes`, two or more; the first one listens. Takes at most three quarters of
-  /// `timeouts.connect`, and 10 s. A test in progress is abandoned.
+  /// `timeouts.connect`, and at most 10 s. A test in progress is abandoned.
   void begin(const JobSpec& spec, Cluster nodes);
   void cancel();
 

@@ -22,7 +22,7 @@ namespace dlaunch {
 namespace {
 
 constexpr std::chrono::seconds kGoodbye{2};
-// What an answer takes on its way.
+// Time for an answer to arrive.
 constexpr std::chrono::seconds kOnTheWay{10};
 
 class Rehearsing {
@@ -85,7 +85,7 @@ class Rehearsing {
     for (const Node& node : nodes) {
       if (!lost_.contains(node.id)) nodes_.send(node.id, question);
     }
-    // The node itself has the limit.
+    // The node itself keeps the limit.
     const MonotonicTime end =
         monotonic_now() + std::chrono::milliseconds(question.limit_ms) + kOnTheWay;
     const auto has_said = [this](const Node& node) {

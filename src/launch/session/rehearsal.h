@@ -31,7 +31,7 @@ struct Rehearsal {
                                          PrepareSettings settings, PrepareListener listener = {});
 
 /// `dlaunch collect`: connects to the nodes of the job and brings what `settings` names. A node
-/// that cannot be connected is a problem in the report; the others are asked all the same.
+/// that cannot be connected is a problem in the report; the others are asked anyway.
 /// Otherwise as rehearse(). `show`: the line on a terminal; empty: none.
 [[nodiscard]] Result<CollectReport> collect_from_nodes(
     const JobSpec& spec, const PlanContext& context,

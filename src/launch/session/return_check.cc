@@ -10,7 +10,7 @@ namespace dlaunch {
 
 namespace {
 
-/// The nodes of the next attempt as they would be if this one were among them.
+/// The nodes of the next attempt as they would be if `node` were among them.
 Cluster with(const Node& node, const JobSpec& spec, Cluster cluster) {
   const auto most = static_cast<std::size_t>(spec.nodes ? spec.nodes->max : 1);
   if (cluster.nodes.size() < most) {

@@ -1,5 +1,5 @@
-// Checks whether the next attempt could use a node that has come back in the middle of a run: one
-// that lacks a GPU or a mounted file system must not end a run that goes on without it.
+// Checks whether the next attempt could use a node that has come back in the middle of a run. A
+// node that lacks a GPU or a mounted file system must not end a run that goes on without it.
 #pragma once
 
 #include <functional>
@@ -28,12 +28,12 @@ class ReturnCheck {
 
   ReturnCheck(EventLoop& loop, const JobSpec& spec, Nodes& nodes, Listener listener);
 
-  /// `node` has told its facts for `attempt`. It passes if a plan with it can be made, and what its
-  /// ranks would need is there; what a sync brings is not asked for. The answer may come from
-  /// within, and comes within timeouts.connect.
+  /// `node` has reported its facts for `attempt`. It passes if a plan with it can be made, and what
+  /// its ranks would need is there; the latter is not asked of a job with a sync or a stage. The
+  /// answer comes within timeouts.connect, perhaps from inside this call.
   void begin(const Node& node, Attempt attempt, const PlanContext& context);
   void on(NodeId node, const wire::PrerequisitesMissing& answer);
-  /// Its session has ended, so the check is dropped without an answer.
+  /// The node's session has ended, so the check is dropped without an answer.
   void node_lost(NodeId node) { checks_.erase(node); }
 
  private:
@@ -51,7 +51,7 @@ class ReturnCheck {
   Nodes& nodes_;
   Listener listener_;
   std::map<NodeId, std::unique_ptr<Check>> checks_;
-  std::map<NodeId, std::string> faults_;  // as they were told
+  std::map<NodeId, std::string> faults_;  // as they were reported
 };
 
 }  // namespace dlaunch

@@ -34,7 +34,7 @@ Duration beat_for(const Session::Settings& settings) {
   return std::clamp(settings.fence_after / 8, kFastestBeat, Duration(kHeartbeat));
 }
 
-/// Codes with which a connecting program does not end by itself; in other cases, reconnecting shows
+/// Codes that a connecting program does not return by itself; after other codes, reconnecting shows
 /// the state of the agent.
 bool is_agents_end(int code) {
   return code == kAgentStopped || code == kAgentFenced || code == kAgentStuck ||
@@ -59,7 +59,7 @@ Session::Session(EventLoop& loop, NodeId node, Connection connection, Settings s
       way_back_(
           loop, settings_.way_back,
           {.on_made = [this](Connection made) { go_on_over(std::move(made)); },
-           // The agent found there may not know, or may belong to another boot of the node.
+           // The agent there may not know the ranks' fate, or belong to another boot of the node.
            .on_gone = [this](std::string how) { agent_is_gone(std::move(how), Fate::unknown); },
            .on_hidden =
                [this] {
@@ -217,9 +217,9 @@ void Session::beat() {
   heartbeat_.after(beat_every_, [this] { beat(); });
 }
 
-/// An agent on this machine that waits for a file system is not lost: it continues when that
-/// answers, and until then the output of its ranks waits in their pipes. On other nodes its lease
-/// decides.
+/// An agent on this machine that waits for a file system is not lost: it continues when the
+/// file system answers, and until then the output of its ranks waits in their pipes. On other
+/// nodes the agent's lease decides.
 bool Session::agent_is_stuck() {
   if (way_back_.possible()) return false;
   std::vector<pid_t> below;
@@ -267,8 +267,8 @@ void Session::connection_lost(const std::string& cause) {
   way_back_.begin();
 }
 
-/// The connection stays until there is another one: TCP recovers from a short cut sooner than ssh
-/// can log in again.
+/// The connection stays until there is another one: TCP recovers from a brief interruption sooner
+/// than ssh can log in again.
 void Session::connection_silent() {
   if (way_back_.trying()) return;
   if (settings_.is_kept && !greeted_)
@@ -351,7 +351,7 @@ void Session::abandon() {
   retire_process(true);
 }
 
-/// After its last frame an agent that stays says nothing before it is greeted again.
+/// An agent that stays sends nothing after its last frame until it is greeted again.
 std::optional<Connection> Session::take_connection() {
   if (!left_ || !left_->early.empty() || !process_) return std::nullopt;
   Connection connection;
@@ -392,7 +392,7 @@ Duration Session::lease_left() const {
 void Session::lose(std::string what, Fate ranks) {
   const Duration left = ranks == Fate::ended ? Duration(0) : lease_left();
   end_quietly();
-  // It may wait long for a network that is gone, although the session is over.
+  // The process may wait long for a network that is gone, although the session is over.
   retire_process(true);
   if (released_ && way_back_.possible()) return;
   // A peer that is alive but sends malformed frames is disconnected; agents clean up when their

@@ -37,18 +37,19 @@ class Session {
     Duration fence_after;
     Duration lost_after;
     Reconnection::Way way_back{};  // none: the session ends with the connection
-    /// 128 + n may be how the connecting program ended, not the agent. ssh(1) ends with the code of
-    /// its command.
+    /// Exit code 128 + n may say how the connecting program ended, not the agent. ssh(1) ends with
+    /// the code of its command.
     bool codes_are_its_own = false;
-    /// The connection has served other sessions. Where the agent does not answer the Hello, it is
-    /// of no use: the node is lost at once, and another connection may be made.
+    /// The connection has served other sessions. If the agent does not answer the Hello, the
+    /// connection is useless: the node is lost at once, and another connection may be made.
     bool is_kept = false;
   };
   /// Like NodeListener, for this one node.
   struct Listener {
     std::function<void(wire::FromAgent)> on_message;
     std::function<void(NodeNews)> on_news;
-    /// After release(): it has ended, and take_connection() is known. Must not destroy the session.
+    /// After release(): the session has ended, and take_connection() may be called. Must not
+    /// destroy the session.
     std::function<void()> on_parted = {};
     std::function<void(const wire::ProgramServed&)> on_served = {};
   };
@@ -62,18 +63,18 @@ class Session {
   /// Sends Bye; the session has ended when the agent answers or the connection ends. `stays`: the
   /// agent is asked to serve another session over this connection: take_connection().
   void release(bool stays = false);
-  /// Ends it and its connection at once, without a word to agent or listener.
+  /// Ends the session and its connection at once, without a word to agent or listener.
   void abandon();
   /// Once the session has ended: its connection, with an agent that waits for another Hello.
   /// nullopt: the agent has exited, or the connection cannot go on.
   [[nodiscard]] std::optional<Connection> take_connection();
-  /// It goes on over another connection than the one it began with.
+  /// The session goes on over a different connection than it began with.
   [[nodiscard]] bool was_reconnected() const { return connection_ > 1; }
   /// The agent has answered the Hello.
   [[nodiscard]] bool is_greeted() const { return greeted_; }
   [[nodiscard]] bool started() const { return started_; }
   [[nodiscard]] bool ended() const { return ended_; }
-  /// The processes of its connections that were not reaped.
+  /// The processes of the session's connections that were not reaped.
   [[nodiscard]] std::vector<pid_t> processes() const;
   /// The node's clock, as far as it is known.
   [[nodiscard]] NodeClock& clock() { return clock_; }
@@ -144,7 +145,7 @@ class Session {
   WallTime heard_at_wall_;            // the last frame, to within a heartbeat
   bool told_silence_ = false;         // in this outage
   bool told_stuck_ = false;           // likewise
-  Duration connection_silence_{0};    // likewise, of the current connection only
+  Duration connection_silence_{0};    // like silence_, of the current connection only
   std::uint64_t agent_sent_ = 0;      // `sent` of the agent's latest heartbeat
   MonotonicTime agent_sent_came_{0};  // when it arrived
   // For the Resume of a later connection:
@@ -153,7 +154,7 @@ class Session {
   std::map<StreamKey, std::uint64_t> received_;  // of attempt_, streams that have not ended
   std::string cause_;                            // why the last connection was lost
   bool cause_ends_agent_ = false;                // LastWords::agent_ended
-  std::optional<MonotonicTime> lost_at_;         // none while there is a connection
+  std::optional<MonotonicTime> lost_at_;         // when the current outage began; nullopt: none
 };
 
 }  // namespace dlaunch

@@ -25,8 +25,8 @@ struct StartSettings {
 };
 
 /// The ranks of one node in messages of a bounded number of ranks each, so that the first ones
-/// start while the rest is still being prepared. At least one message, also for a node without
-/// ranks.
+/// start while the rest is still being prepared. At least one message, even for a node
+/// without ranks.
 [[nodiscard]] std::vector<wire::StartRanks> start_messages(const LaunchPlan& plan, NodeRank node,
                                                            const StartSettings& settings);
 

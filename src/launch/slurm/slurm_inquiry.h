@@ -29,8 +29,8 @@ class SlurmInquiry {
   enum class About : std::uint8_t { warning, ending };
   using Answer = std::function<void(const SlurmNotice&)>;
   /// Calls `answer` once with what is known, which may be nothing. While a question is open, others
-  /// are dropped; only one about an ending replaces one about a warning, whose answer may be older
-  /// than the signal that ends the job.
+  /// are dropped, but one about an ending replaces one about a warning: the warning's answer may be
+  /// older than the signal that ends the job.
   void ask(About about, Answer answer);
   [[nodiscard]] bool is_asking() const { return answer_ != nullptr; }
 

@@ -16,7 +16,7 @@ namespace {
 constexpr std::chrono::seconds kAfterStart{2};
 
 // cat ends with our end of its stdin, and nothing else ends it; wait returns early for each signal
-// (POSIX sh, 2.11). Commands in the background would have /dev/null for stdin, so it is kept as 3.
+// (POSIX sh, 2.11). A background command's stdin would be /dev/null, so 3 is a copy of stdin.
 constexpr const char* kScript =
     "exec 3<&0\n"
     "trap 'echo TERM' TERM; trap 'echo USR1' USR1; trap 'echo USR2' USR2\n"
@@ -37,7 +37,7 @@ void SlurmListener::stop() {
 void SlurmListener::begin(const std::string& node) {
   std::vector<std::string> environment;
   for (char** entry = environ; *entry != nullptr; ++entry) environment.emplace_back(*entry);
-  // A step on one node would ask for all of these.
+  // A step on one node would ask for all GPUs of the job.
   const bool has_total_of_gpus =
       std::any_of(environment.begin(), environment.end(),
                   [](const std::string& entry) { return entry.starts_with("SLURM_GPUS="); });

@@ -18,13 +18,13 @@ struct QueuedJob {
   std::string name;
 };
 
-/// The lines of squeue(1) with kQueueFormat. Pure.
 inline constexpr const char* kQueueFormat = "%i|%T|%r|%k|%Z|%j";
+/// Reads the output of squeue(1) in kQueueFormat. Pure.
 [[nodiscard]] std::vector<QueuedJob> read_queue(const std::string& text);
 
 /// Fills in Slurm's state of the runs that have not ended, and returns the waiting jobs that were
 /// submitted from the folder of `places`. Asks squeue(1) and sacct(1) for at most 2 s each, and not
-/// at all if this machine has no Slurm and no run is from it.
+/// at all if this machine has no Slurm and no run is in a Slurm job.
 [[nodiscard]] std::vector<QueuedJob> ask_slurm(const RunFolders& places, std::vector<RunView>& runs);
 
 }  // namespace dlaunch

@@ -27,7 +27,7 @@ std::optional<std::size_t> index_of(const StageRunSettings& settings, NodeId nod
 
 struct Target {
   std::string path;
-  std::string folder;  // that it is in
+  std::string folder;  // that the path is in
   std::string name;
 };
 
@@ -85,7 +85,7 @@ void JobStaging::begin(std::vector<StagePart> parts) {
 void JobStaging::cancel() {
   run_.cancel();
   if (!std::exchange(is_on_, false) || !parts_[part_].source) return;
-  // The source may be what was lost.
+  // The node that was lost may be the source.
   for (const auto& [node, told] : told_) callbacks_.send(node, wire::StageOver{told.id});
   wire::StageFrom nothing;
   nothing.id = id_;
@@ -133,8 +133,8 @@ void JobStaging::pass_on(NodeId node, const wire::StageAnswer& answer) {
                   wire::StageLetter{id_, node, frame.type, std::move(frame.payload)});
 }
 
-/// Nodes of the staging are given orders of a staging, and nothing else; once it is over, only
-/// that.
+/// The source may send only orders of a staging, and only to nodes of the staging; once that is
+/// over, only StageOver.
 void JobStaging::on(NodeId source, const wire::StageLetter& letter) {
   if (!is_from(source, letter.id) || !index_of(parts_[part_].settings, letter.node)) return;
   auto message = wire::decode<wire::ToAgent>(wire::FrameView{letter.type, 0, 0, 0, letter.payload});
@@ -155,7 +155,7 @@ void JobStaging::on(NodeId source, const wire::StageLetter& letter) {
       *message);
 }
 
-/// The source decides what is in the targets, and about nothing beside them.
+/// The source decides what is in the targets, and nothing outside of them.
 bool JobStaging::is_allowed(NodeId node, wire::StageBegin& begin) {
   const StageRunSettings& settings = parts_[part_].settings;
   begin.by = settings.by;
@@ -190,7 +190,7 @@ bool JobStaging::is_allowed(NodeId node, const wire::StageEntries& entries) cons
   });
 }
 
-/// A node connects to what listens for it, and nowhere else.
+/// A node may connect only to what listens for it.
 bool JobStaging::is_allowed(NodeId node, const wire::StageFeed& feed) const {
   const auto listening = listening_.find(feed.link);
   if (listening != listening_.end()) return feed.at == listening->second;

@@ -1,6 +1,6 @@
 // All lines of a job's `stage`, one source after the other: files of this machine, and files of
 // nodes, which their own agents stage (node/stage/stage_from_service.h). Their orders and the
-// answers to them pass here, and get the addresses at which nodes reach each other.
+// answers pass through here, where the addresses at which nodes reach each other are added.
 #pragma once
 
 #include <cstddef>
@@ -32,9 +32,9 @@ class JobStaging {
     std::function<void(NodeId, wire::ToAgent)> send;
     /// A part is staged. Called for each, in order; not from within begin().
     std::function<void(const StageReport&)> staged;
-    /// All have been, or as StageRun::Callbacks::done.
+    /// All parts are staged, or one has failed as in StageRun::Callbacks::done.
     std::function<void(Status)> done;
-    std::function<void(std::string)> show;  // likewise
+    std::function<void(std::string)> show;  // as in StageRun
     std::function<void(std::string)> note;
   };
 
@@ -62,7 +62,7 @@ class JobStaging {
   [[nodiscard]] bool is_allowed(NodeId, const wire::OneOf<wire::StageOrder> auto&) const {
     return true;
   }
-  /// This is of the part that is being staged, or was last, whose files are on this node.
+  /// `id` is that of the part that is being staged, or was last, and its files are on `source`.
   [[nodiscard]] bool is_from(NodeId source, std::uint32_t id) const;
 
   Callbacks callbacks_;
@@ -71,7 +71,7 @@ class JobStaging {
   std::size_t part_ = 0;
   bool is_on_ = false;
   std::uint32_t id_ = 0;  // of a part whose files are on a node
-  /// What a node was last told by the source of that part.
+  /// What the source of that part last told a node.
   struct Told {
     std::uint32_t id = 0;           // of the source's staging
     std::vector<bool> are_folders;  // by line: the target itself is the root

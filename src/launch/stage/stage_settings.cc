@@ -16,7 +16,7 @@ namespace dlaunch {
 
 namespace {
 
-/// The source's own, best first.
+/// The source's own addresses, best first.
 std::vector<std::string> addresses_between(RendezvousSpec rendezvous, const Node* source,
                                            const Node* node) {
   std::vector<std::string> addresses;
@@ -60,8 +60,9 @@ Error unknown_source(const JobSpec& spec, const std::string& from, const Cluster
                                    "); for a path of this machine: ./" + plain_line(from)};
 }
 
-/// Targets of lines with different sources, which are staged one after the other. Those of the same
-/// source are StageSource's to compare; but a node must not put a link where another target begins.
+/// Compares targets of lines with different sources, which are staged one after the other.
+/// StageSource compares those of one source. A node must not put a link where another target
+/// begins.
 Status check_targets(const std::vector<StagePart>& parts) {
   const auto normal = [](const std::string& path) {
     return sync::without_slashes(std::filesystem::path(path).lexically_normal());
@@ -89,7 +90,7 @@ Status check_targets(const std::vector<StagePart>& parts) {
   return {};
 }
 
-/// Without lines. `source`: nullptr: this machine.
+/// A part without lines yet. `source` nullptr: this machine.
 StagePart part_from(const Node* source, const JobSpec& spec, const Cluster& cluster,
                     StageRunSettings settings) {
   StagePart part;

@@ -17,15 +17,15 @@ namespace dlaunch {
 /// it knows the addresses at which nodes may reach each other. `home`: what "~/" in a `from` stands
 /// for.
 enum class StageTo : std::uint8_t { plan, cluster };
-/// `common`: what is known without these. Errors: exit_code::kJobFile, where a line names a node
-/// that is not in the cluster.
+/// `common`: the settings that do not depend on the other arguments. Errors: exit_code::kJobFile,
+/// where a line names a node that is not in the cluster.
 [[nodiscard]] Result<std::vector<StagePart>> stage_parts(const JobSpec& spec,
                                                          const LaunchPlan& plan,
                                                          const Cluster& cluster, StageTo to,
                                                          const std::string& home,
                                                          StageRunSettings common);
 
-/// Who stages, for other stagings of the same targets. `run_id`: empty for a command.
+/// Names who stages, for other stagings of the same targets. `run_id`: empty for a command.
 [[nodiscard]] std::string stages_as(const std::string& run_id);
 
 /// "gpu01:/data" is on that node, and so is "[fd00::1]:/data"; "./gpu01:/data" is on this machine.
@@ -35,7 +35,7 @@ struct StageSourcePath {
 };
 [[nodiscard]] StageSourcePath stage_source_path(const std::string& from);
 
-/// The absolute path on the nodes of each line of `stage`.
+/// The absolute path of each `stage` line's target on the nodes.
 [[nodiscard]] std::vector<std::string> stage_targets(const JobSpec& spec,
                                                      const std::string& workdir,
                                                      const std::string& home);

@@ -138,7 +138,7 @@ void NodeSync::send_entries(const SyncPass& pass, MonotonicTime now, const Send&
   send(message);
 }
 
-/// What still exists here but is not in the list stays there, too.
+/// What still exists here but is not in the list stays on the node, too.
 bool NodeSync::send_removals(const SyncPass& pass, const Send& send) {
   if (gone_.empty()) return false;
   wire::SyncRemove message{pass.id, {}};

@@ -26,7 +26,7 @@ struct SyncPass {
   std::vector<SyncEntry> entries;
   /// By entry, for files that may grow while they are copied: see EntryFile.
   std::map<std::uint32_t, ContentHash> samples;
-  /// Hashes of content here, as they become known; none: the content has changed since the list.
+  /// Hashes of content here, as they become known; nullopt: the content has changed since the list.
   std::map<std::uint32_t, std::optional<ContentHash>> hashes;
   std::deque<std::uint32_t> to_hash;
   std::set<std::string> changed;  // paths whose content has changed since the list

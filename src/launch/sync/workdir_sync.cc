@@ -104,7 +104,7 @@ void WorkdirSync::listed() {
   if (passes_ == kMostPasses) take_samples(changed);
   lister_.reset();
   placing_ = true;
-  // Read-only here: a node that shares the folder will find that nothing is to be copied.
+  // If the folder is read-only here, a node that shares it will find that nothing is to be copied.
   marker_ = FolderMarker(pass_.root);
   for (const auto& node : nodes_) {
     if (node->result().is_shared) continue;

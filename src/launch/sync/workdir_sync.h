@@ -34,7 +34,7 @@ struct WorkdirSyncSettings {
   Duration stall{60'000};      // a node that is silent for this long has failed
 };
 
-/// Lives on the engine's one thread. Never runs for longer than some milliseconds at a time.
+/// Lives on the engine's one thread. Never runs for longer than a few milliseconds at a time.
 class WorkdirSync {
  public:
   struct Callbacks {

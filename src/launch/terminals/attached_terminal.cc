@@ -28,7 +28,7 @@ namespace dlaunch {
 
 namespace {
 
-/// Until the command runs.
+/// The limit until the command runs.
 constexpr std::chrono::seconds kAnswerLimit{20};
 /// A pipe that is ready takes this much without blocking (pipe(7), PIPE_BUF).
 constexpr std::size_t kMostWritten = 4096;
@@ -42,8 +42,8 @@ void tell_signal(int number) {
   errno = error;
 }
 
-/// Signals as bytes in a pipe. Handlers rather than a signalfd(2), so that they interrupt a write
-/// to a terminal that takes nothing.
+/// Signals become bytes in a pipe. Uses handlers rather than a signalfd(2), so that signals
+/// interrupt a write to a terminal that takes nothing.
 Result<UniqueFd> watch_signals() {
   auto pipe = make_pipe(O_NONBLOCK);
   if (!pipe) return fail_errno(exit_code::kInternal, "pipe", pipe.error());
@@ -75,7 +75,7 @@ class RawMode {
   RawMode(const RawMode&) = delete;
   RawMode& operator=(const RawMode&) = delete;
 
-  /// Again, after a shell has changed the modes while this process was stopped.
+  /// Call it again after a shell has changed the modes while this process was stopped.
   void set() const {
     if (is_set_) ::tcsetattr(STDIN_FILENO, TCSANOW, &raw_);
   }
@@ -145,7 +145,7 @@ class AttachedTerminal {
     }
   }
 
-  /// One that is not taken is superseded by the next.
+  /// A size that could not be sent is superseded by the next.
   void send_size() {
     const auto size = terminal_size(STDOUT_FILENO);
     if (!is_terminal_ || !runs_ || !size) return;
@@ -188,7 +188,7 @@ class AttachedTerminal {
     std::fprintf(stderr, "dlaunch: %s on %s; to leave a command that hangs: Enter, ~ and a dot\n",
                  who_.c_str(), plain_line(node).c_str());
     raw_.emplace();
-    send_size();  // it may have changed since it was asked for
+    send_size();  // the size may have changed since the request
   }
 
   void end(std::string_view body) {
@@ -233,7 +233,7 @@ class AttachedTerminal {
   /// Without bytes: the end of the input, of pipes only.
   void send() {
     const bool sent = send_terminal_packet(socket_.get(), TerminalPacket::input, to_send_);
-    // The socket's end is read with what it has said before.
+    // The end of the socket is read after what the engine sent before.
     sends_ = !sent && (errno == EAGAIN || errno == EINTR);
   }
 
@@ -244,7 +244,7 @@ class AttachedTerminal {
   std::optional<RawMode> raw_;
   LeaveKeys keys_;
   std::string to_send_;
-  bool sends_ = false;  // to_send_, as soon as the socket takes it
+  bool sends_ = false;  // sends to_send_ as soon as the socket takes it
   std::string shown_;   // for shown_to_, and not written yet
   int shown_to_ = STDOUT_FILENO;
   bool runs_ = false;

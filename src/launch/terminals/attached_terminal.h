@@ -11,8 +11,8 @@
 namespace dlaunch {
 
 /// Runs a command beside a rank until it ends, with this process's standard streams: on a terminal
-/// of its own if stdin and stdout are one, else with pipes. Returns its exit code (128 + n for
-/// signal n). Whatever happens, the terminal gets the modes that it had. `run`: to kTerminalSocket.
+/// of its own if stdin and stdout are terminals, else with pipes. Returns its exit code (128 + n
+/// for signal n). The terminal always gets back its modes. `run`: a connection to kTerminalSocket.
 /// Errors: kUsage: there is no such rank, or it does not run; kNotFound, kCannotExecute: the
 /// command; kNodeLost; kTimeLimit: no answer in time; kInternal: the run's launcher has ended.
 [[nodiscard]] Result<int> attach_to_rank(RunConnection run, Rank rank,

@@ -1,5 +1,5 @@
 // The messages between `dlaunch attach` and the engine of a run: packets over a unix socket of the
-// run folder (launch/questions/run_socket.h), one byte for what it is, then its body. End of file
+// run folder (launch/questions/run_socket.h), one byte for its kind, then its body. End of file
 // means that the other side is gone.
 #pragma once
 
@@ -34,7 +34,7 @@ struct TerminalRequest {
   wire::OpenTerminal open;
 };
 [[nodiscard]] std::string encode(const TerminalRequest& request);
-/// nullopt: it is none, or that of another version.
+/// nullopt: `body` is not a request, or one of another version.
 [[nodiscard]] std::optional<TerminalRequest> decode_terminal_request(std::string_view body);
 
 /// Non-blocking. False, with errno: it was not sent.

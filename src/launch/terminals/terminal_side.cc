@@ -21,7 +21,7 @@ namespace dlaunch {
 namespace {
 
 constexpr std::size_t kMostGuests = 32;
-/// A peer that asks for nothing is let go.
+/// A peer that asks for nothing is dropped after this time.
 constexpr std::chrono::seconds kPatience{30};
 /// Between looks for the end of a peer whose input waits.
 constexpr std::chrono::seconds kLook{1};
@@ -91,7 +91,8 @@ void TerminalSide::let_in(UniqueFd socket) {
   watch(guest);
 }
 
-/// A user may be slow to read the rest of what has ended, but not at the cost of a new one.
+/// A user may be slow to read the rest of a command that has ended, but not at the cost of a new
+/// guest.
 bool TerminalSide::has_room() {
   if (guests_.size() < kMostGuests) return true;
   const auto ended = std::ranges::find_if(guests_, [](const auto& one) {
@@ -130,7 +131,7 @@ void TerminalSide::read(Guest& guest) {
 }
 
 void TerminalSide::take(Guest& guest, const std::string& packet) {
-  if (!guest.is_open && !guest.waiting.empty()) return;  // it is about to be told that it ends
+  if (!guest.is_open && !guest.waiting.empty()) return;  // will be told that its terminal has ended
   const std::string_view body = std::string_view(packet).substr(1);
   switch (static_cast<TerminalPacket>(packet.front())) {
     case TerminalPacket::open:

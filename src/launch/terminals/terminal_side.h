@@ -22,7 +22,7 @@ class TerminalSide {
   TerminalSide(const TerminalSide&) = delete;
   TerminalSide& operator=(const TerminalSide&) = delete;
 
-  /// Begins to listen in the run folder. An error is none of the run's.
+  /// Begins to listen in the run folder. An error here is not an error of the run.
   [[nodiscard]] Status open(const std::string& run_folder);
   /// Removes the socket, and tells all users that the run has ended.
   void close();

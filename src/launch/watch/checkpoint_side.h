@@ -1,5 +1,5 @@
-// What the nodes say of checkpoints when an attempt ends becomes an account of it, for events.jsonl,
-// the screen and the summary. Decides nothing.
+// Turns what the nodes say of checkpoints when an attempt ends into an account of the attempt's
+// checkpoints, for events.jsonl, the screen and the summary. Decides nothing.
 #pragma once
 
 #include <optional>
@@ -27,8 +27,8 @@ class CheckpointSide {
   void begin(const LaunchPlan& plan);
   /// From a node whose last rank has ended.
   void on(NodeId node, const wire::CheckpointsSeen& seen);
-  /// No rank is left, and no answer will come any more. `restarts`: the user is told now, else by
-  /// the summary.
+  /// No rank is left, and no answer will come any more. `restarts`: tells the user now; else the
+  /// summary does.
   void end(bool restarts);
   [[nodiscard]] const CheckpointAccounts& accounts() const { return accounts_; }
 

@@ -9,7 +9,7 @@ namespace dlaunch {
 
 namespace {
 
-/// A file that has not changed for so long is complete.
+/// A file that has not changed for this long is complete.
 constexpr std::chrono::seconds kBetweenLooks{1};
 
 }  // namespace

@@ -1,6 +1,6 @@
-// `dlaunch stop --checkpoint`: where ranks write a checkpoint on a signal and go on
-// (checkpoint.signal), they get it, and the run is stopped once a new one stands. Where they write
-// one before they end, the stop signal is all they need.
+// `dlaunch stop --checkpoint`: if ranks write a checkpoint on a signal and go on
+// (checkpoint.signal), they get that signal, and the run is stopped once a new checkpoint is
+// complete. If they write one before they end, the stop signal is all they need.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ class CheckpointStop {
         limit_(loop) {}
 
   /// The ranks of this plan were told to start; null: they have ended, and others follow. Then a
-  /// run that waits for a checkpoint is stopped before they do.
+  /// run that waits for a checkpoint is stopped before the others start.
   void set_plan(const LaunchPlan* plan);
   /// Errors: kUsage: the job has no checkpoint.path.
   [[nodiscard]] Result<StopReply> begin();
@@ -57,7 +57,7 @@ class CheckpointStop {
   const LaunchPlan* plan_ = nullptr;
   bool waits_ = false;             // for a checkpoint
   std::uint32_t round_ = 0;        // of the latest question
-  std::set<NodeId> awaited_;       // its answers
+  std::set<NodeId> awaited_;       // the nodes that have not answered it
   CheckpointsOfNodes now_;
   std::optional<CheckpointsOfNodes> before_;  // when the ranks got the signal
   CheckpointsOfNodes previous_;

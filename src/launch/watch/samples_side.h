@@ -16,7 +16,7 @@ namespace dlaunch {
 /// Lives on the engine's one thread.
 class SamplesSide {
  public:
-  /// `began`: the run. `metrics`: names, in the order of StartRanks::metrics.
+  /// `began`: when the run began. `metrics`: names, in the order of StartRanks::metrics.
   SamplesSide(RunStore& store, std::vector<std::string> metrics, MonotonicTime began)
       : store_(store), samples_(std::move(metrics)), began_(began), written_(began) {}
 
@@ -32,7 +32,7 @@ class SamplesSide {
   MonotonicTime written_;
   Attempt attempt_;
   bool has_begun_ = false;
-  bool has_failed_ = false;  // to write; the user was told
+  bool has_failed_ = false;  // writing has failed, and the user was told
 };
 
 }  // namespace dlaunch

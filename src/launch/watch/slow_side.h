@@ -1,5 +1,5 @@
 // Names the ranks that are slower than the others while the job runs (supervise/slow_ranks), with
-// what stands out of their nodes. Decides nothing.
+// what is unusual about their nodes. Decides nothing.
 #pragma once
 
 #include <cstdint>

@@ -163,7 +163,7 @@ void StallSide::keep(const StacksReply& reply, WallTime at) {
     store_.note("notice", "stacks are not kept: " + kept.error().message);
 }
 
-/// Ranks that were working all the time are no news.
+/// Ranks that were working all the time are not news.
 void StallSide::tell_resumed() {
   const StallSeen* const last = lasting_stall(seen_, plan_->attempt);
   if (last == nullptr) return;

@@ -1,5 +1,5 @@
 // Notices that the job makes no progress (supervise/stall), looks where its ranks stand, twice,
-// and tells what that means (report/verdict): on the console, in events.jsonl, and with both
+// and reports what that means (report/verdict): on the console, in events.jsonl, and with both
 // snapshots in stacks/ of the run folder. It decides nothing about the run: that the job was silent
 // for timeouts.hang is an event for the supervisor, and so are progress and stalls, for the account
 // of the run's time.
@@ -24,11 +24,11 @@
 
 namespace dlaunch {
 
-/// The index that MetricPulse::metric has for it; nullopt: the job has no such metric.
+/// The index that MetricPulse::metric has for the metric `name`; nullopt: the job has none.
 [[nodiscard]] std::optional<std::uint32_t> metric_index(const JobSpec& spec,
                                                         const std::string& name);
 
-/// Its value as a number of steps; nullopt: it cannot be one.
+/// The metric's value as a number of steps; nullopt: it cannot be one.
 [[nodiscard]] std::optional<std::uint64_t> count_of(const MetricPulse& metric);
 
 /// Lives on the engine's one thread.
@@ -43,7 +43,7 @@ class StallSide {
 
   /// The ranks of the plan were told to start; `plan` must stay valid until end().
   void begin(const LaunchPlan& plan);
-  /// They are being stopped, or have ended.
+  /// The ranks are being stopped, or have ended.
   void end();
   void on(NodeId node, const wire::Pulse& pulse);
   /// The node does not answer.
@@ -75,7 +75,7 @@ class StallSide {
   Timer tick_;
   Timer between_;
   const LaunchPlan* plan_ = nullptr;   // null: nothing is watched
-  bool has_progress_ = false;          // in this attempt, as far as told to the supervisor
+  bool has_progress_ = false;          // in this attempt, as far as the supervisor was told
   std::optional<std::uint64_t> step_;  // likewise
   bool is_stalled_ = false;            // likewise
   std::uint32_t round_ = 0;

@@ -1,5 +1,5 @@
 // What the agents see of the ranks while they run (model/pulse.h), kept as the latest state of each
-// rank and node. Decides nothing about the run: it is informed of events after the supervisor.
+// rank and node. Decides nothing about the run: it gets events after the supervisor has.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +45,7 @@ class WatchSide {
     std::string end;
     RankPulse pulse;
     MonotonicTime heard{0};  // when the pulse arrived; 0: none has
-    Mark older, newer;       // between which its processor time is measured
+    Mark older, newer;       // the marks between which its CPU time is measured
   };
   struct SeenNode {
     NodeId id;

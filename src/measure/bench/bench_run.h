@@ -27,14 +27,14 @@ struct BenchRequest {
   std::uint32_t root = 0;
 };
 
-/// Whether so many ranks can measure it: two for pairs, the root among them, an element of the
-/// largest size for each. Errors: kUsage.
+/// Whether `ranks` ranks can measure it: at least two for pairs, the root is one of them, and the
+/// largest size has an element for each. Errors: kUsage.
 [[nodiscard]] Status check_ranks(const BenchRequest& request, std::uint32_t ranks);
 
 /// Whether MPI takes the largest size in one call. Errors: kUsage, with the largest that it takes.
 [[nodiscard]] Status check_mpi_size(const BenchRequest& request, std::uint32_t ranks);
 
-/// Bytes of the buffers of each of so many ranks.
+/// Bytes of the buffers of each rank, if there are `ranks` ranks.
 [[nodiscard]] std::uint64_t bytes_per_rank(const BenchRequest& request, std::uint32_t ranks);
 
 struct BenchFigures {
@@ -46,10 +46,10 @@ struct BenchFigures {
   [[nodiscard]] bool has_begun() const { return !header.hosts.empty(); }
 };
 
-/// Runs it on the hosts of `options.spec`; chooses the back-end and, unless `ranks_are_set`, the
-/// number of ranks once the nodes' facts are known. Fills `figures` as records arrive, also where
-/// the run fails later; `on_text` gets the head of the table and each row as they are measured.
-/// Errors: those of measured_run().
+/// Runs the benchmark on the hosts of `options.spec`; chooses the back-end and, unless
+/// `ranks_are_set`, the number of ranks once the nodes' facts are known. Fills `figures` as records
+/// arrive, even if the run fails later; `on_text` gets the table header and each row as they are
+/// measured. Errors: those of measured_run().
 [[nodiscard]] Result<MeasuredRun> run_bench(const BenchRequest& request, RunOptions options,
                                             bool ranks_are_set, KeepRun keep, BenchFigures& figures,
                                             const std::function<void(const std::string&)>& on_text);

@@ -26,7 +26,7 @@ std::string nccl_refusal(const CheckedNode& node) {
   return node.facts.gpus.empty() ? "no GPU was found there" : refusal(node, "nccl");
 }
 
-/// A note for each reason, in the order of their first nodes, with the names of all nodes.
+/// Reasons in the order of their first nodes, each with the names of all nodes that it applies to.
 using Reasons = std::vector<std::pair<std::string, std::vector<std::string>>>;
 
 Reasons reasons_against_nccl(const CheckedNodes& nodes, const std::vector<std::uint32_t>& good) {

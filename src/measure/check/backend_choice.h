@@ -14,8 +14,8 @@ struct BackendChoice {
   /// NCCL where all nodes have GPUs and can use it, else MPI; never automatic. Errors: kPreflight,
   /// with a node that cannot use MPI either, and why.
   Result<MeasureBackend> backend;
-  /// With the code "nccl", where nodes have GPUs and NCCL is not used: a note for each reason, with
-  /// the nodes that it applies to.
+  /// With the code "nccl", if nodes have GPUs but NCCL is not used: one note per reason, with the
+  /// nodes that it applies to.
   std::vector<CheckFinding> notes;
 };
 

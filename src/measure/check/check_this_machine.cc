@@ -28,7 +28,7 @@ constexpr std::chrono::seconds kWholeLimit{9};
 constexpr std::chrono::seconds kPartLimit{3};
 constexpr std::chrono::seconds kRankLimit{5};
 
-/// The time left until `end`, at most `most`, and enough for a program to start.
+/// The time left until `end`, at most `most`, but always enough to start a program.
 std::chrono::milliseconds left_until(MonotonicTime end, std::chrono::milliseconds most) {
   constexpr std::chrono::milliseconds kLeast{100};
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(end - monotonic_now());
@@ -61,7 +61,7 @@ void add_speed(LocalCheck& check, MonotonicTime end) {
   if (!check.speed) check.no_speed = plain_line(last);
 }
 
-/// Containers often have little of it; data loaders and NCCL need more.
+/// Containers often have little shared memory; data loaders and NCCL need more.
 void add_shared_memory(LocalCheck& check) {
   struct statvfs info {};
   if (::statvfs("/dev/shm", &info) != 0) return check.parts.push_back({"/dev/shm", "missing"});

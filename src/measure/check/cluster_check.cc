@@ -19,15 +19,15 @@ namespace {
 
 using Severity = CheckFinding::Severity;
 
-/// The nodes of a job as a check sees them: which of them answer, what each has, in what condition
-/// it is, and whether what the job needs is there.
+/// The nodes of a job as a check sees them: which of them answer, what each has, its condition, and
+/// whether it has what the job needs.
 struct Survey {
   std::vector<CheckedNode> nodes;  // index = node of the job's hosts, in their order
-  Cluster cluster;                 // the same; facts of those that have answered
+  Cluster cluster;                 // the same nodes; facts of those that have answered
   /// Why those that have answered cannot meet; empty: they can, or it was not tried.
   std::string no_meeting;
-  std::vector<std::uint32_t> unreached;  // with no_meeting: whose fault that is, where it is known
-  std::string no_plan;                   // why nothing of what the job needs was looked for
+  std::vector<std::uint32_t> unreached;  // with no_meeting: the nodes at fault, where known
+  std::string no_plan;                   // why the job's needs were not looked for
 };
 
 PrepareSettings prepare_settings(const ClusterCheckOptions& options) {
@@ -85,7 +85,7 @@ Result<Survey> survey_nodes(const JobSpec& spec, const PlanContext& context,
   return survey;
 }
 
-/// Without node checks only failed connections count: such a node cannot be used in any case.
+/// Without node checks only failed connections count: such a node cannot be used anyway.
 std::vector<CheckFinding> findings_of(const Survey& survey, const ClusterCheckOptions& options) {
   std::vector<CheckFinding> findings = check_nodes(survey.nodes, options.expected_gpus);
   if (!options.nodes)
@@ -140,7 +140,7 @@ std::vector<CheckFinding> blocking_nodes(const JobSpec& spec, const Survey& surv
   return findings;
 }
 
-/// Surveys only the nodes `there` again: where they meet, and what the job needs on them.
+/// Surveys only the nodes `there` again, for where they meet and for what the job needs on them.
 Status survey_again(const JobSpec& spec, const PlanContext& context, ClusterCheckOptions options,
                     const std::vector<std::uint32_t>& there, Survey& survey) {
   JobSpec rest = spec;
@@ -208,7 +208,7 @@ std::vector<std::string> interfaces_of(const Survey& survey) {
   return names;
 }
 
-/// Why no measurement is possible, whatever is on the nodes; empty: it is.
+/// Why no measurement is possible, regardless of what is on the nodes; empty: one is possible.
 std::string why_not_measured(const Survey& survey, const std::vector<std::uint32_t>& good) {
   if (!survey.no_meeting.empty()) return "the nodes do not reach each other";
   if (good.size() < 2) return "a measurement needs at least two good nodes";
@@ -251,7 +251,7 @@ Result<bool> measure_once(const JobSpec& spec, const ClusterCheckOptions& option
   return false;
 }
 
-/// Repeats without a node that failed.
+/// Repeats the measurement without the nodes that failed.
 Status measure_fabric(const JobSpec& spec, const ClusterCheckOptions& options, const Survey& survey,
                       CheckReport& report) {
   constexpr int kMostTimes = 3;

@@ -17,7 +17,7 @@ struct ClusterCheckOptions {
   bool nodes = true;
   bool reach = true;
   bool fabric = true;
-  bool job_needs = false;                       // whether what the job needs is on each node
+  bool job_needs = false;                       // whether each node has what the job needs
   std::optional<double> min_busbw;              // GB/s; nullopt: from the detected hardware
   std::optional<fabric::AzureSize> azure_size;  // of the nodes, as the user or the job file says
   std::optional<std::uint32_t> expected_gpus;   // of each node

@@ -13,8 +13,8 @@ namespace dlaunch {
 
 namespace {
 
-/// The first rank's end cannot follow from that of another: a rank that loses another one aborts or
-/// exits with 1, and its end may arrive first; one that waits for another ends with kTimeLimit.
+/// Whether the first rank's end cannot be the result of another's: a rank that loses another aborts
+/// or exits with 1, and its end may arrive first; one that waits for another ends with kTimeLimit.
 bool is_own_end(const RunEnding& ending) {
   if (ending.exit_code == exit_code::kTimeLimit) return false;
   if (!ending.first_error.empty()) return true;
@@ -36,7 +36,7 @@ constexpr Duration kRunLimit = std::chrono::minutes(3);
 constexpr std::uint64_t kCallLimitMs = 30000;
 constexpr std::uint64_t kBudgetMs = 30000;
 
-/// Keeps from the job its hosts, how to connect to them, and its network settings.
+/// Takes from the job only its hosts, how to connect to them, and its settings for the network.
 JobSpec measuring_job(const JobSpec& job, const std::vector<std::uint32_t>& nodes,
                       MeasureBackend backend) {
   JobSpec spec;

@@ -15,7 +15,7 @@ namespace dlaunch {
 struct LocalCheck {
   MachineInfo info;
   std::optional<speed::LocalSpeed> speed;
-  std::string no_speed;        // why there is none
+  std::string no_speed;        // why `speed` is missing
   bool speed_is_late = false;  // no time was left to measure it, which is not a fault
   /// Other parts, one line each: "no such library", "2.28.9".
   struct Part {
@@ -36,9 +36,9 @@ struct LocalCheck {
   double seconds = 0;  // how long the check took
 };
 
-/// The faults found, a sentence each, worst first. No GPU is a fault only where some are expected;
-/// a GPU that CUDA cannot use is one. GPUs are numbered as by nvidia-smi; one that only CUDA knows
-/// is "CUDA's gpu 0".
+/// The faults found, one sentence each, worst first. Having no GPU is a fault only if some are
+/// expected; a GPU that CUDA cannot use is a fault. GPUs are numbered as by nvidia-smi; a GPU
+/// that only CUDA knows is "CUDA's gpu 0".
 [[nodiscard]] std::vector<std::string> local_findings(const LocalCheck& check);
 
 /// 80 columns where names allow it; the last line is the verdict.

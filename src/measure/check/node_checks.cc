@@ -127,7 +127,7 @@ std::string time_text(std::uint64_t ns) {
          (ns < kSecond ? " ms" : " s");
 }
 
-/// By the type that a description of os/stuck.h begins with.
+/// Judges by the file system type, with which a description of os/stuck.h begins.
 bool is_of_network(const std::string& file_system) {
   static constexpr std::array kTypes = {"nfs",  "lustre", "gpfs", "cifs",    "smb", "ceph",
                                         "fuse", "beegfs", "afs",  "gluster", "9p"};
@@ -135,12 +135,12 @@ bool is_of_network(const std::string& file_system) {
                      [&](const char* type) { return file_system.starts_with(type); });
 }
 
-/// One note for each folder, at the slowest node: a network file system is slow for all.
+/// One note per folder, for the slowest node: a network file system is slow for all.
 void check_code(const CheckedNodes& nodes, Findings& findings) {
   struct Slow {
     std::uint32_t node = 0;
-    std::uint64_t each_ns = 0;  // for a file
-    std::size_t count = 0;      // of such nodes
+    std::uint64_t each_ns = 0;  // per file
+    std::size_t count = 0;      // of slow nodes
     const FolderSpeed* speed = nullptr;
   };
   std::map<std::string, Slow> slow;  // by folder
@@ -203,8 +203,8 @@ struct Alike {
   const char* remedy = "";
   /// Whether a difference is bad even between two nodes, or without a majority.
   bool must_agree = false;
-  /// Whether the first clearly lost something that the other has, which names one of two nodes,
-  /// too.
+  /// Whether the first node clearly lost something that the other has: this also names the bad one
+  /// of two nodes.
   bool (*has_lost)(const CheckedNode&, const CheckedNode&) = nullptr;
 };
 

@@ -27,7 +27,7 @@ inline constexpr std::uint64_t kFewOpenFiles = 1024;
 inline constexpr std::uint64_t kMuchLocked = std::uint64_t{64} << 30U;
 
 /// Reading a file of code takes less than 0.1 ms from a page cache or a local SSD, and from a
-/// network file system some requests of 0.2 ms to 5 ms.
+/// network file system a few requests of 0.2 ms to 5 ms each.
 inline constexpr std::uint64_t kSlowFileNs = 500'000;
 inline constexpr std::uint32_t kFewFiles = 20;
 /// Modules that `import torch` loads (PyTorch 2), rounded.

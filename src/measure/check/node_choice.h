@@ -11,20 +11,20 @@
 
 namespace dlaunch {
 
-/// How many nodes a job needs at least and at best, of how many hosts (with the spares). All hosts,
-/// where the job does not say.
+/// How many nodes a job needs at least and at best, and among how many hosts they are chosen (with
+/// the spares). All hosts, if the job does not say.
 struct NodesWanted {
   std::size_t least = 1;
   std::size_t best = 1;
-  std::size_t hosts = 1;  // the first ones, from which the nodes are chosen
+  std::size_t hosts = 1;  // the first ones, among which the nodes are chosen
   bool operator==(const NodesWanted&) const = default;
 };
 [[nodiscard]] NodesWanted nodes_wanted(const JobSpec& spec, std::size_t hosts);
 
 struct NodeChoice {
-  std::vector<std::uint32_t> nodes;  // of the report, ascending
-  std::vector<std::uint32_t> spares{};  // good ones beyond them, likewise
-  std::vector<std::string> notes;    // which nodes were left out or replaced, and why
+  std::vector<std::uint32_t> nodes;     // of the report, ascending
+  std::vector<std::uint32_t> spares{};  // further good nodes, likewise
+  std::vector<std::string> notes;       // which nodes were left out or replaced, and why
   bool operator==(const NodeChoice&) const = default;
 };
 
@@ -32,7 +32,7 @@ struct NodeChoice {
 /// slow link. Errors (exit_code::kPreflight): too few good nodes, or a fault of all of them.
 [[nodiscard]] Result<NodeChoice> choose_nodes(const NodesWanted& wanted, const CheckReport& report);
 
-/// Which parts of the network were not measured, and why, a sentence each.
+/// Which parts of the network were not measured, and why, one sentence each.
 [[nodiscard]] std::vector<std::string> unmeasured_notes(const CheckReport& report);
 
 /// Restricts the job to these hosts: its nodes, then its spares. nodes.min stays, so that the job

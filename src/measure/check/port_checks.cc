@@ -30,13 +30,13 @@ bool is_active(const RdmaPort& port) {
   return port.state == RdmaPort::State::active;
 }
 
-/// Bad where more than half of the others, and at least two, differ from it; else a note.
+/// The severity if more than half of the others differ: bad, or a note if there is only one other.
 std::optional<Severity> judged(std::size_t otherwise, std::size_t others) {
   if (otherwise == 0 || 2 * otherwise <= others) return std::nullopt;
   return others > 1 ? Severity::bad : Severity::note;
 }
 
-/// A port that is ACTIVE, at the usual rate, on most of the other nodes that have it.
+/// Finds nodes where the port is down or slow, but ACTIVE or faster on most others that have it.
 void check_port(const std::string& name, const std::vector<PortSeen>& seen, Findings& findings) {
   if (seen.size() < 2) return;
   const auto active = static_cast<std::size_t>(std::count_if(

@@ -10,7 +10,7 @@
 namespace dlaunch {
 
 struct PreflightResult {
-  std::vector<std::string> notes;  // for the user, a sentence each
+  std::vector<std::string> notes;  // for the user, one sentence each
   std::string table;               // as `dlaunch check` prints it; empty: nothing was checked
 };
 

@@ -45,7 +45,7 @@ class CudaMemory final : public DeviceMemory {
 
   Status copy(void* to, const void* from, std::size_t bytes) override {
     Result result = copy_(address_of(to), address_of(from), bytes);
-    // From pageable memory it may return once the bytes are only staged (CUDA driver API, "API
+    // A copy from pageable memory may return when the bytes are only staged (CUDA driver API, "API
     // synchronization behavior").
     if (result == kSuccess) result = wait_(nullptr);
     if (result == kSuccess) return {};

@@ -18,7 +18,7 @@ class DeviceMemory {
   virtual Status copy(void* to, const void* from, std::size_t bytes) = 0;
 };
 
-/// By the NVIDIA driver (libcuda.so.1), which is loaded where /dev/nvidiactl exists and not used
+/// Uses the NVIDIA driver (libcuda.so.1), which is loaded if /dev/nvidiactl exists, but not used
 /// before the program itself uses it. Null: no GPU or no driver, and so no GPU memory.
 DeviceMemory* cuda_memory();
 

@@ -22,7 +22,7 @@ namespace dlaunch::collectives {
 class Exchange {
  public:
   /// From PMI_FD, PMI_RANK and PMI_SIZE. A rank without them is a world of its own, unless
-  /// WORLD_SIZE says that there are others. `timeout`: of each later request of all users; zero:
+  /// WORLD_SIZE says that there are others. `timeout`: for each later request of all users; zero:
   /// none.
   static Result<std::shared_ptr<Exchange>> get(std::chrono::milliseconds timeout);
 

@@ -14,7 +14,7 @@ namespace dlaunch::collectives {
 /// Blocks until the result is complete. Returns MPI's error code.
 int run_blocking(const Call& call, const MpiNames& names, MPI_Comm comm, int rank, int size);
 
-/// Starts it. `requests` that are not needed stay MPI_REQUEST_NULL. Returns MPI's error code.
+/// Starts the call. `requests` that are not needed stay MPI_REQUEST_NULL. Returns MPI's error code.
 int begin(const Call& call, const MpiNames& names, MPI_Comm comm, int rank,
           std::array<MPI_Request, 2>& requests);
 
@@ -38,7 +38,7 @@ inline bool needs_host(const Call& call, int rank) noexcept {
          (has_16_bits || call.op == ReduceOp::avg || is_incomplete(call, call.kind, rank));
 }
 
-/// Finishes the result where needs_completion() says so.
+/// Finishes the result where is_incomplete() says so.
 void complete(const Call& call, int rank, int size);
 
 }  // namespace dlaunch::collectives

@@ -40,7 +40,7 @@ class MpiLibrary {
 /// "Open MPI v4.1.4"
 std::string mpi_version();
 
-/// The result of an MPI call; `what` it was to do.
+/// The result of an MPI call; `what`: what the call was to do.
 Status mpi_status(int error, std::string_view what);
 
 }  // namespace dlaunch::collectives

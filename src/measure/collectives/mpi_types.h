@@ -1,4 +1,4 @@
-// Data types and reductions of this library as those of MPI, including what MPI 3.1 lacks.
+// Maps this library's data types and reductions to MPI's, and supplies those that MPI 3.1 lacks.
 #ifndef DLAUNCH_COLLECTIVES_MPI_TYPES_H
 #define DLAUNCH_COLLECTIVES_MPI_TYPES_H
 

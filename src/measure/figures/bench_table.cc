@@ -11,7 +11,7 @@ namespace dlaunch::measure {
 
 namespace {
 
-// Columns for out of place or in place: time, algbw, busbw, #wrong.
+// Width of the out-of-place or in-place part: time, algbw, busbw, #wrong.
 constexpr int kPlaceColumns = 31;
 constexpr std::size_t kMostNamed = 12;
 

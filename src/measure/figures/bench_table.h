@@ -27,8 +27,8 @@ struct BenchHeader {
   bool operator==(const BenchHeader&) const = default;
 };
 
-/// One size, out of place or in place. Times in microseconds, of each iteration that of the slowest
-/// rank.
+/// One size, out of place or in place. Times in microseconds; an iteration's time is that of its
+/// slowest rank.
 struct BenchResult {
   double time = 0;                     // mean over back-to-back iterations
   double algbw = 0;                    // GB/s

@@ -21,8 +21,8 @@ struct NcclNetwork {
   bool operator==(const NcclNetwork&) const = default;
 };
 
-/// `log` may have the lines of several ranks; where they differ, a socket counts. Lines without
-/// "NCCL INFO" or "NCCL WARN" are ignored.
+/// `log` may have the lines of several ranks; if they differ, a line that names sockets decides.
+/// Lines without "NCCL INFO" or "NCCL WARN" are ignored.
 [[nodiscard]] NcclNetwork parse_nccl_log(std::string_view log);
 
 /// The fault of a network on nodes with usable InfiniBand or RoCE ports, in one sentence; empty:

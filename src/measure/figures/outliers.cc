@@ -87,7 +87,7 @@ struct PairMeasurements {
   std::vector<Exchange> alone, beside;
 };
 
-// One pair is one of several proofs against a node; a single or noisy proof takes more values.
+// A pair is usually one of several proofs against a node; a single or noisy one takes more values.
 constexpr std::size_t kSingleProofs = 2 * std::size_t{kProofs};
 
 Standing unclear_after(std::size_t measurements) {
@@ -149,7 +149,7 @@ class Pairs {
   [[nodiscard]] const std::map<Pair, Standing>& all() const { return standing_; }
   [[nodiscard]] const PairMeasurements& measurements(Pair pair) const { return pairs_.at(pair); }
 
-  /// A good pair to measure beside it, of other nodes if possible.
+  /// A good pair to measure beside `suspect`, on other nodes if possible.
   [[nodiscard]] std::optional<Pair> beside(Pair suspect) const {
     const auto shares = [&](Pair pair) {
       return (pair.a == suspect.a || pair.a == suspect.b ? 1 : 0) +
@@ -302,7 +302,7 @@ class OutlierSearch {
     return pairs_.proven_good(pair.a) && pairs_.proven_good(pair.b) && !bad_.contains(pair.a) &&
            !bad_.contains(pair.b);
   }
-  /// The pair alone, without other pairs of the same node.
+  /// Whether the pair is proof enough, without other pairs of the same node.
   [[nodiscard]] bool is_proven_slow(Pair pair) const {
     return pairs_.of(pair) == Standing::slow &&
            pairs_.measurements(pair).alone.size() >= kSingleProofs;
@@ -326,7 +326,7 @@ class OutlierSearch {
       possible += good != node && !bad_.contains(good) ? 1U : 0U;
     return std::min<std::size_t>(possible, kWitnesses);
   }
-  /// A single proof could come from a slow link.
+  /// Takes at least two proofs: a single one could come from a slow link.
   [[nodiscard]] bool is_slow_with_all(int node) const {
     constexpr std::size_t kFewest = 2;
     if (pairs_.proven_good(node) || bad_.contains(node)) return false;

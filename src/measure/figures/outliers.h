@@ -1,15 +1,12 @@
 // Which nodes and which links are slow, from measurements of pairs and of single nodes. Pure.
 //
 // The rules rest on three principles:
-//   - Disturbances only make a measurement slower. So one good value of a pair proves that both
-//   nodes
-//     and the link between them can be fast; slow values alone prove nothing.
-//   - A slow pair has three suspects. A node is bad when it is slow with several nodes that are
-//   proven
-//     good; a link is bad when both its ends are proven good with other nodes.
-//   - A suspect is named only after several measurements alone, each next to one of a pair (or
-//   node)
-//     that is known to be good: on a busy machine both get slower.
+//   - Disturbances only make a measurement slower. So one good value of a pair proves that
+//     both nodes and the link between them can be fast; slow values alone prove nothing.
+//   - A slow pair has three suspects. A node is bad when it is slow with several nodes that
+//     are proven good; a link is bad when both its ends are proven good with other nodes.
+//   - A suspect is named only after several measurements alone, each next to one of a pair
+//     (or node) that is known to be good: on a busy machine both get slower.
 // Two nodes without an expected value give nothing to compare their pair with.
 #pragma once
 
@@ -74,7 +71,7 @@ struct Question {
   bool operator==(const Question&) const = default;
 };
 
-/// nullopt: everything that can be decided is. The caller adds the requested measurement to
+/// nullopt: everything that can be decided is decided. The caller adds the requested measurement to
 /// `measured`, with a value of 0 where it failed.
 [[nodiscard]] std::optional<Question> next_question(const Measured& measured);
 

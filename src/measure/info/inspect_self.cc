@@ -33,7 +33,7 @@ int ptrace_scope() {
   return scope;
 }
 
-/// As an agent would use it.
+/// Whether a cgroup for ranks can be made, as an agent would make it.
 bool has_cgroup() {
   const auto own = own_cgroup_folder();
   const auto made = own ? RankCgroup::make(*own) : std::nullopt;

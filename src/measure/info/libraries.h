@@ -13,11 +13,11 @@ struct LibraryFact {
   std::string says;  // "Open MPI v4.1.4", may be empty; else what is missing, and what to install
 };
 
-/// Those of the measuring programs, tried in processes of their own. Takes at most `limit`.
+/// The libraries of the measuring programs, tried in processes of their own. Takes at most `limit`.
 [[nodiscard]] std::vector<LibraryFact> collectives_libraries(std::chrono::milliseconds limit);
 
-/// These, and the one with which MPI programs start without mpirun. Takes at most 20 s. Call only
-/// from the main thread.
+/// These, and the library with which MPI programs start without mpirun. Takes at most 20 s. Call
+/// only from the main thread.
 [[nodiscard]] std::vector<LibraryFact> found_libraries();
 
 }  // namespace dlaunch

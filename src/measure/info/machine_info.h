@@ -13,7 +13,7 @@ struct MachineInfo {
   std::string root;  // a folder with copies of its files; empty: this machine
   NodeFacts facts;
   std::vector<GpuHealth> health;
-  std::vector<std::vector<std::string>> findings;  // for each of `health`, a sentence each
+  std::vector<std::vector<std::string>> findings;  // per entry of `health`, one sentence each
   std::string no_health;                           // why `health` is empty; else empty
   bool health_hangs = false;                       // nvidia-smi did not answer in time
   bool health_fails = false;                       // its answer was not as expected

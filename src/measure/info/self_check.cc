@@ -42,7 +42,7 @@ SelfCheckRow py_spy_row(const SelfCheckFacts& facts) {
           "dlaunch stacks shows Python frames only on nodes that have it: " + facts.no_py_spy, ""};
 }
 
-/// Yama (the kernel's admin-guide/LSM/Yama.rst). With 1 ranks allow their agent to look at them.
+/// Yama (the kernel's admin-guide/LSM/Yama.rst). With value 1, ranks let their agent look at them.
 SelfCheckRow ptrace_row(const SelfCheckFacts& facts) {
   const std::string setting = "kernel.yama.ptrace_scope=" + std::to_string(facts.ptrace_scope);
   const std::string remedy = "set sysctl kernel.yama.ptrace_scope to 1 or 0";
@@ -84,7 +84,7 @@ SelfCheckRow container_row(const SelfCheckFacts& facts) {
           joined(programs, ", ", [](const auto& program) { return program.name; }), ""};
 }
 
-/// The findings of dlaunch check about limits, of this machine.
+/// The findings of dlaunch check about this machine's limits.
 void add_limits(const SelfCheckFacts& facts, Rows& rows) {
   const std::size_t before = rows.size();
   for (const CheckFinding& finding : check_nodes({facts.machine})) {

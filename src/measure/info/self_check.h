@@ -15,10 +15,10 @@ struct SelfCheckFacts {
   bool has_pidfd = false;
   bool is_root = false;
   std::string ssh;          // the program that is found; empty: none
-  std::string no_py_spy;    // why none is here to look into ranks; empty: it is
+  std::string no_py_spy;    // why py-spy cannot be used to look into ranks; empty: it can
   int ptrace_scope = 0;     // kernel.yama.ptrace_scope; 0 also where the kernel has no such setting
-  bool has_cgroup = false;  // one that is delegated to this user
-  std::string no_pid_namespace;  // why none can be made, and the remedy; empty: it can
+  bool has_cgroup = false;  // a cgroup is delegated to this user
+  std::string no_pid_namespace;  // why none can be made, and the remedy; empty: one can
   std::vector<LibraryFact> libraries;
 };
 

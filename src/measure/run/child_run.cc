@@ -27,7 +27,7 @@ namespace {
 constexpr std::size_t kLongestLine = std::size_t{64} << 20U;
 
 /// SIGCHLD, and the signals that are forwarded to the child. An ignored signal stays ignored (nohup
-/// ignores SIGHUP): blocking it would make it pending all the same.
+/// ignores SIGHUP): blocking it would still make it pending.
 std::vector<int> watched_signals() {
   std::vector<int> signals{SIGCHLD, SIGTERM};
   for (const int signal : {SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2}) {

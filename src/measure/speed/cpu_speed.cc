@@ -163,7 +163,7 @@ double gflop(std::chrono::milliseconds window, const std::vector<int>& cpus, Cpu
 
 constexpr std::size_t kArrays = 3;
 
-/// The number in the line that begins with `label`. The largest one: unknown, or "max". With C's
+/// The number in the line that begins with `label`; the largest number: unknown, or "max". Uses C's
 /// functions: C++ streams would make the programs that dlaunch carries half as large again.
 std::uint64_t number_in_file(const std::string& path, const std::string& label) {
   constexpr std::uint64_t kUnknown = std::numeric_limits<std::uint64_t>::max();
@@ -179,7 +179,7 @@ std::uint64_t number_in_file(const std::string& path, const std::string& label) 
   return kUnknown;
 }
 
-/// Free memory of the machine and, in a container, below its limit.
+/// Free memory of the machine, or what is left of the container's limit if that is less.
 std::uint64_t memory_left() {
   constexpr std::uint64_t kKibibyte = 1024;
   constexpr std::uint64_t kUnknown = std::uint64_t{1} << 30U;
@@ -253,8 +253,8 @@ class Triad {
  private:
   static constexpr std::size_t kPiece = 16384;
 
-  /// Each thread touches its pages first, so that they are on its NUMA node. Where that takes long,
-  /// on a busy machine, the arrays end where it got to.
+  /// Each thread touches its pages first, so that they are on its NUMA node. If that takes long, on
+  /// a busy machine, its arrays end after the pages that it has touched.
   void touch() {
     constexpr std::chrono::milliseconds kLimit{300};
     const Clock::time_point end = Clock::now() + kLimit;

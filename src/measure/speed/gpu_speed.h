@@ -37,7 +37,7 @@ struct GpuCount {
 /// GPU memory.
 [[nodiscard]] GpuSpeed measure_gpu(int device);
 
-/// All of them, in this order. All GPUs compute products at the same time; the copies follow one
+/// All of them, in this order. All GPUs compute products at the same time; the copies run on one
 /// GPU after the other, since several may share a path to the host: a quarter of a second each.
 [[nodiscard]] std::vector<GpuSpeed> measure_gpus(int count);
 

@@ -1,5 +1,5 @@
-// All speed figures of this machine, and the line of JSON that takes them from the measuring
-// process to the one that shows them.
+// All speed figures of this machine, and the line of JSON that carries them from the measuring
+// process to the process that shows them.
 #pragma once
 
 #include <optional>

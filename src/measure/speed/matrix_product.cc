@@ -54,8 +54,8 @@ __attribute__((target("arch=x86-64-v4"))) void for_512_bits(const float* a, cons
   multiply_strips(a, b, c);
 }
 
-/// The version for the width of this CPU's vector units. Not by target_clones, which queries the CPU
-/// at every start of the program and takes 25 us in a virtual machine.
+/// The version for the width of this CPU's vector units. Not by target_clones, which queries the
+/// CPU at every start of the program and takes 25 us in a virtual machine.
 Multiply best_for_this_cpu() {
   const bool has_256 = CPU_FEATURE_ACTIVE(AVX2) && CPU_FEATURE_ACTIVE(FMA) &&
                        CPU_FEATURE_ACTIVE(BMI2) && CPU_FEATURE_ACTIVE(F16C);

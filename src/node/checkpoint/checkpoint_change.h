@@ -1,4 +1,4 @@
-// What an attempt has written, from what stood there at its start and what stands there now. Pure.
+// What an attempt has written, judged by what was there at its start and what is there now. Pure.
 #pragma once
 
 #include <optional>
@@ -14,14 +14,14 @@ struct CheckpointChange {
   bool operator==(const CheckpointChange&) const = default;
 };
 
-/// An item is written if it is new, has grown, or has a later time. Where `before` is not whole, one
-/// that is not in it must also be from `begun` or later. Removed files are no change.
+/// An item is written if it is new, has grown, or has a later time. If `before` is not whole, an
+/// item that is not in it must also be from `begun` or later. Removed files are not a change.
 [[nodiscard]] CheckpointChange change_of(const CheckpointList& before, const CheckpointList& now,
                                          WallTime begun);
 
-/// The look at the start of an attempt, which began when its ranks did and took from `begun` to
-/// `ended` by the clock of files: without what they may have written meanwhile. `last`: what stood
-/// there at the end of the attempt before.
+/// `found` without what the ranks may have written during the look. The look at the start of an
+/// attempt began when its ranks did and took from `begun` to `ended` by the clock of files. `last`:
+/// what was there at the end of the previous attempt.
 [[nodiscard]] CheckpointList before_ranks(CheckpointList found, const CheckpointList& last,
                                           WallTime begun, WallTime ended);
 

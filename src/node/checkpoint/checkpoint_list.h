@@ -18,8 +18,8 @@ struct CheckpointLimits {
 };
 
 /// `workdir`: absolute. A pattern has *, ? and [...] as in fnmatch(3), which match no '/' and no
-/// leading '.'. A symbolic link counts only where the pattern's last part names it literally, so
-/// that a link to the newest checkpoint is not another one. What cannot be read is left out.
+/// leading '.'. A symbolic link counts only if the pattern's last part names it literally, so that
+/// a link to the newest checkpoint is not a second checkpoint. What cannot be read is left out.
 [[nodiscard]] CheckpointList list_checkpoints(const std::string& workdir,
                                               const std::vector<std::string>& patterns,
                                               const CheckpointLimits& limits = {});

@@ -18,7 +18,7 @@
 
 namespace dlaunch {
 
-/// Lives on the agent's one thread. Each look is a process, of at most 2 s; they follow each other.
+/// Lives on the agent's one thread. Each look is a process that takes at most 2 s; one at a time.
 class CheckpointWatch {
  public:
   using Send = std::function<void(const wire::FromAgent&)>;
@@ -29,12 +29,12 @@ class CheckpointWatch {
   void see(const wire::SeeCheckpoints& question);
   /// The last rank of the attempt has ended.
   void end();
-  /// Once CheckpointsSeen was sent for the end: at once where nothing is to be told, else within the
-  /// time of two looks.
+  /// Calls `done` once CheckpointsSeen was sent for the end: at once if there is nothing to report,
+  /// else within the time of two looks.
   void when_told(std::function<void()> done);
   /// The process that looks; it is not the ranks' and ends by itself.
   [[nodiscard]] std::optional<pid_t> pid() const { return look_.pid(); }
-  /// All that have looked in the attempt.
+  /// All processes that have looked in the attempt.
   [[nodiscard]] const std::set<pid_t>& pids() const { return pids_; }
 
  private:
@@ -55,7 +55,7 @@ class CheckpointWatch {
   std::vector<std::string> patterns_;  // none: nothing is watched
   WallTime begun_;
   CheckpointList before_;
-  CheckpointList last_;  // at the end of the attempt before this one
+  CheckpointList last_;  // at the end of the previous attempt
   std::string problem_;  // of the first look
   std::deque<Question> questions_;
   std::set<pid_t> pids_;

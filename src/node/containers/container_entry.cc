@@ -117,7 +117,7 @@ Environment environment_for(const EntryOrder& order) {
   return environment;
 }
 
-/// Limits of the rank, lowered to what the runtime has left us.
+/// The limits of the rank, lowered to what the runtime allows us.
 void settle_limits(const EntryOrder& order, rlimit& open_files) {
   rlimit now{};
   ::getrlimit(RLIMIT_NOFILE, &now);
@@ -173,7 +173,7 @@ class ContainedProgram {
     pid_ = spawned->pid;
     return EntryStarted{pid_};
   }
-  /// Once, if it has one.
+  /// The rank's terminal, if it has one; once.
   [[nodiscard]] UniqueFd take_terminal() { return std::move(terminal_); }
 
   [[nodiscard]] RankPlace place(const Environment& defaults) const {
@@ -224,7 +224,7 @@ class ContainedProgram {
     return ended;
   }
 
-  /// SIGKILL, and waits for its end. True: it had not ended before.
+  /// Sends SIGKILL and waits for the program's end. True: it had not ended before.
   bool kill() {
     if (status_) return false;
     ::kill(pid_, SIGKILL);
@@ -236,8 +236,8 @@ class ContainedProgram {
     return status_.has_value();
   }
 
-  /// Whether it has ended, with all processes that were signalled with it. Those that live on have
-  /// become our children.
+  /// Whether the program and all processes that were signalled with it have ended. Those that live
+  /// on have become our children.
   [[nodiscard]] bool is_over() {
     if (!status_) return false;
     const auto children = children_of(::getpid());
@@ -257,7 +257,7 @@ class ContainedProgram {
 
   const EntryOrder order_;
   const Environment environment_;
-  const pid_t agent_;  // 0: our PID namespace does not hold it
+  const pid_t agent_;  // 0: it is not in our PID namespace
   UniqueFd terminal_;
   pid_t pid_ = 0;
   std::optional<ExitStatus> status_;
@@ -265,7 +265,7 @@ class ContainedProgram {
   std::set<pid_t> companions_;
 };
 
-/// The programs that were started beside it.
+/// The programs that were started beside the rank's program.
 class BesidePrograms {
  public:
   explicit BesidePrograms(int socket) : socket_(socket) {}

@@ -29,8 +29,8 @@ std::uint64_t hard_limit(__rlimit_resource resource) {
   return known ? limit.rlim_max : ResourceLimits::kUnlimited;
 }
 
-/// Podman lowers its limit to the kernel's pid_max (proc(5)) and cannot raise it again for its
-/// containers.
+/// Podman lowers its process limit to the kernel's pid_max (proc(5)) and cannot raise it again for
+/// its containers.
 std::uint64_t process_limit() {
   const std::uint64_t room =
       std::strtoull(read_proc_file("/proc/sys/kernel/pid_max").c_str(), nullptr, 10);

@@ -28,14 +28,14 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kCleanupLimit{20};
-// For all abandoned folders together: the agent's thread waits for it.
+// For all abandoned folders together: the agent's thread waits meanwhile.
 constexpr std::chrono::seconds kAbandonedLimit{2};
 constexpr std::size_t kMostCleanup = 8 * 1024 * 1024;
 constexpr std::string_view kPrefix = "dlaunch-enter-";
-// Its name until it is locked: such folders are cleared only after a long time.
+// The folder's name until it is locked: such folders are cleared only after a long time.
 constexpr std::string_view kUnfinished = "dlaunch-making-";
 constexpr std::time_t kUnfinishedFor = 3600;  // seconds
-// For another agent that clears the folder.
+// How long to wait for another agent that clears the folder.
 constexpr std::chrono::seconds kLockLimit{5};
 
 int copy_own_program(const std::string& to) {
@@ -81,7 +81,7 @@ std::vector<std::vector<std::string>> commands_in(std::string_view text) {
   return commands;
 }
 
-/// "/tmp/dlaunch-enter-X": "/tmp/dlaunch-making-X".
+/// For "/tmp/dlaunch-enter-X" it is "/tmp/dlaunch-making-X".
 std::string unfinished(const std::string& folder) {
   std::string name = folder;
   const auto at = name.rfind(kPrefix);
@@ -91,7 +91,7 @@ std::string unfinished(const std::string& folder) {
 int rename_to_new(const std::string& from, const std::string& to) {
   if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return 0;
   if (errno != EINVAL && errno != ENOSYS) return errno;
-  // The file system lacks it: rename(2) could replace only an empty folder of ours.
+  // The file system lacks RENAME_NOREPLACE: rename(2) could replace only an empty folder of ours.
   return ::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
 }
 
@@ -100,8 +100,8 @@ int put_script(const std::string& path) {
   return file ? write_all(file.get(), "#!/bin/sh\nexec \"$@\"\n") : errno;
 }
 
-/// Some containers can write to the folder (Charliecloud mounts nothing read-only): the file may
-/// decide about our own containers, but not execute anything else here.
+/// Some containers can write to the folder (Charliecloud mounts nothing read-only), so its file may
+/// remove containers of ours, but not execute anything else here.
 bool removes_containers(const std::vector<std::string>& command) {
   if (command.size() < 3 || command[1] != "rm") return false;
   const std::string name = std::filesystem::path(command[0]).filename();
@@ -114,7 +114,7 @@ bool removes_containers(const std::vector<std::string>& command) {
   });
 }
 
-/// With the folder locked. False: the time was too short; the folder stays for the next call.
+/// The folder must be locked. False: the time was too short; the folder stays for the next call.
 bool clear_until(const std::string& folder, Clock::time_point end) {
   for (auto& command : commands_in(read_file(folder + "/cleanup"))) {
     if (!removes_containers(command)) continue;
@@ -136,7 +136,7 @@ bool clear_abandoned(const std::string& folder, Clock::time_point end) {
   return !lock || clear_until(folder, end);
 }
 
-/// For a folder whose agent was killed while it made it.
+/// For a folder whose agent was killed while making it.
 void remove_unfinished(const std::string& folder) {
   struct stat about {};
   if (::lstat(folder.c_str(), &about) != 0 || about.st_uid != ::geteuid() ||

@@ -25,19 +25,20 @@ namespace dlaunch {
 
 /// Makes the folder with our program in it. It must not exist yet: another user who made it could
 /// have us execute his program. It gets its name only after it is locked, so that no other agent
-/// takes it for an abandoned one. Errors: errno.
+/// mistakes it for an abandoned one. Errors: errno.
 struct EntryFolder {
   UniqueFd lock;
 };
 [[nodiscard]] tl::expected<EntryFolder, int> make_entry_folder(const std::string& folder);
 
-/// Writes the commands that remove the attempt's containers, in place of earlier ones. 0 or errno.
+/// Writes the commands that remove the attempt's containers, in place of earlier ones. Returns 0 or
+/// an errno.
 [[nodiscard]] int note_cleanup(const std::string& folder,
                                const std::vector<std::vector<std::string>>& commands);
 
-/// Removes containers that are left, by the recorded commands, and the folder. Blocks, at most 20 s
-/// for each command. Without its `lock`, waits at most 5 s for another agent that clears it. Does
-/// nothing where there is no such folder of ours.
+/// Runs the recorded commands to remove containers that are left, then removes the folder. Blocks,
+/// at most 20 s for each command. Without the folder's `lock`, waits at most 5 s for another agent
+/// that clears it. Does nothing if we have no such folder.
 void clear_entry_folder(const std::string& folder, UniqueFd lock);
 /// Removes only the folder.
 void remove_entry_folder(const std::string& folder);

@@ -32,9 +32,9 @@ tl::expected<UniqueFd, int> memory_file(const std::string& text) {
   return file;
 }
 
-/// A rank's program as we number it: the user's options may have given the container a PID
-/// namespace of its own. One that has ended already is represented by its parent, the first process
-/// there.
+/// The pid of a rank's program as we see it: the user's options may have given the container a PID
+/// namespace of its own. A program that has ended already is represented by its parent, the first
+/// process there.
 pid_t number_here(int socket, pid_t inside) {
   const pid_t entry = peer_process(socket);
   if (entry <= 0) return inside;

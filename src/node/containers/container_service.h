@@ -26,9 +26,9 @@ namespace dlaunch {
 class ContainerService {
  public:
   struct Callbacks {
-    std::function<void(Rank, pid_t, UniqueFd terminal)> on_started;  // its program runs
+    std::function<void(Rank, pid_t, UniqueFd terminal)> on_started;  // the rank's program runs
     std::function<void(Rank, StartFailure)> on_failed;
-    std::function<void(Rank, const ExitStatus&)> on_ended;  // its program has ended
+    std::function<void(Rank, const ExitStatus&)> on_ended;  // the rank's program has ended
     std::function<void(Rank)> on_left;                      // and so has everything it started
     // A program beside the rank.
     std::function<void(Rank, const BesideStarted&, UniqueFd terminal)> on_beside;
@@ -62,7 +62,7 @@ class ContainerService {
   /// Starts a program beside the rank. `streams`: none if it is to have a terminal. Errors: errno.
   [[nodiscard]] tl::expected<void, int> start_beside(Rank rank, const wire::OpenTerminal& request,
                                                      const BesideStreams& streams);
-  /// To every process in a session beside the rank.
+  /// Signals every process in a session beside the rank.
   bool signal_session(Rank rank, pid_t leader, int signal) {
     return send(rank, {EntryDemand::Kind::session, signal, leader});
   }
@@ -75,7 +75,7 @@ class ContainerService {
   /// Removes them with the engine's own command, within a limit; then calls `done`.
   void clear(std::function<void()> done);
   [[nodiscard]] bool is_clearing() const { return cleaner_ != 0; }
-  /// To be told about every child that was reaped. True: it was a cleanup command.
+  /// Must be called for every child that was reaped. True: it was a cleanup command.
   bool was_reaped(pid_t pid);
   /// Ends the attempt: nothing of it is left.
   void end();

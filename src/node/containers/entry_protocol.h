@@ -1,6 +1,6 @@
 // The messages between an agent and the first process of a rank's container (container_entry.h).
-// Pure. Each message is one packet of a unix socket; the order may be longer than a packet and
-// travels as a file descriptor. Both ends run the same binary, so there is no version.
+// Pure. Each message is one packet of a unix socket; the order may be longer than a packet, so
+// it travels as a file descriptor. Both ends run the same binary, so there is no version.
 //
 //   entry -> agent   EntryArrived
 //   agent -> entry   order; descriptors: a file with the EntryOrder, stdin, stdout, stderr, and the
@@ -11,7 +11,7 @@
 //                    kill
 //   entry -> agent   ExitStatus
 //
-// Programs beside the rank (node/terminals/terminal_service.h), any number of them meanwhile:
+// Programs beside the rank (node/terminals/terminal_service.h), any number at the same time:
 //
 //   agent -> entry   beside; descriptors: a file with the BesideOrder, and stdin, stdout and stderr
 //                    unless it is to have a terminal
@@ -19,8 +19,8 @@
 //   agent -> entry   session: signal to all processes of its session
 //   entry -> agent   TerminalEnded: why it was not started, or how it ended
 //
-// A terminal is made in the container, because its name is looked for there (ttyname(3)); what is
-// sent is its master.
+// A terminal is made in the container, because its name is looked for there (ttyname(3)); its
+// master is sent.
 //
 // When the connection ends, the entry process kills everything that it has started.
 #pragma once
@@ -47,9 +47,9 @@ struct EntryOrder {
   std::vector<std::string> argv;  // at least one
   bool is_own_shell = false;
   bool has_pmi = false;       // a fifth descriptor came, to become kPmiDescriptor
-  bool has_terminal = false;  // instead of its three streams
+  bool has_terminal = false;  // a terminal instead of three streams
   std::string workdir;
-  Environment defaults;          // set where the container does not
+  Environment defaults;          // set if the container does not set them
   Environment variables;         // always set
   std::vector<int> cpus;         // empty: not bound
   std::uint64_t open_files = 0;  // soft limit of the rank, lowered to what the container allows
@@ -76,7 +76,7 @@ struct EntryStarted {
   bool operator==(const EntryStarted&) const = default;
 };
 struct BesideStarted {
-  std::uint32_t id = 0;  // of the OpenTerminal
+  std::uint32_t id = 0;  // id of the OpenTerminal
   std::int32_t pid = 0;
   bool operator==(const BesideStarted&) const = default;
 };

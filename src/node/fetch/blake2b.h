@@ -89,7 +89,7 @@ class Blake2b {
     for (std::size_t i = 0; i < 8; ++i) state_[i] ^= v[i] ^ v[i + 8];
   }
 
-  // Plain arrays: those of the library may check an index by a function of it.
+  // Plain arrays: std::array may call a library function to check an index.
   std::uint64_t state_[8] = {kStart[0], kStart[1], kStart[2], kStart[3],
                              kStart[4], kStart[5], kStart[6], kStart[7]};
   unsigned char block_[kBlock] = {};

@@ -1,4 +1,4 @@
-// What dlaunch-fetch is told on its stdin: hexadecimal digits of this structure and a newline. Both
+// What dlaunch-fetch reads on its stdin: hexadecimal digits of this structure and a newline. Both
 // ends have the same processor architecture (launch/connect/node_connector), hence the same layout.
 #pragma once
 
@@ -18,7 +18,7 @@ inline constexpr const char* kOtherProgram = "what came is not the launcher's pr
 struct Order {
   std::uint64_t hash[4] = {};  // BLAKE2b of the whole program, as in StrongHash
   std::uint64_t size = 0;      // of the program, in bytes
-  std::uint32_t limit = 0;     // seconds for all
+  std::uint32_t limit = 0;     // seconds for everything
   std::uint32_t address_size = 0;
   unsigned char address[28] = {};  // sockaddr_in or sockaddr_in6 of the node that has the program
   unsigned char ticket[kTicketBytes] = {};

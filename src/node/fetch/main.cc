@@ -1,7 +1,7 @@
 // dlaunch-fetch: gets dlaunch from a node that has it (node/reach/program_door.h), onto a node that
-// has only a shell. Reads an Order on stdin, shows the ticket, copies what comes to stdout and ends
-// with 0 if that is the program with the hash; else with 1 and the reason on stderr. Without a C
-// library, because all of it is sent to each node: system calls as in syscall(2).
+// has only a shell. Reads an Order on stdin, shows the ticket, copies what it receives to stdout
+// and exits with 0 if that is the program with the hash; else with 1 and the reason on stderr.
+// Needs no C library, because all of it is sent to each node: system calls as in syscall(2).
 #include <cstddef>
 #include <cstdint>
 
@@ -78,7 +78,7 @@ long call(long number, long a, const void* b, std::size_t c) {
   while (true) raw_call(kExit, code, 0, 0);
 }
 
-/// `result`: of a system call, below 0 an error number; it is told.
+/// `result`: of a system call; below 0 it is an error number, which is printed.
 [[noreturn]] void give_up(const char* what, long result = 0) {
   char text[96];
   std::size_t size = 0;
@@ -121,13 +121,13 @@ Order read_order() {
 
 constexpr long kConnectLimit = 2;  // seconds: some networks drop what they do not want
 
-/// After so long, SIGALRM ends this program, whatever it waits for.
+/// After this time, SIGALRM ends this program, whatever it waits for.
 void set_limit(long seconds) {
   const long timer[4] = {0, 0, seconds, 0};  // struct itimerval
   call(kSetTimer, 0, timer, 0);
 }
 
-/// A login may have left it ignored or blocked.
+/// A login may have left SIGALRM ignored or blocked.
 void let_alarm_end_this() {
   constexpr long kAlarm = 14;     // SIGALRM
   const long by_default[4] = {};  // struct sigaction of the kernel

@@ -1,6 +1,6 @@
 // The messages between `dlaunch exec --join`, which another launcher has started in place of a
-// rank, and the agent of its node: one each way, over a unix socket of type SOCK_SEQPACKET. Both
-// ends run the same binary, so there is no version. Pure.
+// rank, and the agent of its node: one in each direction, over a unix socket of type
+// SOCK_SEQPACKET. Both ends run the same binary, so there is no version. Pure.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ struct Joining {
 /// nullopt: malformed, or a variable that is not a launcher's.
 [[nodiscard]] std::optional<Joining> decode_joining(std::string_view bytes);
 
-/// Why a rank of a world of another size than `planned` cannot join; empty if the sizes are equal
+/// Why a rank cannot join if the size of its world is not `planned`; empty if the sizes are equal
 /// or the launcher's is unknown.
 [[nodiscard]] std::string other_world(const Joining& joining, std::uint32_t planned);
 

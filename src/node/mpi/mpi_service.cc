@@ -79,7 +79,7 @@ void MpiService::judge(Rank rank, ExitStatus& status) {
   const WireUp seen = both(pmix_.seen(rank), pmi1_.seen(rank));
   if (!seen.offered) return;
   status = judged(seen, std::move(status));
-  // If not ok, the job ends anyway, and errors of other ranks would only distract.
+  // If the status is not ok, the job ends anyway, and errors of other ranks would only distract.
   if (status.ok()) pmi1_.ended(rank);
 }
 

@@ -36,7 +36,7 @@ class MpiService {
   /// invalid: none.
   [[nodiscard]] tl::expected<UniqueFd, StartFailure> connect(Rank rank, const Environment& shared,
                                                              Environment& own);
-  /// For a rank that ended by itself: adds to `status` what the exit status does not tell.
+  /// For a rank that ended by itself: adds to `status` what the exit status does not show.
   void judge(Rank rank, ExitStatus& status);
 
   /// Everything will be killed: what happens from now on is not a failure of the ranks.
@@ -51,7 +51,7 @@ class MpiService {
   void remove_folders() { pmix_.remove_folders(); }
 
  private:
-  /// The arguments: ranks that are connecting now, beside the connected ones.
+  /// The arguments: ranks that are connecting now, in addition to the connected ones.
   void fail_if_mixed(std::vector<Rank> pmix, std::vector<Rank> pmi1);
 
   PmixService pmix_;

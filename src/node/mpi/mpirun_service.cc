@@ -130,7 +130,7 @@ void MpirunService::rank_ended(Rank rank, const ExitStatus& status) {
 }
 
 void MpirunService::left(Rank rank) {
-  if (!listener_.is_open()) return;  // of an attempt that is over
+  if (!listener_.is_open()) return;  // the attempt is over
   callbacks_.joining.on_left(rank);
   auto& timer = left_[rank];
   timer = std::make_unique<Timer>(loop_);

@@ -46,7 +46,7 @@ class MpirunService {
   [[nodiscard]] bool running() const { return process_ && !ended_; }
   /// Reaps mpirun if it has ended, and tells the launcher. True: it has just ended.
   bool reap(WallTime now);
-  /// To be told about every child that was reaped. True: it was mpirun.
+  /// Must be called for every child that was reaped. True: it was mpirun.
   bool was_reaped(pid_t pid, const ExitStatus& status, WallTime at);
   void terminate();
   /// Everything will be killed: mpirun's end is not a failure.
@@ -54,7 +54,7 @@ class MpirunService {
 
   /// Calls on_left for proxies that have ended but were not noticed yet.
   void catch_up() { listener_.catch_up(); }
-  /// For a rank that ended by itself: adds to `status` what the exit status does not tell.
+  /// For a rank that ended by itself: adds to `status` what the exit status does not show.
   void judge(Rank rank, ExitStatus& status);
   /// Lets the proxy of a rank end if the rank succeeded. mpirun does not learn of failures: it
   /// would kill the other ranks at once, while the supervisor stops them with the job's grace.

@@ -104,17 +104,17 @@ bool Pmi1Service::read_once(RankState& state, std::uint32_t rank) {
 
 void Pmi1Service::hear(std::uint32_t rank, RankState& state, pid_t sender) {
   while (const auto said = state.said.next(space_)) {
-    // It waits for the answer, so its process still exists.
+    // The rank waits for the answer, so its process still exists.
     if (said->kind == Kind::connected && !may_begin(sender, rank, state))
       return callbacks_.on_abort(Rank(rank));
     take(rank, state, *said);
   }
 }
 
-/// Whether a rank may call MPI_Init. False: it would wait for other ranks forever, or take them for
-/// others. MPICH takes the size of its world from the environment; if that was changed, the user
-/// learns of it now and not at the end of the run. A world of one may be intended: a script may run
-/// something alone first.
+/// Whether a rank may call MPI_Init. False: it would wait for other ranks forever, or mistake them
+/// for others. MPICH takes the size of its world from the environment; if that was changed, the
+/// user learns of it now and not at the end of the run. A world of one may be intended: a script
+/// may run something alone first.
 bool Pmi1Service::may_begin(pid_t program, std::uint32_t rank, RankState& state) {
   const std::uint32_t planned = space_.job().size;
   if (program <= 0 || state.declared == planned) return true;
@@ -157,7 +157,7 @@ void Pmi1Service::note(std::uint32_t rank, const std::string& what) {
   channel_.send(wire::Notice{"rank " + std::to_string(rank) + ' ' + what});
 }
 
-/// A rank that asks waits for the answer, so the socket has room for it; else the rank is broken.
+/// A rank that asks waits for the answer, so its socket has room for that; else the rank is broken.
 void Pmi1Service::tell(RankState& state, std::string_view text) {
   if (text.empty() || !state.socket) return;
   const ssize_t n =
@@ -174,7 +174,7 @@ WireUp Pmi1Service::seen(Rank rank) {
   const auto found = ranks_.find(rank.value);
   if (!offered_ || found == ranks_.end()) return {};
   RankState& state = found->second;
-  // It waits for each answer, so little is unread.
+  // The rank waits for each answer, so little is unread.
   for (int i = 0; i < kReadsPerTurn && state.socket; ++i) {
     if (!read_once(state, rank.value)) break;
   }
@@ -227,7 +227,7 @@ void Pmi1Service::barrier_out() {
   for (auto& [rank, state] : ranks_) tell(state, state.said.barrier_out());
 }
 
-/// In a job that succeeds, no rank is left in a barrier.
+/// In a job that succeeds, no other rank waits in a barrier when one has ended.
 void Pmi1Service::ended(Rank rank) {
   const auto found = ranks_.find(rank.value);
   if (offered_ && found != ranks_.end() && found->second.said.connected())
@@ -241,7 +241,7 @@ void Pmi1Service::fail(std::int32_t status, bool tell_others) {
   if (cut_off || status != wire::kPmi1RankGone) channel_.send(wire::Notice{why_over(status)});
 }
 
-/// Closes the sockets of ranks in a barrier, which is an error for their libraries. True: any.
+/// Closes the sockets of ranks in a barrier, an error for their libraries. True: there were some.
 bool Pmi1Service::close_waiting() {
   bool any = false;
   for (auto& [rank, state] : ranks_) {

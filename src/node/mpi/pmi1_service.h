@@ -26,7 +26,7 @@ class Pmi1Service {
  public:
   struct Callbacks {
     std::function<void(Rank)> on_connected;
-    /// It must be ended: it has called MPI_Abort, or starts a world that cannot be complete.
+    /// The rank must be ended: it has called MPI_Abort, or starts a world that cannot be complete.
     std::function<void(Rank)> on_abort;
     /// The text of /proc/PID/environ; empty if unknown.
     std::function<std::string(pid_t)> environment_of;
@@ -82,8 +82,8 @@ class Pmi1Service {
   std::size_t here_ = 0;   // ranks of this node
   pmi::KeySpace space_;
   std::map<std::uint32_t, RankState> ranks_;
-  std::uint64_t barrier_ = 0;  // number of the next one
-  bool failed_ = false;        // all further ones fail
+  std::uint64_t barrier_ = 0;  // number of the next barrier
+  bool failed_ = false;        // all further barriers fail
   bool noted_world_ = false;   // the user was told that a rank starts another world
 };
 

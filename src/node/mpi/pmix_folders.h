@@ -19,9 +19,9 @@ struct PmixFolders {
   UniqueFd memory_lock;
 };
 
-/// Makes both, empty, mode 0700, in folders that only this user may enter, and removes what agents
-/// have left that were killed together with their guardians. Errors: exit_code::kPreflight, with
-/// the fault of each candidate.
+/// Makes both, empty, mode 0700, in folders that only this user may enter, and removes what
+/// agents that were killed together with their guardians have left. Errors: exit_code::kPreflight,
+/// with the fault of each candidate.
 [[nodiscard]] Result<PmixFolders> make_pmix_folders(SessionId id);
 
 /// Removes both with their content, wherever they are. Does nothing if there are none.

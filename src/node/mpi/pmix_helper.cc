@@ -152,7 +152,7 @@ void PmixHelper::flush() {
         flush();
       });
     }
-    if (n < 0) break;  // read_some() will find its end
+    if (n < 0) break;  // read_some() will notice the end of the connection
     sent_ += static_cast<std::size_t>(n);
   }
   sending_.clear();

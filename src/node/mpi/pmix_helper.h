@@ -21,8 +21,8 @@ class PmixHelper {
  public:
   struct Callbacks {
     std::function<void(pmix::HelperMessage)> on_message;
-    /// It has ended, perhaps killed for a malformed message, and can be reaped. Called once.
-    /// `said`: the end of its stderr.
+    /// The process has ended, perhaps killed for a malformed message, and can be reaped. Called
+    /// once. `said`: the end of its stderr.
     std::function<void(std::string said)> on_end;
   };
 

@@ -29,7 +29,7 @@ ProgramCall probe_call(const UniqueFd& program) {
           .joined = true};
 }
 
-/// Empty: it can serve.
+/// Why dlaunch-pmix cannot serve; empty: it can.
 std::string refusal_in(const Result<ProgramOutput>& said) {
   if (!said) return why_no_pmix(said.error().message);
   const bool serves = said->out.find(pmix::kProbeAnswer) != std::string::npos;

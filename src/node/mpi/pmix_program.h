@@ -33,13 +33,13 @@ inline constexpr const char* kPmixProgram = "dlaunch-pmix";
 /// libraries and starts no server; blocks for at most 10 s. Call only from the main thread.
 [[nodiscard]] std::string probe_pmix();
 
-/// The same on an event loop. Lives on the agent's one thread.
+/// Like probe_pmix(), but on an event loop. Lives on the agent's one thread.
 class PmixProbe {
  public:
   explicit PmixProbe(EventLoop& loop) : loop_(loop) {}
 
-  /// Calls `done` once, with the reason why it cannot, or empty; from inside this call unless
-  /// `wanted`, and not at all if another request comes first.
+  /// Calls `done` once, with the reason why this machine cannot serve PMIx, or empty; from inside
+  /// this call unless `wanted`, and not at all if another request comes first.
   void ask(bool wanted, std::function<void(std::string)> done);
 
  private:

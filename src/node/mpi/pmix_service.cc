@@ -9,16 +9,16 @@ namespace dlaunch {
 
 namespace {
 
-// It takes some 30 ms; a machine that is short of memory or processes may be slow.
+// A start takes some 30 ms; a machine that is short of memory or processes may be slow.
 constexpr std::chrono::seconds kStartLimit{20};
 constexpr std::chrono::seconds kFinishLimit{2};
 
 // pmix_common.h; for messages that are too large.
 constexpr std::int32_t kOutOfResource = -29;
 
-// Where Open MPI puts memory that ranks of a node share. By default it is /dev/shm itself, where
-// killed ranks would leave it. Open MPI 5 has the first too, for its btl "sm", and another name for
-// the second.
+// Where Open MPI puts memory that ranks of a node share. The default is /dev/shm itself, where
+// killed ranks would leave that memory. Open MPI 5 also has the first variable, for its btl "sm",
+// and another name for the second.
 constexpr std::string_view kMemoryFolders[] = {"OMPI_MCA_btl_vader_backing_directory",
                                                "OMPI_MCA_osc_sm_backing_store",
                                                "OMPI_MCA_osc_sm_backing_directory"};
@@ -193,7 +193,7 @@ void PmixService::add_variables(Rank rank, const Environment& shared, Environmen
 /// continued as a world of one.
 WireUp PmixService::seen(Rank rank) {
   if (!served_ && !lost_) return {};
-  // It waited until its last message was written, which may not have been read yet.
+  // The rank waited until its last message was written, which may not have been read yet.
   if (running_) helper_->catch_up();
   const auto found = ranks_.find(rank.value);
   if ((!served_ && !lost_) || found == ranks_.end()) return {};

@@ -25,7 +25,7 @@ class PmixService {
  public:
   struct Callbacks {
     std::function<void(Rank)> on_connected;
-    std::function<void(Rank)> on_abort;  // it has called MPI_Abort; once per rank
+    std::function<void(Rank)> on_abort;  // the rank has called MPI_Abort; once per rank
   };
   PmixService(EventLoop& loop, AgentChannel& channel, SessionId id, Callbacks callbacks);
 

@@ -22,7 +22,7 @@ namespace {
 constexpr std::size_t kPiece = 16384;
 constexpr int kQueue = 16;
 constexpr std::size_t kMostLine = 4096;
-constexpr std::size_t kMostLinks = 64;  // of a forwarder: any user of this machine may connect
+constexpr std::size_t kMostLinks = 64;  // per forwarder: any user of this machine may connect
 
 sockaddr_in loopback_address(const std::string& address, std::uint16_t port) {
   sockaddr_in made{};

@@ -1,7 +1,7 @@
 // Relays the traffic between a rank and the mpirun that started its proxy, unchanged, so that the
-// agent sees whether the two have connected: a program that was built with another MPI library than
-// mpirun's finds no launcher, makes a world of one for each rank, and exits with 0. It also sees
-// MPI_Abort by PMI-1: MPICH 4.0 continues after it if Hydra ends first.
+// agent sees whether the two have connected: a program built with an MPI library other than
+// mpirun's finds no launcher, makes a world of one for each rank, and exits with 0. The agent also
+// sees MPI_Abort by PMI-1: MPICH 4.0 continues after it if Hydra ends first.
 // docs/internals/architecture.md, "mpirun".
 #pragma once
 
@@ -51,17 +51,17 @@ class RendezvousRelay {
   static constexpr std::size_t kDescriptors = 3;
 
   /// Call before a rank starts. `pmi`: Hydra's socket for it, or invalid. If `variables` name a
-  /// PMIx server on loopback, they name a listening socket of the agent instead afterwards, which
+  /// PMIx server on loopback, they afterwards name a listening socket of the agent instead, which
   /// forwards to that server. Returns the socket that replaces `pmi`. What cannot be relayed stays
   /// as it was.
   [[nodiscard]] UniqueFd pass(Rank rank, UniqueFd pmi, Environment& variables);
 
-  /// Whether the rank has sent anything to mpirun, relayed or not yet; nullopt: nothing of it is
-  /// relayed.
+  /// Whether the rank has sent anything to mpirun, relayed or not yet; nullopt: none of its traffic
+  /// is relayed.
   [[nodiscard]] std::optional<bool> has_met(Rank rank);
 
-  /// Size of the world that the rank has made by PMI-1, if it is not the job's `planned`; nullopt:
-  /// it is, or is unknown.
+  /// Size of the world that the rank has made by PMI-1, if that is not the job's `planned`.
+  /// nullopt: it is, or is unknown.
   [[nodiscard]] std::optional<std::uint32_t> other_world(Rank rank, std::uint32_t planned) const;
 
   /// The code that the rank has given to MPI_Abort by PMI-1 (MPICH wiki, "PMI-1 wire protocol").

@@ -25,7 +25,7 @@ WireUp both(const WireUp& pmix, const WireUp& pmi1) {
   return seen;
 }
 
-/// Missing MPI_Finalize is a failure too: other ranks may wait for this one.
+/// A missing MPI_Finalize is a failure too: other ranks may wait for this one.
 ExitStatus judged(const WireUp& seen, ExitStatus status) {
   if (!seen.offered) return status;
   if (seen.aborted) {

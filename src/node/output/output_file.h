@@ -15,7 +15,7 @@
 namespace dlaunch {
 
 /// Which bytes of a stream are in its file, and where. A disk that was full for a while leaves a
-/// gap in the stream, and a line in the file that says so; behind them the two offsets differ.
+/// gap in the stream, and a line in the file that says so; after these the two offsets differ.
 /// Pure.
 class StoredRanges {
  public:
@@ -29,7 +29,7 @@ class StoredRanges {
   /// `size` bytes from `begin` on were written at `in_file`. Both offsets never decrease.
   void add(std::uint64_t begin, std::uint64_t size, std::uint64_t in_file);
 
-  /// The first piece stored at or behind `offset`.
+  /// The first piece stored at or after `offset`.
   [[nodiscard]] std::optional<Piece> from(std::uint64_t offset) const;
 
   /// Total of the bytes stored.
@@ -53,7 +53,7 @@ class OutputFile {
   [[nodiscard]] int append(std::string_view bytes, MonotonicTime now);
 
   /// Moves up to `size` of the next bytes from a pipe to the file without copying (splice(2)). 0:
-  /// nothing was moved; read(2) and append() will tell why.
+  /// nothing was moved; read(2) and append() will report why.
   [[nodiscard]] std::size_t take(int pipe, std::size_t size);
 
   /// Reads up to `size` bytes of what is stored at `piece`; 0: the file has lost them. After

@@ -17,8 +17,8 @@ namespace dlaunch {
 namespace {
 
 constexpr std::size_t kReadSize = std::size_t{256} << 10;
-// A pipe holds 64 KiB at first (pipe(7)). One that was full this often is enlarged, which saves
-// context switches; only a few are, because a user's memory for pipes is limited.
+// A pipe holds 64 KiB at first (pipe(7)). A pipe that was full this often is enlarged, which saves
+// context switches; only a few are enlarged, because a user's memory for pipes is limited.
 constexpr std::size_t kFullPipe = std::size_t{64} << 10;
 constexpr std::uint32_t kOftenFull = 32;
 constexpr std::uint32_t kMostWidePipes = 16;
@@ -161,7 +161,7 @@ void OutputPump::credit(const wire::OutputCredit& credit) {
     return finish_if_complete(pumped);
   }
   if (pumped.read - pumped.sent > credit.keep_last) {
-    // The launcher does not know this offset, so it accepts these bytes in any case.
+    // The launcher does not know this offset, so it accepts these bytes regardless of `up_to`.
     pumped.credit = std::max(pumped.credit, pumped.read);
     skip(pumped, pumped.read - credit.keep_last);
   }
@@ -299,7 +299,7 @@ void OutputPump::offer(Pumped& pumped, std::string_view fresh) {
 }
 
 void OutputPump::pass_gap(Pumped& pumped) {
-  // Bytes that are neither sent nor stored are lost: continue behind them.
+  // Bytes that are neither sent nor stored are lost: continue after them.
   if (pumped.sent == pumped.read) return;
   const auto piece = pumped.file.stored().from(pumped.sent);
   pumped.sent = piece ? piece->begin : pumped.read;

@@ -25,7 +25,7 @@ class Conversation {
     connected,   // MPI_Init; more than once if a rank runs several programs
     at_barrier,  // it waits for barrier_out()
     finalized,
-    aborted,   // with `code`; it waits to be killed (MPICH up to 4.0) or ends by itself. The last
+    aborted,   // the last, with `code`; it waits to be killed (MPICH up to 4.0) or ends by itself
     refused,   // it has called `what`, which is not supported; `text` is the error for it
     nonsense,  // malformed as `what` says; nothing more is read from the rank
   };
@@ -37,16 +37,16 @@ class Conversation {
     bool operator==(const Said&) const = default;
   };
 
-  /// Bytes that it has written.
+  /// Takes bytes that the rank has written.
   void feed(std::string_view bytes) { heard_.append(bytes); }
   /// The next complete command; nullopt: there is none yet, or the rank has sent nonsense.
   [[nodiscard]] std::optional<Said> next(KeySpace& space);
-  /// Call when all ranks have entered the barrier. Returns what to send; empty if it does not wait.
+  /// Call when all ranks have entered the barrier. What to send; empty if the rank does not wait.
   [[nodiscard]] std::string_view barrier_out();
 
   [[nodiscard]] bool connected() const { return connected_; }
   [[nodiscard]] bool finalized() const { return finalized_; }
-  /// It, or an earlier program of the rank, has asked for data of other ranks: asks_of_others().
+  /// This or an earlier program of the rank has asked for data of other ranks: asks_of_others().
   [[nodiscard]] bool asked_of_others() const { return asked_of_others_; }
   [[nodiscard]] bool at_barrier() const { return at_barrier_; }
   [[nodiscard]] std::optional<int> aborted() const { return aborted_; }

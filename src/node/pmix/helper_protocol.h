@@ -57,8 +57,8 @@ struct FenceDone {
   static auto fields(auto& self) { return std::tie(self.id, self.status, self.bytes); }
   bool operator==(const FenceDone&) const = default;
 };
-/// Both ways: asks for what `rank` has published; the helper for ranks of other nodes, the agent
-/// for ranks of this one. Answer: Data.
+/// Both ways: asks for what `rank` has published. The helper asks for ranks of other nodes, the
+/// agent for ranks of this one. Answer: Data.
 struct DataWanted {
   std::uint32_t id = 0;
   std::uint32_t rank = 0;
@@ -84,11 +84,11 @@ struct Finish {
   bool operator==(const Finish&) const = default;
 };
 
-/// The server accepts connections, or `refused` tells why it does not.
+/// The server accepts connections, or `refused` says why it does not.
 struct Ready {
   struct OfRank {
     std::uint32_t rank = 0;
-    std::vector<std::string> env;  // "NAME=VALUE", to set for it
+    std::vector<std::string> env;  // "NAME=VALUE", to set for the rank
     static auto fields(auto& self) { return std::tie(self.rank, self.env); }
     bool operator==(const OfRank&) const = default;
   };
@@ -152,7 +152,7 @@ class HelperReader {
 
  private:
   std::string bytes_;
-  std::size_t begin_ = 0;  // what lies before was handed out
+  std::size_t begin_ = 0;  // what lies before it was handed out
 };
 
 }  // namespace dlaunch::pmix

@@ -18,7 +18,7 @@ namespace dlaunch::pmix {
 /// library's thread, everything else on the main thread.
 class Server {
  public:
-  /// `agent`: the socket to it, open as long as the process.
+  /// `agent`: the socket to the agent, open until this process ends.
   explicit Server(int agent) : agent_(agent) {}
 
   /// Starts the server and registers the job. Returns the environments of this node's ranks.

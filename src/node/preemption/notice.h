@@ -1,4 +1,4 @@
-// What a notice says that a node is about to be taken away. Pure.
+// The content of a notice that a node is about to be taken away. Pure.
 #pragma once
 
 #include <chrono>
@@ -16,9 +16,9 @@ struct Notice {
   bool operator==(const Notice&) const = default;
 };
 
-/// A line "deadline: T" tells when: in so many seconds, or at a time of RFC 3339 in UTC
-/// ("2026-11-26T01:02:03Z"); other values of T tell nothing. The reason is the first other line
-/// that is not blank.
+/// A line "deadline: T" says when: in T seconds, or at a time of RFC 3339 in UTC
+/// ("2026-11-26T01:02:03Z"); other values of T are ignored. The reason is the first other line that
+/// is not blank.
 [[nodiscard]] Notice parse_notice(std::string_view text, WallTime now);
 
 }  // namespace dlaunch

@@ -33,11 +33,11 @@ std::chrono::milliseconds limit_of(std::chrono::milliseconds every) {
   return std::max<std::chrono::milliseconds>(2 * every, std::chrono::seconds(1));
 }
 
-/// The answer of the process that looks for the file: one that has begins with '+'.
+/// The answer of the process that looks for the file: begins with '+' if the file is there.
 std::string read_notice(const std::string& path) {
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!file && (errno == ENOENT || errno == ENOTDIR)) return "-";
-  std::string text = "+";  // one that cannot be read exists, too
+  std::string text = "+";  // a file that cannot be read exists, too
   char bytes[4096];
   while (file && text.size() < kMostSaid) {
     const ssize_t n = ::read(file.get(), bytes, sizeof bytes);
@@ -47,7 +47,7 @@ std::string read_notice(const std::string& path) {
   return text;
 }
 
-/// Whether a change in the folder is one of `name`, or may be. Within bounds, as read() is.
+/// Whether a change in the folder concerns `name`, or may do so. Reads within bounds, like read().
 bool are_about(int changes, std::string_view name) {
   alignas(inotify_event) char events[4096];
   bool found = false;
@@ -124,7 +124,7 @@ void PreemptionWatch::start_call() {
   auto out = make_pipe();
   auto err = make_pipe();
   const UniqueFd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-  if (!out || !err || !null) return;  // for lack of descriptors; the next one may have some
+  if (!out || !err || !null) return;  // for lack of descriptors; the next call may have some
   const EnvironmentBlock environment(EnvironmentBase(environment_, {}, {}, {}), {});
   const Program program = find_program(command_.front(), environment.search_path(), workdir_);
   const std::vector<const char*> argv = argv_pointers(command_);
@@ -140,7 +140,7 @@ void PreemptionWatch::start_call() {
   request.new_session = true;
   const auto spawned = spawn(request);
   if (!spawned) return tell_problem(describe(spawned.error()));
-  // Those of the call before may not have ended yet.
+  // Processes of the previous call may not have ended yet.
   if (killed_.size() > kMostKilled) killed_.clear();
   call_ = std::make_unique<Call>();
   call_->pid = spawned->pid;
@@ -229,10 +229,10 @@ void PreemptionWatch::tell_problem(const std::string& problem) {
 }
 
 void PreemptionWatch::notice(std::string_view text) {
-  if (command_.empty() && file_.empty()) return;  // told already
+  if (command_.empty() && file_.empty()) return;  // sent already
   const Notice said = parse_notice(text, wall_now());
   send_(wire::PreemptionNotice{attempt_, said.reason, said.left ? said.left->count() : -1});
-  // Later: this is called by a part of what is ended.
+  // folder_ is reset later: a part of what ends here calls this function.
   command_.clear();
   file_.clear();
   next_.cancel();

@@ -1,5 +1,5 @@
 // Learns whether this node is about to be taken away: runs the user's command again and again, and
-// looks for a file, while an attempt runs here. Tells the launcher once in an attempt.
+// looks for a file, while an attempt runs here. Tells the launcher once per attempt.
 #pragma once
 
 #include <chrono>
@@ -20,8 +20,8 @@
 namespace dlaunch {
 
 /// Lives on the agent's one thread. The command has stdin from /dev/null, leads a session of its
-/// own, and is killed with all that is in it after twice the interval (at least 1 s). Of its output
-/// at most 64 KiB are kept. A command that cannot run is reported once.
+/// own, and is killed with all processes of the session after twice the interval (at least 1 s). At
+/// most 64 KiB of its output are kept. A command that cannot run is reported once.
 class PreemptionWatch {
  public:
   using Send = std::function<void(const wire::FromAgent&)>;
@@ -32,7 +32,7 @@ class PreemptionWatch {
 
   /// For each message that starts ranks. `login`: the agent's environment.
   void begin(const wire::StartRanks& start, const Environment& login);
-  /// True if it was the command, which has ended with that.
+  /// True if the reaped process was the command, which has then ended.
   bool was_reaped(const Reaped& reaped);
   /// The attempt is over. Returns processes of this watch that may still exist, and were killed.
   std::set<pid_t> end();

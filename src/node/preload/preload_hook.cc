@@ -106,8 +106,8 @@ if sys.modules.get('sitecustomize') is ours:
 import sitecustomize
 )py";
 
-// Whatever goes wrong before a rank has its streams ends the process: its program then starts as
-// usual in the process that waits for it.
+// Any error before a rank has its streams ends the process: the rank's program then starts as usual
+// in the process that waits for it.
 constexpr std::string_view kTemplate = R"py(
 import _socket, ctypes, fcntl, os, sys
 

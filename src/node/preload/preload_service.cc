@@ -27,7 +27,7 @@ constexpr std::size_t kMostText = 4096;
 // A file system may be slow, but not for ever.
 constexpr std::chrono::minutes kImportLimit{15};
 constexpr std::chrono::seconds kHandOverLimit{30};
-// Until a template that is forked says so; a kept one looks at the files that it has imported.
+// Until a forked template reports itself, or a kept one has checked the files that it has imported.
 constexpr std::chrono::seconds kStartLimit{30};
 // A template forks twice for each order: ranks that start together share one.
 constexpr std::chrono::milliseconds kGather{10};
@@ -55,7 +55,7 @@ ProcessTexts texts_of(pid_t pid) {
 
 }  // namespace
 
-/// A connection: of a rank's process that waits, or of a template before it has said so.
+/// A connection: of a rank's process that waits, or of a template that has not reported itself yet.
 struct PreloadService::Caller {
   Caller(EventLoop& loop, UniqueFd fd, std::uint32_t n)
       : pid(peer_process(fd.get())), number(n), socket(loop, std::move(fd)), limit(loop) {}
@@ -75,7 +75,7 @@ struct PreloadService::Template {
   std::uint32_t number;
   std::string key;
   State state = State::forking;
-  std::uint32_t maker = 0;  // while forking: the caller that was told to
+  std::uint32_t maker = 0;  // while forking: the caller that was told to fork it
   bool is_used = false;  // by a rank of this session
   bool gathers = false;
   pid_t pid = 0;
@@ -144,7 +144,7 @@ void PreloadService::end_attempt() {
   if (has_offered_ && !met_python_)
     tell_once("no rank has started a program of Python 3.8 or newer that reads PYTHONPATH");
   callers_.clear();
-  // One that was about to be forked ends with the rank that was to fork it.
+  // A template that was about to be forked ends with the rank that was to fork it.
   std::erase_if(templates_,
                 [](const auto& one) { return one->state == Template::State::forking; });
   expected_ = 0;
@@ -213,7 +213,7 @@ void PreloadService::receive(Caller& caller) {
   drop(caller);
 }
 
-/// The process has ended, or goes on by itself. If it was to fork a template, another one is.
+/// The process has ended, or goes on by itself. If it was to fork a template, another process is.
 void PreloadService::lost(Caller& caller) {
   Template* which = caller.which;
   const bool is_maker = which != nullptr && which->state == Template::State::forking &&
@@ -253,7 +253,7 @@ bool PreloadService::is_own(std::string_view name) const {
 void PreloadService::on_rank(Caller& caller, std::size_t arguments) {
   const std::vector<std::string>* command = ranks_.command_of(caller.pid);
   ProcessTexts texts = texts_of(caller.pid);
-  // Its number differs between sessions; in the value of PYTHONPATH.
+  // The archive's path in the value of PYTHONPATH differs between sessions.
   const std::string archive = '=' + path_of(archive_);
   const std::size_t at = texts.environment.find(archive);
   if (at != std::string::npos) texts.environment.erase(at, archive.size());
@@ -280,7 +280,7 @@ void PreloadService::on_rank(Caller& caller, std::size_t arguments) {
   assign(caller);
 }
 
-/// To the template that it can use, or makes it make one.
+/// Assigns the caller to the template that it can use, or makes the caller make one.
 void PreloadService::assign(Caller& caller) {
   const auto known = std::find_if(templates_.begin(), templates_.end(), [&](const auto& one) {
     return one->key == caller.key.text;
@@ -309,7 +309,7 @@ void PreloadService::assign(Caller& caller) {
   if (!send_packet(caller.socket.get(), order)) lost(caller);
 }
 
-/// Without the oldest that no rank of this session has used, if there are too many.
+/// If there are too many, drops the oldest template that no rank of this session has used.
 void PreloadService::make_room() {
   if (templates_.size() < kMostTemplates) return;
   const auto unused = std::find_if(templates_.begin(), templates_.end(),
@@ -365,14 +365,14 @@ void PreloadService::gather(Template& made) {
     made.limit.after(kGather, [this, &made] { hand_over(made); });
 }
 
-/// To the template: all that wait for it.
+/// Hands all callers that wait for it to the template.
 void PreloadService::hand_over(Template& made) {
   made.limit.cancel();
   made.gathers = false;
   std::string numbers;
   std::vector<int> sockets;
   const auto send = [&] {
-    // If it has ended, its callers hear that from template_ended().
+    // If the template has ended, template_ended() tells its callers.
     if (!sockets.empty()) (void)send_packet(made.link->get(), numbers, sockets);
     numbers.clear();
     sockets.clear();
@@ -396,19 +396,19 @@ void PreloadService::on_set(std::uint32_t number, pid_t successor) {
   });
   if (found == callers_.end()) return;  // it ends when it finds that it is alone
   Caller& caller = **found;
-  // One that was reaped already would be a rank without an end.
+  // A process that was reaped already would be a rank that never ends.
   const bool is_there = is_child(successor);
   if (is_there) enclosure_.take_in(successor);
   if (is_there && ranks_.replace(caller.pid, successor)) {
     (void)send_packet(caller.handed.get(), std::string(kLeave));
   } else {
-    // It ends when the rank goes on without it.
+    // The successor ends when the rank goes on without it.
     (void)send_packet(caller.handed.get(), std::string(kGoOn));
   }
   drop(caller);
 }
 
-/// One that ended by itself, or was killed for its memory, is replaced at the next attempt.
+/// A template that ended by itself, or was killed for its memory, is replaced at the next attempt.
 void PreloadService::template_ended(Template& made) {
   if (made.state == Template::State::importing)
     return give_up(made, "the template ended while it imported");

@@ -61,7 +61,7 @@ class PreloadService {
   void adopt(std::vector<LeftTemplate> left);
   /// Those that the next session may use; this one has none afterwards.
   [[nodiscard]] std::vector<LeftTemplate> leave();
-  /// Ours, with nothing of a job's below them.
+  /// The templates' processes: ours, with none of a job's processes below them.
   [[nodiscard]] std::set<pid_t> templates() const;
 
  private:
@@ -103,7 +103,7 @@ class PreloadService {
   std::vector<std::unique_ptr<Caller>> callers_;
   std::vector<std::unique_ptr<Template>> templates_;
   std::uint32_t last_number_ = 0;  // of callers and templates
-  std::size_t expected_ = 0;  // ranks that have started and not called yet
+  std::size_t expected_ = 0;  // ranks that have started but not called yet
   bool has_offered_ = false;  // a rank could use a template: none in a container can
   bool met_python_ = false;  // a rank's program has called
   std::set<std::string> told_;

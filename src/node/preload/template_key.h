@@ -18,7 +18,7 @@ struct ProcessTexts {
   std::string limits;         // limits
   std::string status;         // status
   std::string stat;           // stat
-  std::string memory_policy;  // the begin of numa_maps; empty where the kernel has none
+  std::string memory_policy;  // the beginning of numa_maps; empty if the kernel has none
   std::string namespaces;     // the targets of ns/*
 };
 
@@ -29,7 +29,7 @@ struct TemplateKey {
   bool operator==(const TemplateKey&) const = default;
 };
 
-/// `arguments`: the size of its sys.argv, from which the begin of its command line follows: a
+/// `arguments`: the size of its sys.argv, from which the beginning of its command line follows: a
 /// template shares the interpreter, its options and the script, but not the script's arguments.
 /// `is_own`: whether a variable may differ between ranks or attempts. nullopt: the interpreter was
 /// started without a script, module or command.

@@ -1,6 +1,6 @@
-// The environment that ranks on a node other than the launcher's start from
-// (docs/reference/nodes.md, "Environment"): the login environment there, with what of the
-// launcher's has its folders on this node too. Pure but for the question which folders exist.
+// The environment from which ranks start on a node other than the launcher's
+// (docs/reference/nodes.md, "Environment"): the login environment there, plus those parts of the
+// launcher's whose folders exist on this node too. Pure except for asking which folders exist.
 #pragma once
 
 #include <functional>
@@ -25,7 +25,7 @@ using FolderExists = std::function<bool(const std::string& path)>;
                                               const std::string& workdir,
                                               const FolderExists& exists);
 
-/// The real one: stat(2), with the permissions of this process.
+/// The real FolderExists: stat(2), with the permissions of this process.
 [[nodiscard]] bool folder_exists(const std::string& path);
 
 }  // namespace dlaunch

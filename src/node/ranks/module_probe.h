@@ -1,4 +1,4 @@
-// Asks a Python whether it has a module, for modules that were not found as files. Starts it.
+// Asks a Python, by starting it, whether it has a module that was not found as a file.
 #pragma once
 
 #include <chrono>
@@ -16,8 +16,8 @@ struct ModuleProbe {
   Environment env;  // of the ranks
 };
 
-/// The name that `python -m` certainly would not find: the module, or a package with ".__main__"
-/// behind it. Imports nothing of the user's: neither the module nor the packages that contain it.
+/// The name that `python -m` certainly would not find: the module, or a package followed by
+/// ".__main__". Imports nothing of the user's: neither the module nor the packages that contain it.
 /// Empty after `limit` and in case of doubt. Changes the current folder of the calling process.
 [[nodiscard]] std::string missing_module(const ModuleProbe& probe, std::chrono::milliseconds limit);
 

@@ -33,8 +33,8 @@ class PrerequisiteCheck {
 
   PrerequisiteCheck(EventLoop& loop, Report report) : report_(std::move(report)), process_(loop) {}
 
-  /// Answers at once unless a Python must be probed. That has a limit, after which a module counts
-  /// as present; a further request has the same effect.
+  /// Answers at once unless a Python must be probed. The probe has a limit, after which a module
+  /// counts as present; a further request ends the probe with the same effect.
   void begin(const wire::CheckPrerequisites& wanted, const Environment& login);
 
  private:

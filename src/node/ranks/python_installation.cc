@@ -40,7 +40,7 @@ std::string version_in(std::string_view name) {
                                                                            : std::string();
 }
 
-/// From the program's name, else from its library folder if there is only one.
+/// The version, from the program's name, else from its library folder if there is only one.
 std::string version_of(const std::string& program, const std::string& prefix) {
   std::string version = version_in(file_name(program));
   if (!version.empty()) return version;

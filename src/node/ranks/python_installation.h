@@ -30,7 +30,7 @@ struct PythonInstallation {
                                                       const std::string& workdir,
                                                       const Environment& env);
 
-/// Whether `python -m NAME` finds a file there. False is no proof: Python has other ways.
+/// Whether `python -m NAME` finds a file there. False proves nothing: Python has other ways.
 [[nodiscard]] bool has_module(std::string_view name, const std::vector<std::string>& folders);
 
 /// An existing module with a similar name; empty if there is none.

@@ -23,8 +23,8 @@ constexpr std::size_t kStartsPerTurn = 16;
 // Open briefly while a rank is started: its ends of three pipes and of a socket, and our end of its
 // input.
 constexpr std::size_t kDescriptorsToStart = 5;
-// For a rank in a container: the runtime's output, the order, the connection to the entry process,
-// and until it runs the other ends of its streams.
+// For a rank in a container: the runtime's output, the order, the connection to the entry process
+// and, until the rank runs, the other ends of its streams.
 constexpr std::size_t kDescriptorsOfContained = 6;
 // For a rank that may wait for a template: its connection, and a copy that the template gets.
 constexpr std::size_t kDescriptorsToPreload = 2;
@@ -95,8 +95,8 @@ void RankService::prepare() {
 
 bool RankService::accepts(const wire::StartRanks& request) const {
   const bool known = begun_ && request.attempt == attempt_;
-  // The launcher ends one attempt before the next; of one that was stopped or has ended, other
-  // messages may be on their way.
+  // The launcher ends one attempt before it starts the next; further messages for an attempt that
+  // was stopped or has ended may be on their way.
   return known ? !closed_ : !active_;
 }
 
@@ -159,7 +159,7 @@ void RankService::lock_cores(wire::StartRanks& request) {
   const FactsService::Cores cores = facts_.lock_cores(cpus);
   if (!cores.note.empty()) channel_.send(wire::Notice{cores.note});
   if (cores.are_ours) return;
-  // Another run took the cores after the facts: two jobs on one core are worse than no binding.
+  // Another run took the cores since the facts: two jobs on one core are worse than no binding.
   for (wire::StartRank& rank : request.ranks) rank.cpus.clear();
 }
 
@@ -221,7 +221,7 @@ tl::expected<UniqueFd, StartFailure> RankService::connect_to_others(const RankBa
   return std::move(context->pmi);
 }
 
-/// As late as possible: the rank itself will listen on them.
+/// Called as late as possible: the rank itself will listen on these ports.
 void RankService::release_ports(const wire::StartRank& rank) {
   for (const std::uint16_t port : rank.release_ports) {
     facts_.release_port(port);

@@ -48,7 +48,7 @@ class RankService {
 
   /// SIGCHLD must be blocked.
   [[nodiscard]] Status watch_children();
-  /// What can be prepared before the ranks of an attempt are known; else start() does it.
+  /// Prepares what it can before the ranks of an attempt are known; without this call start() does.
   void prepare();
   void start(wire::StartRanks request);
   /// Whether start() does anything; false: the attempt is over.
@@ -60,7 +60,7 @@ class RankService {
   void kill(const wire::KillRanks& request);
   void pass(const wire::SignalRanks& request);
   void see(const wire::SeeCheckpoints& question) { checkpoints_.see(question); }
-  /// The process of each rank that is asked for, none for one that has ended or was not started.
+  /// The process of each rank that is asked for, except those that have ended or were not started.
   [[nodiscard]] std::vector<RankProcess> processes(const wire::TakeStacks& request) const;
   /// The process of each rank that runs now.
   [[nodiscard]] std::vector<RankProcess> running() const;
@@ -128,7 +128,7 @@ class RankService {
   [[nodiscard]] bool only_templates_left() const;
   void on_ended(const Reaped& reaped, WallTime now);
   void tell_if_port_is_taken();
-  /// Also tells each new one.
+  /// Also reports each new fault to the launcher.
   [[nodiscard]] const std::string& fault_of_gpus();
   void signal_rank(RunningRank& rank, int signal);
   void watch_companion(RunningRank& rank, pid_t companion);
@@ -180,8 +180,8 @@ class RankService {
   bool mpirun_is_to_end_ = false;           // end mpirun when no rank of this node is left
   std::unordered_map<pid_t, std::unique_ptr<RunningRank>> running_;  // by pid of the leader
   std::set<pid_t> leftovers_;
-  std::set<pid_t> lookers_;        // of stacks_ and watch_, told to end with the attempt
-  std::set<pid_t> beside_;         // of terminals_ and preemption_, likewise
+  std::set<pid_t> lookers_;        // processes of stacks_ and watch_, told to end with the attempt
+  std::set<pid_t> beside_;         // those of terminals_ and preemption_, likewise
   std::set<pid_t> killed_before_;  // in the last round
   std::chrono::milliseconds kill_pause_ = kKillRound;
   bool told_stuck_ = false;

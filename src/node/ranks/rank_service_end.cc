@@ -21,7 +21,7 @@ namespace {
 constexpr std::chrono::milliseconds kLongestKillRound{1280};
 constexpr std::chrono::seconds kEngineGrace{2};
 
-/// The process, or the last command of a shell.
+/// Whether the process, or the last command of a shell, did.
 bool died_of_sigkill(const ExitStatus& status) {
   return status.code() == exit_code::kSignalBase + SIGKILL;
 }
@@ -38,13 +38,13 @@ void RankService::wait_for_children() {
 void RankService::reap() {
   while (read_signal(child_signals_->get()) != 0) {
   }
-  // One time for all children of this pass: the order of their ends is unknown.
+  // The same time for all children of this pass: the order of their ends is unknown.
   const WallTime now = wall_now();
   looked_for_taken_ = false;
-  // First: ranks may end because mpirun has.
+  // mpirun first: ranks may end because it has.
   if (mpirun_.reap(now)) loop_.post([this] { end_attempt_if_over(); });
   const ReapPass pass = reap_some([&](const Reaped& reaped) {
-    // It may have ended since the check above.
+    // mpirun may have ended since the check above.
     if (mpirun_.was_reaped(reaped.pid, reaped.status, now)) {
       loop_.post([this] { end_attempt_if_over(); });
     } else if (!containers_.was_reaped(reaped.pid) && !terminals_.was_reaped(reaped) &&
@@ -166,7 +166,7 @@ void RankService::finish_attempt() {
 }
 
 void RankService::kill_round() {
-  if (containers_.is_clearing()) return;  // it kills too, and continues afterwards
+  if (containers_.is_clearing()) return;  // the clearing kills too, and goes on afterwards
   mpi_.expect_end();
   std::set<pid_t> spared = lookers_;
   if (const auto server = mpi_.process()) spared.insert(*server);
@@ -177,8 +177,8 @@ void RankService::kill_round() {
   if (ending_) {
     std::copy_if(killed.begin(), killed.end(), std::inserter(leftovers_, leftovers_.end()),
                  [&](pid_t pid) {
-                   // What a command beside the ranks forked as it was killed is in its session; a
-                   // fork that waits to become a rank is in the group of its template.
+                   // What a command beside the ranks forked as it was killed is in the command's
+                   // session; a fork that waits to become a rank is in its template's group.
                    return !beside_.contains(pid) && !beside_.contains(::getsid(pid)) &&
                           !spared.contains(::getpgid(pid));
                  });
@@ -194,7 +194,7 @@ void RankService::kill_round() {
   });
 }
 
-/// Reports processes that do not end after SIGKILL, once, while the launcher waits for them.
+/// Reports once, while the launcher waits for them, processes that do not end after SIGKILL.
 void RankService::tell_stuck(const std::vector<pid_t>& killed) {
   if (told_stuck_) return;
   const std::vector<StuckProcess> stuck = find_stuck(killed);

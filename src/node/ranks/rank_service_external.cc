@@ -23,7 +23,7 @@ constexpr std::chrono::minutes kSilentAgain{1};
 // The entry process ends its container in milliseconds, unless it is stopped.
 constexpr std::chrono::seconds kLeaveLimit{10};
 
-/// The end of the runtime's output, which contains the reason of a failure.
+/// The end of the runtime's output, which contains the reason for a failure.
 std::string last_words(std::string said) {
   while (!said.empty() && (said.back() == '\n' || said.back() == '\r' || said.back() == ' '))
     said.pop_back();
@@ -76,7 +76,7 @@ RunningRank* RankService::find_contained(Rank rank) {
   return nullptr;
 }
 
-/// The first rank of a container starts alone, and the others when it runs.
+/// The first rank of a container starts alone, and the others start when it runs.
 bool RankService::may_start(const Pending& next) const {
   const auto tried = untried_.find(next.batch->request.ranks[next.index].container);
   return tried == untried_.end() || !tried->second;
@@ -288,8 +288,8 @@ std::string RankService::start_joined(const Joining& joining, UniqueFd pmi) {
   return {};
 }
 
-/// mpirun ends all proxies when a rank has called MPI_Abort, or when it fails itself. Then the
-/// ranks' ends are a consequence, and mpirun's own end tells the cause.
+/// mpirun ends all proxies when a rank has called MPI_Abort, or when mpirun itself fails. Then the
+/// ranks' ends are a consequence, and mpirun's own end shows the cause.
 void RankService::mpirun_left(Rank rank) {
   for (auto& [pid, running] : running_) {
     if (running->rank == rank && !running->exited) running->left = true;

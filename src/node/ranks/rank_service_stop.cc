@@ -25,7 +25,7 @@ void RankService::start_none_of(const std::vector<Rank>& ranks) {
 
 void RankService::stop(const wire::StopRanks& request) {
   if (!active_ || request.attempt != attempt_) return;
-  reap();  // what has ended before the signal ended by itself
+  reap();  // a rank that has ended before the signal ended by itself
   if (!active_) return;
   request.ranks.empty() ? start_no_more() : start_none_of(request.ranks);
   for (auto& [pid, rank] : running_) {
@@ -46,7 +46,7 @@ void RankService::pass(const wire::SignalRanks& request) {
       (void)containers_.pass(rank->rank, request.signal);
       continue;
     }
-    // The signal is for the command; dlaunch's own shell would end of it.
+    // The signal is for the command; dlaunch's own shell would die of it.
     const bool is_shell = rank->argv != nullptr && runs_command(rank->leader, *rank->argv);
     if (!is_shell) {
       ::kill(rank->leader, request.signal);
@@ -73,7 +73,7 @@ std::vector<RankProcess> RankService::running() const {
   if (!active_ || ending_) return found;
   for (const auto& [pid, running] : running_) {
     if (running->exited) continue;
-    // In a container, its program is below a monitor of the engine's, which is no child of ours.
+    // In a container, the program is below the engine's monitor, which is not our child.
     found.push_back({running->rank, running->contained ? running->outer_pid : pid});
   }
   return found;
@@ -166,7 +166,7 @@ void RankService::kill(const wire::KillRanks& request) {
   end_attempt_if_over();
 }
 
-/// The end of this rank ends the job, so it must come even if a shell around it goes on.
+/// The end of this rank ends the job, so the rank must end even if a shell around it goes on.
 void RankService::end_aborted(Rank rank, std::chrono::milliseconds grace) {
   for (auto& [pid, running] : running_) {
     if (running->rank != rank || running->exited) continue;

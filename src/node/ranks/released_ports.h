@@ -16,7 +16,7 @@ namespace dlaunch {
 class ReleasedPorts {
  public:
   struct Taken {
-    Rank rank;  // the one that should listen
+    Rank rank;  // the rank that should listen
     TakenPort port;
   };
 
@@ -25,9 +25,9 @@ class ReleasedPorts {
     ports_.push_back({rank, port, now});
   }
 
-  /// A port on which a process listens that is not our descendant. At most one per attempt, and
-  /// only within five minutes of its release: later failures have other causes. Reads /proc, at
-  /// most a fifth of a second in all calls of an attempt, because it blocks the agent.
+  /// A port on which a process that is not our descendant listens. At most one per attempt, and
+  /// only within five minutes of its release: later failures have other causes. Reads /proc, for at
+  /// most a fifth of a second in all calls of an attempt together, because it blocks the agent.
   [[nodiscard]] std::optional<Taken> find_taken(MonotonicTime now);
 
  private:

@@ -55,15 +55,16 @@ struct RunningRank {
   pid_t leader = 0;
   pid_t outer_pid = 0;                             // in the node's PID namespace
   const std::vector<std::string>* command = nullptr;
-  const std::vector<std::string>* argv = nullptr;  // the same if it is dlaunch's own shell, else null
+  const std::vector<std::string>* argv = nullptr;  // `command` if that is our own shell, else null
   std::shared_ptr<RankBatch> batch;                // owns both
   bool wants_stdin = false;
   bool exited = false;
-  bool left = false;       // its proxy has ended, which may end it too
+  bool left = false;       // its proxy has ended, which may end the rank too
   bool signalled = false;  // by us, on the launcher's request, before it ended
   bool counted_over = false;
   std::unique_ptr<Timer> abort_grace;
-  // Children of dlaunch's own shell that were signalled with it: the rank is over when they are.
+  // Children of dlaunch's own shell that were signalled with it: the rank is not over before they
+  // have ended.
   std::map<pid_t, std::unique_ptr<WatchedFd>> companions;
 
   /// For a rank in a container, whose leader is the runtime's process.

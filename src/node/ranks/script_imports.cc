@@ -40,8 +40,8 @@ void add_modules(const std::string& folder, std::set<std::string, std::less<>>& 
   for (const std::string& name : names_in(folder)) modules.insert(name.substr(0, name.find('.')));
 }
 
-/// Folders that .pth files add, by the rules of site.py. nullopt: one runs code with unknown
-/// effect.
+/// Folders that .pth files add, by the rules of site.py. nullopt: a file runs code with
+/// unknown effect.
 std::optional<std::vector<std::string>> path_files(const std::string& folder) {
   std::vector<std::string> folders;
   bool is_known = true;

@@ -16,7 +16,7 @@ namespace dlaunch {
     const std::vector<wire::StartFile>& files);
 
 /// Writes the file DLAUNCH_DEADLINE_FILE, seconds since the epoch and a newline, in one step. A
-/// failure has no consequence: ranks are signalled all the same.
+/// failure has no consequence: ranks are signalled anyway.
 void write_deadline(const wire::Deadline& deadline);
 
 }  // namespace dlaunch

@@ -17,8 +17,8 @@ class StdinPump {
  public:
   StdinPump(EventLoop& loop, AgentChannel& channel) : loop_(loop), channel_(channel) {}
 
-  /// The pipe to the rank, after its start. Drops what an earlier attempt has left.
-  /// `is_terminal`: the master of one; then the end of the input is Ctrl-D.
+  /// Takes the pipe to the rank, after its start. Drops what an earlier attempt has left.
+  /// `is_terminal`: the pipe is a terminal's master; then Ctrl-D marks the end of the input.
   void connect(Attempt attempt, UniqueFd write_end, bool is_terminal = false);
   void add(const wire::StdinData& data);
   /// The rank has ended: drops what is left.

@@ -144,7 +144,7 @@ void ProgramDoor::send_more(const GuestPtr& guest) {
 }
 
 void ProgramDoor::dismiss(const GuestPtr& guest, bool has_all) {
-  // The caller's may be an element that goes.
+  // The caller's reference may be to an element that is erased here.
   // NOLINTNEXTLINE(performance-unnecessary-copy-initialization)
   const GuestPtr kept = guest;
   if (!has_all) reset_on_close(kept->socket.get());

@@ -1,8 +1,8 @@
 // The listener of a node that has dlaunch, for nodes that do not have it yet (docs/internals/
 // architecture.md, "dlaunch reaches a node"). A guest, which is dlaunch-fetch (node/fetch), shows a
-// ticket that the launcher made for it and gets the program that this process executes. One that
-// shows anything else gets no byte. The program is public; the guest checks it by a hash that it
-// has from the launcher.
+// ticket that the launcher made for it and gets the program that this process executes. A guest
+// that shows anything else gets no byte. The program is public; the guest checks it by a hash that
+// it has from the launcher.
 #pragma once
 
 #include <sys/types.h>
@@ -22,14 +22,15 @@
 
 namespace dlaunch {
 
-/// The address of this node at which sshd was reached, of SSH_CONNECTION (ssh(1)). Empty: there is
-/// none that others could reach.
+/// The address of this node at which sshd was reached, from SSH_CONNECTION (ssh(1)). Empty: there
+/// is none that others could reach.
 [[nodiscard]] std::string reached_address(const std::string& ssh_connection);
 
 /// Lives on the agent's one thread.
 class ProgramDoor {
  public:
-  /// Guests who have not shown a ticket: more push the oldest one out, and each has this time.
+  /// Guests that have not shown a ticket: at most this many (one more pushes the oldest out), each
+  /// for at most this time.
   static constexpr std::size_t kMostGuests = 64;
   static constexpr std::chrono::seconds kGreetingLimit{5};
 

@@ -15,7 +15,7 @@ namespace dlaunch {
 namespace {
 
 /// Further clients wait in the kernel's queue. A stranger who only connects takes one of these
-/// until the door closes, at most for some seconds.
+/// until the door closes, for a few seconds at most.
 constexpr std::size_t kMostClients = 512;
 
 }  // namespace

@@ -27,7 +27,7 @@ struct AttachSocket::Candidate {
   WatchedFd bringer;
   std::unique_ptr<WatchedFd> read;
   UniqueFd write;
-  wire::FrameReader reader;  // gets the Resume frame and nothing behind it
+  wire::FrameReader reader;  // gets the Resume frame and nothing after it
 };
 
 AttachSocket::AttachSocket(EventLoop& loop, SessionId id, OnConnection on_connection)

@@ -24,8 +24,8 @@ struct NewConnection {
 };
 
 /// Lives on the agent's one thread. A connection counts once a whole Resume of this session has
-/// arrived on it, with a higher number than any before: one that was overtaken by a later one, or
-/// abandoned by its launcher, replaces nothing.
+/// arrived on it, with a higher number than any before: a connection that was overtaken by a later
+/// one, or abandoned by its launcher, replaces nothing.
 class AttachSocket {
  public:
   using OnConnection = std::function<void(NewConnection)>;
@@ -33,7 +33,7 @@ class AttachSocket {
   AttachSocket(EventLoop& loop, SessionId id, OnConnection on_connection);
   ~AttachSocket();
 
-  /// Begins to listen at the abstract socket and in one of the folders. Error: at neither.
+  /// Starts listening on the abstract socket and in one of the folders. Error: neither worked.
   [[nodiscard]] Status open();
   /// Removes the sockets.
   void close();

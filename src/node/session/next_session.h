@@ -17,8 +17,8 @@ enum class NextFrame {
   other,       // something else: the connection is of no use any more
 };
 
-/// Takes frames of the last session off `bytes`, which its launcher has sent before it read our
-/// Bye. Sets `next` with `hello`. Pure.
+/// Removes from `bytes` the frames of the last session, which its launcher has sent before it read
+/// our Bye. Sets `next` with `hello`. Pure.
 [[nodiscard]] NextFrame look_for_hello(std::string& bytes, SessionId last, SessionId& next);
 
 /// Blocks; calls `beat` at least every `every`. What was read from the Hello on stays in

@@ -155,7 +155,7 @@ int connect_in(const UniqueFd& folder, SessionId id, UniqueFd& connection) {
   return error;
 }
 
-/// The kernel accepts a connection for a busy listener too; a full queue belongs to one that
+/// The kernel accepts a connection for a busy listener too; a full queue belongs to a listener that
 /// accepts nothing. A connection that ends without a message has no effect
 /// (node/session/attach_socket.h).
 bool is_listened_at(const sockaddr_un& address) {

@@ -7,7 +7,7 @@
 // the credentials of the listening process (SO_PEERCRED) prove that it is ours.
 //
 // Second by a unix socket named after the session in a folder that only this user may enter; a note
-// beside it tells how an agent ended. Candidates, in this order: /tmp/dlaunch-UID, dlaunch's cache
+// beside it says how an agent ended. Candidates, in this order: /tmp/dlaunch-UID, dlaunch's cache
 // folder (${XDG_CACHE_HOME:-~/.cache}/dlaunch), $XDG_RUNTIME_DIR/dlaunch. The last is last because
 // logind removes it with the user's last session, which may be the connection that broke.
 #pragma once
@@ -46,7 +46,7 @@ struct SessionSocket {
 /// The abstract socket; invalid if it cannot be made.
 [[nodiscard]] UniqueFd open_abstract_socket(SessionId id);
 /// Marks it as used: systemd-tmpfiles(8) and the like remove files that nothing has touched for
-/// days, even sockets unless they know the path under which it was bound.
+/// days, even sockets, unless they know the path under which the socket was bound.
 void touch_session_socket(const SessionSocket& socket, SessionId id);
 /// Removes the socket's name.
 void remove_session_socket(const SessionSocket& socket, SessionId id);

@@ -17,9 +17,9 @@ namespace dlaunch {
 /// Returns when this program's own file has reached its disk. Error (kCannotExecute): it cannot.
 [[nodiscard]] Status sync_own_binary();
 
-/// Its modification time says when it was last used: staging another build removes files unused for
-/// 30 days (launch/connect/remote_script). Sets it to now, unless it is less than a day old; leaves
-/// any other program alone.
+/// The binary's modification time says when it was last used: staging another build removes files
+/// unused for 30 days (launch/connect/remote_script). Sets it to now, unless it is less than a day
+/// old; leaves any other program alone.
 void mark_staged_binary_used();
 
 }  // namespace dlaunch

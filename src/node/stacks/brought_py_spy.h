@@ -1,4 +1,4 @@
-// The launcher's py-spy, for a node that has none: a file in memory, which goes with the agent.
+// The launcher's py-spy, for a node that has none: a file in memory, which vanishes with the agent.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace dlaunch {
 /// Lives on the agent's one thread.
 class BroughtPySpy {
  public:
-  /// nullopt: the program was refused before this piece of it, which has been told.
+  /// nullopt: an earlier piece of the program was refused, and the answer to that piece said so.
   [[nodiscard]] std::optional<wire::PySpyTaken> take(const wire::PySpyData& data);
   /// Can be executed by this process and those that it forks; empty: not all of it is here.
   [[nodiscard]] std::string path() const;

@@ -16,7 +16,7 @@ constexpr std::size_t kMostNotes = 4096;
 constexpr std::size_t kSymbolsAtOnce = 4096;
 constexpr std::uint64_t kMostSymbols = std::uint64_t{1} << 24;
 
-/// As many whole ones as are there.
+/// As many whole entries as are there.
 template <class Entry>
 std::vector<Entry> entries_at(const ReadAt& read, std::uint64_t offset, std::size_t count) {
   const std::string bytes = read(offset, count * sizeof(Entry));
@@ -25,8 +25,8 @@ std::vector<Entry> entries_at(const ReadAt& read, std::uint64_t offset, std::siz
   return entries;
 }
 
-/// The least is the name that people use where a function has several: read, not __read; PMPI_Recv,
-/// which is global, not MPI_Recv, which is weak.
+/// If a function has several names, the least is the one that people use: read, not __read;
+/// PMPI_Recv, which is global, not MPI_Recv, which is weak.
 std::tuple<bool, std::size_t, int> order_of(const std::string& name, unsigned char info) {
   const std::size_t underscores = std::min(name.find_first_not_of('_'), name.size());
   const bool is_mangled = name.starts_with("_Z");
@@ -59,8 +59,8 @@ std::optional<ElfFile> ElfFile::open(ReadAt read) {
   return file;
 }
 
-/// One with a fixed address has ET_EXEC, any other ET_DYN, as libraries have; these need no
-/// interpreter either, but have no address at which to begin.
+/// A program with a fixed address has ET_EXEC, any other ET_DYN, as libraries have; libraries need
+/// no interpreter either, but have no entry address.
 bool ElfFile::is_static_program() const {
   const auto has = [this](std::uint32_t type) {
     return std::any_of(segments_.begin(), segments_.end(),

@@ -57,7 +57,7 @@ std::string without_parameters(std::string_view name) {
   return short_name;
 }
 
-/// Less the result, which names of templates have, and the qualifiers of a member function.
+/// Without the result type, which names of templates have, and a member function's qualifiers.
 std::string without_result(std::string name) {
   for (const std::string_view suffix : {" &", " &&", " volatile", " const"}) {
     if (name.ends_with(suffix)) name.resize(name.size() - suffix.size());
@@ -92,7 +92,7 @@ bool is_unnamed(const StackFrame& frame) {
   return frame.function.empty();
 }
 
-/// A C library without its debug file names those that it exports only.
+/// A C library without its debug file names only the functions that it exports.
 bool may_be_of_the_start(const StackFrame& frame) {
   const std::string_view file = std::string_view(frame.file).substr(frame.file.rfind('/') + 1);
   return is_unnamed(frame) && (file.starts_with("libc.so") || file.starts_with("libc-"));

@@ -14,9 +14,9 @@ namespace dlaunch {
 /// the version of a library.
 [[nodiscard]] std::string function_name(std::string symbol);
 
-/// Puts the frames (innermost first) below what the kernel says and above those of Python: where
-/// there are some, up to the innermost function of the interpreter. What the C library does before
-/// main or a thread's function is left out, and functions without a name are told once in a row.
+/// Puts the frames (innermost first) between the kernel's and Python's; if there are Python frames,
+/// only those up to the interpreter's innermost function. Leaves out what the C library does before
+/// main or a thread's function, and all but one of consecutive functions without names of a file.
 void add_native_frames(std::vector<StackFrame> frames, ThreadStack& thread);
 
 }  // namespace dlaunch

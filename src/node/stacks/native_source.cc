@@ -52,7 +52,7 @@ std::string hex(const std::string& bytes) {
   return text;
 }
 
-/// Libraries whose waits use the CPU, as a program in Python does that computes.
+/// Libraries whose waits use the CPU, just like a Python program that computes.
 bool has_waits_that_spin(const ProcessMemory& memory) {
   constexpr std::array<std::string_view, 3> kLibraries{"/libmpi.so", "/libmpich.so", "/libcuda.so"};
   return std::any_of(memory.mappings().begin(), memory.mappings().end(), [&](const Mapping& one) {
@@ -95,7 +95,7 @@ struct Object {
     return std::nullopt;
   }
 
-  /// One without build ids is taken by its name.
+  /// An object without a build id is identified by its name.
   [[nodiscard]] bool is_same(const ElfFile& other) const {
     return build_id.empty() ? !path().ends_with(" (deleted)") : other.build_id() == build_id;
   }
@@ -175,7 +175,7 @@ class NativeStacks {
   }
 
  private:
-  /// Why not; empty: well.
+  /// Takes the frames of a thread. Returns why that failed; empty: it worked.
   std::string take(ProcessMemory& memory, Unwinder& unwinder, ThreadStack& thread) {
     if (thread.state == "t") return "";  // said already
     std::optional<ThreadSnapshot> snapshot;

@@ -45,7 +45,7 @@ ThreadStack& thread_for(const json& said, ProcessStack& process, const ThreadNum
   if (id == 0 && name == "MainThread") id = process.pid;
   for (ThreadStack& thread : process.threads) {
     if (id == 0 || thread.id != id) continue;
-    if (thread.id != process.pid && !name.empty()) thread.name = name;  // the kernel cuts it
+    if (thread.id != process.pid && !name.empty()) thread.name = name;  // the kernel truncates it
     return thread;
   }
   ThreadStack& added = process.threads.emplace_back();
@@ -57,7 +57,7 @@ ThreadStack& thread_for(const json& said, ProcessStack& process, const ThreadNum
 
 bool add_py_spy_output(std::string_view text, ProcessStack& process, const ThreadNumbers& numbers) {
   json said = json::parse(text, nullptr, false);
-  // Behind what it logs, to the same pipe.
+  // The JSON comes after what py-spy logs to the same pipe.
   for (std::size_t at = text.find("\n["); said.is_discarded() && at != std::string_view::npos;
        at = text.find("\n[", at + 1))
     said = json::parse(text.substr(at + 1), nullptr, false);
@@ -67,7 +67,7 @@ bool add_py_spy_output(std::string_view text, ProcessStack& process, const Threa
     std::vector<StackFrame> frames = frames_of(one);
     if (frames.empty()) continue;
     ThreadStack& thread = thread_for(one, process, numbers);
-    // What the kernel says of where it waits is innermost.
+    // The innermost frame is the kernel's, which says where the thread waits.
     thread.frames.insert(thread.frames.end(), std::make_move_iterator(frames.begin()),
                          std::make_move_iterator(frames.end()));
   }

@@ -58,7 +58,7 @@ std::string find_py_spy(pid_t rank, const std::string& askers_path) {
 }
 
 /// With `isolation: pid-namespace` an ordinary user's agent may trace every process in its user
-/// namespace, also under Yama. execve(2) would take that from it.
+/// namespace, even under Yama. execve(2) would remove this right.
 void keep_right_to_trace() {
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3]{};
@@ -79,7 +79,7 @@ ThreadNumbers numbers_inside(const ProcessStack& process) {
   return numbers;
 }
 
-/// One that runs; destroying it kills it.
+/// A running py-spy; destroying the object kills it.
 class PySpy {
  public:
   PySpy(const std::string& program, ProcessStack& process, RankStacks& rank)
@@ -87,7 +87,7 @@ class PySpy {
     auto pipe = make_pipe();
     if (!pipe) return;
     const std::string target = std::to_string(process.pid);
-    // In this mode it stops nothing. It ends by itself when the process has ended.
+    // In this mode py-spy stops nothing, and ends by itself when the process has ended.
     const std::vector<std::string> words = {program,         "dump",  "--json",
                                             "--nonblocking", "--pid", target};
     const std::vector<const char*> argv = argv_pointers(words);
@@ -147,7 +147,7 @@ class PySpy {
   std::string text_;
 };
 
-/// Until all are done or the time is over.
+/// Reads until all are done or the time is over.
 void read_all(std::vector<std::unique_ptr<PySpy>>& running, MonotonicTime end) {
   while (true) {
     std::vector<pollfd> ready;

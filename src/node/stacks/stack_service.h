@@ -30,8 +30,8 @@ class StackService {
   [[nodiscard]] std::optional<wire::PySpyTaken> take(const wire::PySpyData& data) {
     return py_spy_.take(data);
   }
-  /// The attempt is over: answers a question that is under way with that, and ends the side process
-  /// with all that it has started. Returns these processes, which are none of the job's.
+  /// The attempt is over: answers a question that is under way by saying so, and ends the side
+  /// process with all that it has started. Returns these processes, which are not the job's.
   [[nodiscard]] std::set<pid_t> abandon();
 
  private:

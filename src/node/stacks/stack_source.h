@@ -25,7 +25,7 @@ struct StackRequest {
   bool native = false;   // frames of C, C++ and Fortran of programs in Python too
 };
 
-/// Adds to what earlier sources have found. What it cannot find out is a remark.
+/// Adds to what earlier sources have found. What it cannot find out becomes a remark.
 using StackSource = void (*)(const StackRequest& request, std::vector<RankStacks>& ranks);
 
 /// /proc: the processes and threads of each rank, their states and system calls. The first of all
@@ -36,10 +36,10 @@ void read_proc_stacks(const StackRequest& request, std::vector<RankStacks>& rank
 void add_python_stacks(const StackRequest& request, std::vector<RankStacks>& ranks);
 
 /// ptrace(2), libunwind and ELF files: frames of C, C++ and Fortran. Stops each thread for a
-/// moment. So of programs in Python it looks at all threads only when it is asked to, and otherwise
-/// only at a main thread that uses the CPU where a library is loaded whose waits spin: that
-/// interrupts no system call. After the source for those: where the interpreter begins depends on
-/// them.
+/// moment. So in Python programs it looks at all threads only if it is asked to, and otherwise only
+/// at a main thread that uses the CPU while a library whose waits spin is loaded: that interrupts
+/// no system call. Runs after add_python_stacks(): where the interpreter begins depends on Python's
+/// frames.
 void add_native_stacks(const StackRequest& request, std::vector<RankStacks>& ranks);
 
 [[nodiscard]] bool is_python(pid_t pid);

@@ -79,8 +79,8 @@ void trim(RankStacks& rank, std::size_t most) {
     rank.remarks.push_back(counted(left_out, "thread") + " left out: the answer was too large");
 }
 
-/// In a process of its own: where a source waits for a file system that does not answer, what
-/// others have found is told all the same.
+/// Asks a source in a process of its own: if it waits for a file system that does not answer, what
+/// other sources have found is reported anyway.
 void ask_apart(StackSource source, const char* what, const StackRequest& request,
                std::vector<RankStacks>& ranks) {
   constexpr std::chrono::milliseconds kToAnswer{50};
@@ -88,7 +88,7 @@ void ask_apart(StackSource source, const char* what, const StackRequest& request
   const pid_t pid = pipe ? ::fork() : -1;
   if (pid == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    // Else it would keep the pipe open on which the agent awaits our answer.
+    // Otherwise this child would keep open the pipe on which the agent awaits our answer.
     close_all_but({pipe->write.get()});
     source(request, ranks);
     (void)write_all(pipe->write.get(),

@@ -11,16 +11,16 @@ namespace dlaunch {
 /// SideProcess takes 1 MiB.
 inline constexpr std::size_t kMostStackBytes = std::size_t{900} << 10;
 
-/// Asks the sources in turn, those that may hang in a process of their own. Takes about as long as
-/// `request.end` allows, at most.
+/// Asks the sources in turn, and uses a separate process for each that may hang. Takes at most
+/// about as long as `request.end` allows.
 [[nodiscard]] std::vector<RankStacks> take_stacks(const StackRequest& request);
 
-/// Threads of a process that stand alike become one with a count; the main thread stays by itself.
+/// Threads of a process with equal stacks become one with a count; the main thread stays by itself.
 /// Pure.
 void join_equal_threads(ProcessStack& process);
 
 /// Leaves out threads, the largest first and a main thread last, until all ranks together have at
-/// most `most` bytes; a remark tells of it. Pure.
+/// most `most` bytes; a remark says so. Pure.
 void trim_stacks(std::vector<RankStacks>& ranks, std::size_t most);
 
 }  // namespace dlaunch

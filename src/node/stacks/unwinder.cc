@@ -17,8 +17,8 @@ namespace dlaunch {
 
 namespace {
 
-/// The table in .eh_frame_hdr that tells for an address where its unwind information is, if it has
-/// the format that linkers write: a header of 12 bytes, then pairs of 4 bytes.
+/// The table in .eh_frame_hdr that says where the unwind information of an address is, if the table
+/// has the format that linkers write: a header of 12 bytes, then pairs of 4 bytes.
 std::optional<unw_dyn_info_t> find_table(ProcessMemory& memory, std::uint64_t address) {
   const MappedObject object = object_at(memory, address);
   if (object.mappings.empty()) return std::nullopt;
@@ -161,7 +161,7 @@ std::vector<std::uint64_t> Unwinder::unwind(const ThreadSnapshot& thread, std::s
     unw_word_t address = 0;
     if (::unw_get_reg(&cursor, UNW_REG_IP, &address) != 0 || address == 0) break;
     addresses.push_back(address - (is_return_address ? 1 : 0));
-    // What a signal has interrupted stands where it stands: it has called nothing.
+    // A frame that a signal has interrupted has an exact address: it has called nothing.
     is_return_address = ::unw_is_signal_frame(&cursor) <= 0;
   } while (addresses.size() < most && ::unw_step(&cursor) > 0);
   return addresses;

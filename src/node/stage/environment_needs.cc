@@ -24,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 using Kind = SyncEntry::Kind;
 
-constexpr std::size_t kMostText = std::size_t{64} << 10;  // of a file that names folders
+constexpr std::size_t kMostText = std::size_t{64} << 10;  // bytes read of a file that names folders
 constexpr std::size_t kMostNeeds = 64;
 constexpr std::size_t kMostAdvised = 4;
 constexpr std::array kSystem = {"/usr/", "/lib", "/bin/", "/sbin/", "/etc/"};
@@ -39,7 +39,7 @@ int hex_digit(char c) {
   return at == std::string_view::npos ? -1 : static_cast<int>(at);
 }
 
-/// The path in a file: URL (RFC 8089); empty if it is another one.
+/// The path in a file: URL (RFC 8089); empty for any other URL.
 std::string path_of(std::string_view url) {
   constexpr std::string_view kScheme = "file://";
   if (!url.starts_with(kScheme)) return {};
@@ -71,14 +71,14 @@ bool is_named(std::string_view path, std::string_view name) {
          (path.size() == name.size() || path[path.size() - name.size() - 1] == '/');
 }
 
-/// Python reads .pth files only of these folders; elsewhere they may be anything, such as weights.
+/// Python reads .pth files only in these folders; elsewhere they may be anything, such as weights.
 bool names_folders(const fs::path& path) {
   if (path.filename() == "direct_url.json" || path.filename() == "pyvenv.cfg") return true;
   const fs::path folder = path.parent_path().filename();
   return path.extension() == ".pth" && (folder == "site-packages" || folder == "dist-packages");
 }
 
-/// The base of an environment that has a copy of its Python (venv --copies), from its pyvenv.cfg.
+/// The base of an environment that has a copy of Python (venv --copies), from its pyvenv.cfg.
 std::string base_of_copy(const fs::path& config) {
   struct stat info {};
   const std::string python = config.parent_path() / "bin" / "python";
@@ -93,7 +93,7 @@ std::string base_of_copy(const fs::path& config) {
   return {};
 }
 
-/// Folders that an environment takes its Python or packages from, by one of its files.
+/// Folders from which an environment takes its Python or packages, as one of its files says.
 std::vector<std::string> folders_named_in(const std::string& path) {
   std::vector<std::string> folders;
   const std::string text = beginning_of(path, kMostText);
@@ -133,13 +133,13 @@ class Search {
  private:
   [[nodiscard]] bool is_full() const { return found_.needs.size() == kMostNeeds; }
 
-  /// On the nodes.
+  /// The path of the entry on the nodes.
   [[nodiscard]] fs::path place_of(std::uint32_t entry) const {
     const StageEntry& at = staged_.entries[entry];
     return fs::path(staged_.roots[at.root]) / at.entry.path;
   }
 
-  /// `entry`: the file or folder that makes its folder an environment.
+  /// `entry`: the file or folder that makes the folder around it an environment.
   void add_environment(std::uint32_t entry) {
     const std::string folder = place_of(entry).parent_path();
     if (!environments_.insert(folder).second) return;
@@ -191,7 +191,7 @@ bool is_of_system(const std::string& path) {
                      [&](const char* folder) { return path.starts_with(folder); });
 }
 
-/// The folder of a Python with its library that can be copied; empty: this is none.
+/// The folder of the Python at `path`, with its library, if it can be copied; else empty.
 std::string python_folder(const fs::path& path) {
   std::error_code error;
   const fs::path bin = path.filename() == "bin" ? path : path.parent_path();
@@ -203,7 +203,7 @@ std::string python_folder(const fs::path& path) {
   return {};
 }
 
-/// As YAML within [] or {}.
+/// The text as YAML within [] or {}.
 std::string yaml_text(const std::string& text) {
   if (text.find_first_of(" ,:{}[]#'\"&*!|>%@`\\") == std::string::npos) return text;
   std::string quoted;

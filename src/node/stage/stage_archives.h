@@ -1,4 +1,4 @@
-// Unpacks the archives of a staging on a node while they arrive, some at the same time.
+// Unpacks the archives of a staging on a node while they arrive, several at the same time.
 #pragma once
 
 #include <cstdint>
@@ -21,17 +21,17 @@ class StageArchives {
   StageArchives(EventLoop& loop, StageFiles& files, std::function<void()> heard)
       : loop_(loop), files_(files), heard_(std::move(heard)) {}
 
-  /// Begins to unpack what has begun to arrive, and passes on how far the files are. Call it when
-  /// everything was looked at, and again when more has arrived.
+  /// Begins to unpack archives that have begun to arrive, and tells the unpackers how much of each
+  /// has arrived. Call it when all entries were looked at, and again when more has arrived.
   void go_on();
-  /// Why one of them cannot be unpacked; empty: nothing is wrong so far.
+  /// Why an archive cannot be unpacked; empty: nothing is wrong so far.
   [[nodiscard]] const std::string& problem() const { return problem_; }
   [[nodiscard]] bool is_complete() const;
-  /// Ends what is under way, which then clears up. True: nothing is.
+  /// Ends unpackers that are under way, which then clean up. True: none is under way.
   [[nodiscard]] bool give_up();
-  /// Grows while they are unpacked.
+  /// Grows while archives are unpacked.
   [[nodiscard]] std::uint64_t work() const;
-  /// Members of all that were left out.
+  /// Members of all archives together that were left out.
   [[nodiscard]] std::uint64_t skipped() const;
 
  private:

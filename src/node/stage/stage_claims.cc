@@ -24,11 +24,12 @@ namespace dlaunch {
 
 namespace {
 
-// Bytes of a claim's file that are locked: while its agent lives; while it writes to the targets.
+// Bytes of a claim's file: kAlive is locked while its agent lives, kWrites while the agent writes
+// to the targets.
 constexpr std::int64_t kAlive = 0;
 constexpr std::int64_t kWrites = 1;
 constexpr std::size_t kMostBytes = std::size_t{4} << 20;
-// For those that look at the claims and make one, one after the other.
+// Agents take turns to look at the claims and make one: how often they try, and the pause between.
 constexpr int kTries = 50;
 constexpr useconds_t kTry = 5'000;  // microseconds
 
@@ -50,7 +51,7 @@ UniqueFd open_own(const std::string& path) {
   return S_ISREG(info.st_mode) && info.st_uid == ::geteuid() ? std::move(fd) : UniqueFd();
 }
 
-/// Texts, each with a NUL byte at its end: who, and the targets.
+/// The file's texts, each with a NUL byte at its end: who claims, then the targets.
 std::vector<std::string> texts_in(const UniqueFd& fd) {
   std::string text;
   char bytes[4096];
@@ -158,8 +159,8 @@ std::vector<std::string> StageClaims::users_of(const std::string& target) const 
   return users;
 }
 
-/// `clears`: removes the files of agents that are dead, which only the one whose turn it is may do:
-/// a file that is being made has no lock yet.
+/// `clears`: removes the files of dead agents. Only the holder of the turn may: a file being made
+/// has no lock yet.
 std::vector<StageClaims::Claim> StageClaims::others(bool clears) const {
   std::vector<Claim> claims;
   const std::unique_ptr<DIR, int (*)(DIR*)> list(

@@ -1,8 +1,8 @@
 // Which stagings of this user write to which targets on this node, and which runs use them. A claim
 // is a file in ${XDG_CACHE_HOME:-~/.cache}/dlaunch/claims (0700) that its agent keeps locked
-// (os/files.h): the kernel drops the lock however the agent dies, so the locked files are the
-// references to a target. Without a home folder, or where its file system has no locks, nothing is
-// claimed, and none waits for another.
+// (os/files.h): the kernel drops the lock however the agent dies, so only locked files count as
+// claims. Without a home folder, or if its file system has no locks, nothing is claimed, and no
+// staging waits for another.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@
 namespace dlaunch {
 
 /// For one thread. Not thread-safe between threads; safe between processes. Targets are absolute
-/// paths; one that lies in another is the same one.
+/// paths; a target that lies in another counts as the same target.
 class StageClaims {
  public:
   /// `env`: the agent's own.
@@ -29,19 +29,19 @@ class StageClaims {
     std::string by;
     std::string target;
   };
-  /// Claims the targets for writing, instead of what it had; what it uses under this name stays.
-  /// What another one stages under the same name `by` does not count: that is another node of the
-  /// same staging on this machine. Returns who has one of them; then it has none. Takes at most a
-  /// fraction of a second.
+  /// Claims the targets for writing, and gives up earlier claims, except for what it uses under the
+  /// same name `by`. Another agent's claim under that name does not count: that is another node of
+  /// the same staging, on this machine. Returns who else has claimed one of the targets; then none
+  /// of them is claimed here. Takes at most a fraction of a second.
   [[nodiscard]] std::optional<Other> claim(const std::string& by,
                                            const std::vector<std::string>& targets);
   [[nodiscard]] bool has_claimed() const { return own_.valid(); }
-  /// From now on it uses them and does not write to them any more.
+  /// From now on it uses the claimed targets and no longer writes to them.
   void use();
   void release();
   /// Gives up what it claimed for writing, not what it uses.
   void give_up();
-  /// Who else uses the target, in order, each once.
+  /// Who else uses the target, sorted, each once.
   [[nodiscard]] std::vector<std::string> users_of(const std::string& target) const;
 
  private:
@@ -53,12 +53,12 @@ class StageClaims {
   [[nodiscard]] std::vector<Claim> others(bool clears) const;
 
   std::string folder_;
-  std::string prefix_;  // of this node's files: nodes may share the home folder
+  std::string prefix_;  // begins the names of this node's files: nodes may share the home folder
   std::string by_;
-  std::string path_;  // of the own one
+  std::string path_;  // of own_
   UniqueFd own_;
   bool is_use_ = false;
-  std::vector<std::pair<std::string, UniqueFd>> used_;  // earlier ones: paths, and their locks
+  std::vector<std::pair<std::string, UniqueFd>> used_;  // earlier uses: paths and locks
 };
 
 }  // namespace dlaunch

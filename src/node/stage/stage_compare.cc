@@ -30,7 +30,7 @@ void StageRun::list_some() {
     return fail(size_text(report_.extent.bytes) + " are there, and `collect_limit` is " +
                 size_text(settings_.most_bytes));
   if (settings_.collects) return begin_nodes();
-  // One long turn where an environment has thousands of links, before anything runs.
+  // This turn is long if an environment has thousands of links, but nothing runs yet.
   environments_ = source_->environments();
   if (!settings_.needs_all) environments_.needs.clear();
   for (const std::string& folder : environments_.moved)
@@ -65,7 +65,7 @@ void StageRun::take(Node& node, const wire::StageClaimed& claimed) {
   all_claimed();
 }
 
-/// All or none: two stagings that have some nodes each would wait for each other.
+/// All nodes or none: two stagings with some nodes each would wait for each other.
 void StageRun::all_claimed() {
   if (!all([](const Node& node) { return node.has_claimed || !node.problem.empty(); })) return;
   for (const Node& node : nodes_) {
@@ -83,7 +83,7 @@ void StageRun::all_claimed() {
 }
 
 void StageRun::wait_for(const Node& node) {
-  // Not at the same time as another one that waits.
+  // Random, so that two stagings that wait do not try at the same time.
   constexpr std::uint64_t kLeastMs = 300;
   constexpr std::uint64_t kSpreadMs = 1000;
   for (const Node& one : nodes_) send(one, wire::StageOver{id_});
@@ -109,7 +109,7 @@ void StageRun::claim_again(MonotonicTime now) {
   begin_nodes();
 }
 
-/// Some thousand entries at a time: else those for all nodes would fill the memory.
+/// A few thousand entries at a time: otherwise those for all nodes would fill the memory.
 void StageRun::announce(Node& node) {
   const std::vector<StageEntry>& entries = source_->entries();
   while (!node.all_announced && node.announced - node.looked < kMostAnnounced) {
@@ -122,8 +122,8 @@ void StageRun::announce(Node& node) {
   }
 }
 
-/// An agent that names an unknown entry is faulty, and gets nothing for it; one that names more
-/// blocks than a file has ends the staging.
+/// An agent that names an unknown entry is faulty, and gets nothing for that entry; an agent that
+/// names more blocks than a file has ends the staging.
 void StageRun::take(Node& node, const wire::StageWants& wants) {
   if (stage_ != Stage::looking || node.has_looked) return;
   for (const StageWant& want : wants.wants) {
@@ -160,7 +160,7 @@ void StageRun::note_missing(Node& node, const std::vector<std::uint32_t>& missin
 
 void StageRun::all_looked() {
   if (stage_ != Stage::looking) return;
-  // Not after the others have hashed all that they have.
+  // Fail now, not after the other nodes have hashed all that they have.
   const bool all_answered =
       all([](const Node& node) { return node.has_answered || !node.problem.empty(); });
   if (all_answered && any_failed()) return fail_at_nodes();
@@ -198,7 +198,7 @@ bool StageRun::hash_some() {
     if (stage_ == Stage::comparing) hashing_->blocks.push_back(block_hash(bytes));
   }
   if (hashing_->block == end) end_hash();
-  patient_from_ = monotonic_now();  // nodes may wait for it
+  patient_from_ = monotonic_now();  // nodes may be waiting for the hash
   return true;
 }
 

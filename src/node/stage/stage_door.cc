@@ -19,7 +19,7 @@ namespace dlaunch {
 
 namespace {
 
-constexpr std::size_t kMostWaiting = std::size_t{256} << 10;  // sealed bytes before the kernel
+constexpr std::size_t kMostWaiting = std::size_t{256} << 10;  // bytes sealed but not sent
 constexpr std::size_t kTurn = std::size_t{1} << 20;           // bytes sent in one turn
 constexpr std::chrono::milliseconds kTick{500};
 
@@ -74,7 +74,7 @@ void StageDoor::close() {
   connection_.reset();
 }
 
-/// Time limits, of guests and of the whole.
+/// Enforces the time limits of the guests and of the door.
 void StageDoor::tick() {
   const MonotonicTime now = monotonic_now();
   if (now >= until_) return close();
@@ -106,7 +106,7 @@ void StageDoor::receive(const std::shared_ptr<Guest>& guest) {
 }
 
 void StageDoor::dismiss(const std::shared_ptr<Guest>& guest) {
-  // The caller's may be an element that goes.
+  // The caller's reference may be to the element that is erased.
   // NOLINTNEXTLINE(performance-unnecessary-copy-initialization)
   const std::shared_ptr<Guest> kept = guest;
   reset_on_close(kept->socket.get());
@@ -132,7 +132,7 @@ void StageDoor::watch_end() {
     char byte = 0;
     const ssize_t n = ::recv(connection_->guest->socket.get(), &byte, 1, 0);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) return watch_end();
-    close();  // it says nothing more: this is the end
+    close();  // a guest sends nothing after its greeting: this is the end
   });
 }
 
@@ -144,7 +144,7 @@ bool StageDoor::fill() {
   while (to.position < blocks_.position() &&
          (pieces.empty() || pieces.size() + sync::kBlockBytes <= sync::kMostPieces)) {
     if (!blocks_.append(to.position, pieces)) {
-      close();  // the next node is fed by another one
+      close();  // another source then feeds the next node
       return false;
     }
     ++to.position;

@@ -1,10 +1,10 @@
-// The end of a connection between two nodes that sends blocks: listens until the node that was told
-// the key is there, then sends it the blocks of the stream from where it stands, as they are
-// written here. With the reach check's (node/reach/reach_door.h) these are the only listening
-// sockets of dlaunch that other machines can reach.
+// The sending end of a connection between two nodes: listens until the node that was given the key
+// connects, then sends it the blocks of the stream from the node's position on, as they are written
+// here. Of dlaunch's listening sockets, other machines can reach only these and those of
+// node/reach/reach_door.h and node/reach/program_door.h.
 //
-// A guest says first, in kGreetingBytes: the ticket in the clear, then sealed the position from
-// which it wants to go on. One that says anything else gets no byte of an answer.
+// A guest first sends kGreetingBytes: the ticket in the clear, then, sealed, the position from
+// which it wants to go on. A guest that sends anything else gets no byte of an answer.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ inline constexpr std::size_t kGreetingBytes =
 
 /// What a node says first on a connection.
 [[nodiscard]] std::string stage_greeting(const StageKey& key, std::uint64_t position);
-/// nullopt: it was not made with this key.
+/// nullopt: the greeting was not made with this key.
 [[nodiscard]] std::optional<std::uint64_t> read_stage_greeting(const StageKey& key,
                                                                std::string_view greeting);
 
@@ -38,14 +38,15 @@ class StageFiles;
 /// Lives on the agent's one thread.
 class StageDoor {
  public:
-  /// Guests who have not said their greeting: more push the oldest one out, and each has this time.
+  /// Guests that have not sent their greeting: one more than this many pushes the oldest out, and
+  /// each has this time.
   static constexpr std::size_t kMostGuests = 64;
   static constexpr std::chrono::seconds kGreetingLimit{5};
 
   /// What it sends.
   struct Blocks {
-    std::function<std::uint64_t()> position;  // blocks of the stream that can be read
-    /// Appends the block at a position before that, as a piece. False: it cannot be read.
+    std::function<std::uint64_t()> position;  // number of the stream's blocks that can be read
+    /// Appends the block at a position below position(), as a piece. False: it cannot be read.
     std::function<bool(std::uint64_t, std::string&)> append;
   };
   StageDoor(EventLoop& loop, Blocks blocks, wire::StageServe order);
@@ -58,7 +59,7 @@ class StageDoor {
   [[nodiscard]] bool listens() const { return !listeners_.empty(); }
   /// Nothing is left to do: the time limit has passed, or the connection has ended.
   [[nodiscard]] bool is_over() const { return !listens() && !connection_; }
-  /// More blocks may be written, or all.
+  /// Call it when more blocks, or all, may have been written.
   void send_more();
   void close();
 
@@ -74,8 +75,8 @@ class StageDoor {
     SealedSender sender;
     std::uint64_t position = 0;  // next block to send
     std::string out{};
-    std::size_t sent = 0;  // of `out`
-    bool waits = false;    // until it is writable
+    std::size_t sent = 0;  // bytes of `out`
+    bool waits = false;    // until the socket is writable
   };
 
   void accept(UniqueFd socket);
@@ -97,7 +98,7 @@ class StageDoor {
   std::optional<Connection> connection_;
 };
 
-/// Those that are written here; `files` must outlive them.
+/// The blocks that are written here; `files` must outlive the result.
 [[nodiscard]] StageDoor::Blocks blocks_of(StageFiles& files);
 
 }  // namespace dlaunch

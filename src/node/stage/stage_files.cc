@@ -45,7 +45,7 @@ std::uint64_t size_of(const UniqueFd& fd) {
              : 0;
 }
 
-/// With its own mode at once, as far as files can be written in it: a staging may be interrupted.
+/// Sets the folder's mode at once, because a staging may be interrupted, but keeps it writable.
 int make_folder(SyncTree& tree, SyncEntry folder) {
   const int error = tree.make_folder(folder.path);
   if (error != 0) return error == EEXIST ? 0 : error;
@@ -117,7 +117,7 @@ bool StageFiles::look_some(std::vector<StageWant>& wants) {
 
 void StageFiles::look_at(std::uint32_t number, std::vector<StageWant>& wants) {
   Item& item = items_[number];
-  if (is_source_[item.at.root]) return;  // it keeps all
+  if (is_source_[item.at.root]) return;  // the source keeps everything
   const SyncEntry& entry = item.at.entry;
   const bool is_open = errors_[item.at.root] == 0;
   if (is_open && !item.at.unpack.empty()) {
@@ -169,12 +169,12 @@ void StageFiles::hash_some(std::vector<StageWant>& wants) {
   for (std::uint64_t budget = kBytes; budget > 0; budget -= std::min(budget, sync::kBlockBytes)) {
     const std::uint64_t length = std::min(sync::kBlockBytes, size - hashing_->done);
     const int fd = hashing_->basis.holder_of(hashing_->done, length);
-    // What cannot be read here is sent, and so is all behind it.
+    // What cannot be read here is sent, and so is all after it.
     if (fd < 0 || read_exactly(fd, hashing_->done, length, bytes) != 0) return hashing_.reset();
     hashing_->done += length;
     work_ += length;
-    // A part that is complete has still to become the file, and a longer file has still to be cut:
-    // with the last block, they are.
+    // A complete part has yet to become the file, and a longer file has yet to be cut: so the last
+    // block is requested, after which they are.
     const bool is_last = hashing_->done == size;
     const bool is_the_file = !hashing_->basis.part && hashing_->basis.old_size == size;
     if (!is_last || is_the_file) wants.back().hashes.push_back(block_hash(bytes));
@@ -265,7 +265,7 @@ void StageFiles::make(std::uint32_t number) {
   int error = 0;
   if (entry.kind == Kind::folder) {
     error = make_folder(tree, entry);
-    // Last, because the mode may forbid even the owner to write.
+    // Its mode is set last, because the mode may forbid even the owner to write.
     if ((entry.mode & kOwner) != kOwner) made_folders_.push_back(number);
   } else if (entry.kind == Kind::link) {
     error = tree.make_link(entry.path, entry.target);
@@ -383,7 +383,7 @@ void StageFiles::end_file(const StrongHash& hash) {
   const auto size = static_cast<off_t>(item.at.entry.size);
   int error = ::ftruncate(current.basis.part.get(), size) == 0 ? 0 : errno;
   SyncEntry entry = item.at.entry;
-  // It must not be taken for the archive later.
+  // The file must not be mistaken for the archive later.
   if (item.was_unpacked) entry.mtime = entry.mtime == 0 ? 1 : 0;
   if (error == 0) error = tree_of(item).finish_part(entry, current.basis.part);
   item.is_whole = error == 0;

@@ -3,8 +3,8 @@
 //
 // A file is written from its beginning to its end into a part beside its place, from blocks and,
 // between them, from what was there already: an earlier part, or the file that it replaces. It gets
-// its name when its hash is the launcher's. A part that is not complete stays, and is what the next
-// staging goes on from.
+// its name when its hash is the launcher's. A part that is not complete stays, and the next staging
+// goes on from it.
 #pragma once
 
 #include <cstdint>
@@ -25,10 +25,10 @@
 
 namespace dlaunch {
 
-/// Lives on the agent's one thread. Each function does at most some milliseconds of work.
+/// Lives on the agent's one thread. Each function does at most a few milliseconds of work.
 class StageFiles {
  public:
-  /// Why it cannot go on; empty: it can. Then no other function may be called.
+  /// Why it cannot go on; then no other function may be called. Empty: it can go on.
   [[nodiscard]] const std::string& problem() const { return problem_; }
 
   // ---- comparing
@@ -37,18 +37,18 @@ class StageFiles {
   void open(const std::vector<std::string>& roots, const std::vector<StageOrigin>& origins,
             const Environment& env, const std::string& by = {});
   void add(std::vector<StageEntry> entries);
-  /// Adds to `wants` what some further entries lack. True: it has looked at all that were added.
+  /// Adds to `wants` what a few more entries lack here. True: it has looked at all added entries.
   [[nodiscard]] bool look_some(std::vector<StageWant>& wants);
   [[nodiscard]] std::uint32_t looked() const { return next_; }
 
   // ---- the stream
 
   void add(const std::vector<BlockRun>& runs, const std::vector<std::uint32_t>& same);
-  /// After the last run: whether the file systems hold it.
+  /// Call it after the last run: checks that the file systems have room for all.
   void check_room();
   /// After check_room(): the targets in which it will change more than modes and times.
   [[nodiscard]] std::vector<std::string> changed_targets();
-  /// It is not to be.
+  /// Makes `why` the problem(), so that the staging does not go on.
   void refuse(std::string why) { problem_ = std::move(why); }
 
   // ---- writing
@@ -57,11 +57,12 @@ class StageFiles {
   [[nodiscard]] bool make_some();
   void set_hash(std::uint32_t entry, const StrongHash& hash) { hashes_[entry] = hash; }
   void take(const std::vector<sync::Piece>& pieces);
-  /// Forgets what was taken and is not written yet.
+  /// Forgets what take() got and what is not written yet.
   void drop_queue();
   /// True: there is more to do at once.
   [[nodiscard]] bool write_some();
-  /// Removes what is gone, and sets the modes of folders: call it when is_complete(). True: done.
+  /// Removes what is gone from the source, and sets the modes of folders: call it when
+  /// is_complete(). True: done.
   [[nodiscard]] bool finish_some();
   /// Files and folders that finish_some() has removed.
   [[nodiscard]] std::uint64_t removed() const;
@@ -69,7 +70,7 @@ class StageFiles {
   [[nodiscard]] bool is_complete() const { return position_ == stream_.size() && !current_; }
   /// Blocks of the stream that are written.
   [[nodiscard]] std::uint64_t position() const { return position_; }
-  /// Grows with all that is done, also where the position stands still.
+  /// Grows with all work done, even while position() stays the same.
   [[nodiscard]] std::uint64_t work() const { return work_; }
   /// Bytes that take() got and that are not written, with their headers.
   [[nodiscard]] std::uint64_t queued() const { return queued_; }
@@ -82,17 +83,17 @@ class StageFiles {
   [[nodiscard]] const std::string& root_of(std::uint32_t number) const {
     return roots_[items_[number].at.root];
   }
-  /// The folder that gets its content.
+  /// The folder that gets the archive's content.
   [[nodiscard]] std::string target_of(std::uint32_t number) const {
     return below(items_[number].at.root, items_[number].at.unpack);
   }
-  /// Bytes of an archive that are right, from its beginning on.
+  /// How many bytes of an archive are right, from its beginning on.
   [[nodiscard]] std::uint64_t arrived(std::uint32_t number) const;
-  /// All are, and so is the hash.
+  /// All its bytes are right, and so is its hash.
   [[nodiscard]] bool is_whole(std::uint32_t number) const { return items_[number].is_whole; }
-  /// For reading, while the file is written or later; invalid, with errno.
+  /// For reading, while the file is written or later; on error invalid, with errno.
   [[nodiscard]] UniqueFd open_archive(std::uint32_t number);
-  /// From then on its file is only there for the next node, until remove_unpacked().
+  /// From then on the archive's file is only kept for the next node, until remove_unpacked().
   void set_unpacked(std::uint32_t number) { items_[number].is_unpacked = true; }
   /// Removes the files of archives that are unpacked. Then no other function may be called.
   void remove_unpacked();
@@ -125,7 +126,7 @@ class StageFiles {
     std::uint64_t part_size = 0;
     UniqueFd old;
     std::uint64_t old_size = 0;
-    /// The file with these bytes; -1: none.
+    /// The descriptor of the file that has these bytes; -1: none has.
     [[nodiscard]] int holder_of(std::uint64_t offset, std::uint64_t size) const;
   };
   struct Hashing {
@@ -181,9 +182,9 @@ class StageFiles {
   std::string by_;
   std::vector<bool> made_;       // by root: the folder was not there
   std::vector<SyncTree> trees_;  // by root
-  std::vector<int> errors_;  // by root: why it cannot be opened; told if something belongs there
+  std::vector<int> errors_;  // by root: why it cannot be opened; reported if anything goes there
   std::vector<std::optional<StageRecord>> records_;  // by root
-  std::vector<bool> is_source_;  // by root: the launcher's own, in which nothing is written
+  std::vector<bool> is_source_;  // by root: the launcher's own folder, never written to
   std::vector<Item> items_;
   sync::BlockMap map_;
   std::uint32_t next_ = 0;  // item to look at, then to make

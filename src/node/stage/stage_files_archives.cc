@@ -1,5 +1,5 @@
 // What StageFiles knows of archives that are unpacked here: it stages their files like others, and
-// decides beforehand whether the folder that their content gets may be replaced.
+// decides beforehand whether the folder that gets their content may be replaced.
 #include <algorithm>
 
 #include <fcntl.h>

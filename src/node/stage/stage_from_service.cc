@@ -43,7 +43,7 @@ void StageFromService::on(wire::StageFrom& order) {
     settings.nodes.push_back({peer.node, peer.name, peer.forwards});
     forwards = forwards || peer.forwards;
   }
-  // Which addresses two nodes share, the launcher knows: it adds them.
+  // The launcher knows which addresses two nodes share, and adds them.
   settings.addresses = [](std::size_t, std::size_t) { return std::vector<std::string>(); };
   if (forwards)
     settings.own_addresses = [this](std::size_t peer) { return peers_[peer].addresses; };

@@ -1,6 +1,6 @@
-// The node's side of a `stage` line whose files are on a node: stages them to all nodes, through
-// the launcher where it speaks to their agents (launch/stage/job_staging.h is that end).
-// Their blocks go from here to the first node over a connection of their own.
+// The node's side of a `stage` line whose files are on a node: stages them to all nodes. It speaks
+// to the nodes' agents through the launcher (launch/stage/job_staging.h is that end); the blocks
+// go from here to the first node over a connection of their own.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ class StageFromService {
   using Send = std::function<void(wire::FromNodeAnswer)>;
   StageFromService(EventLoop& loop, Send send);
 
-  /// Ends an earlier one.
+  /// Ends an earlier staging.
   void on(wire::StageFrom& order);
   /// A node's answer. Anything but a StageAnswer is ignored.
   void on(const wire::StageLetter& letter);

@@ -22,7 +22,7 @@ constexpr std::string_view kTo = " to ";
 
 }  // namespace
 
-/// A folder has one record for each source, whatever it holds; a file has one with its name.
+/// A folder has one record per source, whatever the folder holds; a file has one with its name.
 std::string record_origin(const std::string& root, const StageOrigin& origin) {
   const bool is_root = origin.target.empty() || origin.target == root;
   return std::string(kStage) + origin.name +
@@ -73,7 +73,7 @@ int remove_staged(SyncTree& tree, const std::string& root, const SyncEntry& entr
   const std::string cache = entry.path + "/__pycache__";
   std::error_code error;
   for (const auto& other : std::filesystem::directory_iterator(root + '/' + entry.path, error)) {
-    if (other.path().filename() != "__pycache__") return result;  // it stays
+    if (other.path().filename() != "__pycache__") return result;  // the folder stays
   }
   std::vector<std::string> compiled;
   for (const auto& file : std::filesystem::directory_iterator(root + '/' + cache, error)) {
@@ -89,7 +89,7 @@ bool StageRecord::remove_some(SyncTree& tree) {
   if (is_done_) return true;
   if (!removes_) earlier_.clear();
   tree.stay_on_mount(true);
-  // From the last on: what is in a folder comes before it.
+  // From last to first, so that a folder comes after its content.
   for (int i = 0; i < kLooks && !earlier_.empty(); ++i) {
     const auto [path, entry] = *std::prev(earlier_.end());
     earlier_.erase(std::prev(earlier_.end()));

@@ -1,6 +1,7 @@
-// What stagings from one path of the launcher have put at a target of this node: a later one
-// removes what is gone there, unless it was changed here. Otherwise the files of an old version of
-// a Python package would stay beside the new ones. node/stage/staged_targets.h lists the records.
+// What stagings from one path of the launcher have put at a target of this node: a later staging
+// removes what is gone from that path, unless it was changed here. Otherwise the files of an old
+// version of a Python package would stay beside the new ones. node/stage/staged_targets.h lists the
+// records.
 #pragma once
 
 #include <cstdint>
@@ -21,15 +22,15 @@ class StageRecord {
   /// `env`, `root`: as for SyncRecord.
   StageRecord(const Environment& env, const std::string& root, const StageOrigin& origin);
 
-  /// An entry of the source. `is_ours`: this staging writes it, or it is known that an earlier one
-  /// did.
+  /// An entry of the source. `is_ours`: this staging writes it, or an earlier one is known to have
+  /// written it.
   void add(const SyncEntry& entry, bool is_ours);
   /// Whether something that is here is gone from the source, and remove_some() would remove it.
   [[nodiscard]] bool has_gone(SyncTree& tree) const;
-  /// Before anything is written, because a staging may be interrupted. `about`: what it says of the
-  /// target; its time and author count only if it `writes` any of it.
+  /// Call it before anything is written, because a staging may be interrupted. `about`: what to
+  /// record about the target; its time and author count only if the staging `writes` to the target.
   void save(StagedTarget about, bool writes);
-  /// Removes some of what is gone; an error lets it stay. True: done, and the record is saved.
+  /// Removes some of what is gone, as far as possible. True: done, and the record is saved.
   [[nodiscard]] bool remove_some(SyncTree& tree);
   [[nodiscard]] std::uint64_t removed() const { return removed_; }
 
@@ -39,19 +40,19 @@ class StageRecord {
   SyncRecord record_;
   std::optional<StagedTarget> about_;
   SyncEntries earlier_;
-  SyncEntries now_;  // of the entries, those that stagings have put here
+  SyncEntries now_;  // the entries that stagings have put here
   std::uint64_t removed_ = 0;
   bool is_changed_ = false;
   bool is_done_ = false;
 };
 
-/// The origin of the SyncRecord of a staging, and back.
+/// The origin of a staging's SyncRecord.
 [[nodiscard]] std::string record_origin(const std::string& root, const StageOrigin& origin);
-/// Empty: it is the origin of a sync.
+/// The source in such an origin; empty: it is the origin of a sync.
 [[nodiscard]] std::string source_in(const std::string& record_origin);
 
-/// A folder's removal takes what Python has compiled in it on this node, because an empty folder
-/// would still be a package that can be imported. Returns 0 or an errno.
+/// For a folder, also removes what Python has compiled in it on this node: otherwise the folder
+/// would stay and still be a package that can be imported. Returns 0 or an errno.
 [[nodiscard]] int remove_staged(SyncTree& tree, const std::string& root, const SyncEntry& entry);
 
 }  // namespace dlaunch

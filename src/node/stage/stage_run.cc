@@ -192,7 +192,7 @@ StageDoor::Blocks StageRun::blocks_for(std::size_t index) {
                   std::uint64_t position, std::string& pieces) {
                 std::string bytes;
                 const std::uint64_t block = stream_.at(position);
-                // What is wrong is told where the node gets the block by send().
+                // The error is reported when the node gets the block by send().
                 if (!source_->read(block, *reader, bytes).empty()) return false;
                 sync::append_piece({block, block_hash(bytes), bytes}, pieces);
                 nodes_[index].moved_at = monotonic_now();
@@ -225,7 +225,7 @@ void StageRun::take(Node& node, const wire::StageLinked& linked) {
   work_on();
 }
 
-/// What has arrived counts: the next source goes on behind it.
+/// What has arrived counts: the next source goes on after it.
 void StageRun::source_failed(std::size_t index, const std::string& why) {
   Node& node = nodes_[index];
   const std::string from = node.source ? nodes_[*node.source].result.name : settings_.self;
@@ -254,7 +254,7 @@ void StageRun::take(Node& node, const wire::StageProgress& progress) {
 }
 
 void StageRun::take(Node& node, const wire::StageDone& done) {
-  if (stage_ == Stage::listing) return;  // it ends another agent's staging: ours has not begun
+  if (stage_ == Stage::listing) return;  // this ends another agent's staging: ours has not begun
   node.problem = plain_line(done.problem);
   if (node.problem.empty() && stage_ != Stage::moving)
     node.problem = "its agent has ended the staging in the middle";
@@ -334,7 +334,7 @@ void StageRun::watch_links(MonotonicTime now) {
                           (is_moving && !node.is_done);
     if (!is_asked || !node.problem.empty()) continue;
     const Node* const source = is_moving && node.source ? &nodes_[*node.source] : nullptr;
-    // It has what its source has: the source is what is slow.
+    // The node has what its source has: the source is the slow one.
     if (source != nullptr && node.is_linked && source->position <= node.position) continue;
     const MonotonicTime since =
         std::max({is_moving ? node.moved_at : node.heard_at, patient_from_});

@@ -1,11 +1,11 @@
 // `stage`: copies files and folders to the nodes, each byte once over the link of the machine that
-// has them: the first node gets the blocks from here, each other one from the node before it. It
+// has them: the first node gets the blocks from here, each other node from the one before it. It
 // runs on the launcher, and on a node whose files are staged (node/stage/stage_from_service.h).
 // docs/how-to/stage-data.md has the rules, docs/decisions/020-stage-through-a-chain.md the reasons;
 // node/stage/stage_service.h is the other end.
 //
 // The nodes compare what they have; what any of them lacks becomes one stream of blocks, the same
-// for all that get any. Nothing is sent before all nodes have room for it.
+// for all nodes that get any. Nothing is sent before all nodes have room for it.
 #pragma once
 
 #include <algorithm>
@@ -40,27 +40,27 @@ struct StageRunSettings {
     bool forwards = true;  // may feed others and be fed by them
   };
   std::vector<StageItem> items;
-  bool for_ranks = false;  // which use the targets afterwards
+  bool for_ranks = false;  // ranks use the targets afterwards
   std::string by;  // who stages, for others that want the same targets: "run 20261120-210142-k3f"
   bool needs_all = true;  // what environments need must be on the nodes
-  /// For `collect`: errors say what is wrong and no more, for there is only one target, and nothing
-  /// is removed there.
+  /// For `collect`: errors say only what is wrong, because there is only one target, and nothing is
+  /// removed there.
   bool collects = false;
-  std::uint64_t most_bytes = std::numeric_limits<std::uint64_t>::max();  // of all items
+  std::uint64_t most_bytes = std::numeric_limits<std::uint64_t>::max();  // of all items together
   std::vector<To> nodes;
-  /// Addresses of the first node at which the second one may reach it; indexes into `nodes`.
+  /// Addresses at which the second node may reach the first one; indexes into `nodes`.
   std::function<std::vector<std::string>(std::size_t, std::size_t)> addresses;
-  /// On a node: what the user calls it, and its addresses at which a node may reach it to get its
-  /// blocks from here, not by send().
+  /// If this runs on a node: the user's name for it, and its addresses at which another node may
+  /// reach it to get blocks from here, not by send().
   std::string self{};
   std::function<std::vector<std::string>(std::size_t)> own_addresses{};
   Duration window_delay{500};  // a node gets as much at once as it takes in this time
   Duration stall{60'000};      // a node that takes nothing for this long has failed
   Duration bridge{15'000};     // a node that gets nothing for this long gets another source
-  Duration patience{3'600'000};  // for another staging of the same target
+  Duration patience{3'600'000};  // for the end of another staging of the same target
 };
 
-/// Lives on the engine's one thread. Never runs for longer than some milliseconds at a time.
+/// Lives on the engine's one thread. Never runs for longer than a few milliseconds at a time.
 class StageRun {
  public:
   struct Callbacks {
@@ -111,11 +111,11 @@ class StageRun {
     std::vector<std::uint32_t> same;
     std::uint32_t link = 0;
     std::optional<std::size_t> source{};  // index of the node that feeds it; none: this machine
-    std::unique_ptr<StageDoor> door;      // then: where it connects to; none: by send()
+    std::unique_ptr<StageDoor> door;      // from here: where it connects to; null: by send()
     bool has_no_door = false;             // it could not connect, or that connection has ended
     bool is_linked = false;
     StageKey key;                // until the source listens
-    std::uint64_t position = 0;  // what it has
+    std::uint64_t position = 0;  // blocks that it has
     std::uint64_t work = 0;      // wire::StageProgress::work
     std::uint64_t fed = 0;       // position of the next block from here
     sync::Window window;         // for what it gets from here
@@ -194,17 +194,17 @@ class StageRun {
   bool working_ = false;  // a turn is posted
   MonotonicTime began_{0};
   MonotonicTime moving_from_{0};
-  std::optional<MonotonicTime> waiting_from_{};  // for another staging
+  std::optional<MonotonicTime> waiting_from_{};  // since when it waits for another staging
   MonotonicTime again_at_{0};
   MonotonicTime patient_from_{0};  // silence of nodes does not count before this
   std::optional<StageSource> source_;
   StagedEnvironments environments_;
-  std::set<std::uint32_t> lacking_;  // of their needs, those that some node lacks
-  std::uint64_t skipped_ = 0;        // members of archives, on the node that left out the most
+  std::set<std::uint32_t> lacking_;  // indexes of needs that some node lacks
+  std::uint64_t skipped_ = 0;        // archive members left out, on the node with the most
   std::vector<Node> nodes_;
   std::deque<std::uint32_t> to_hash_;
   std::optional<Hashing> hashing_;
-  std::map<std::uint32_t, std::vector<std::uint64_t>> blocks_;  // hashes, of entries to compare
+  std::map<std::uint32_t, std::vector<std::uint64_t>> blocks_;  // hashes of entries to compare
   std::map<std::uint32_t, StrongHash> strong_;
   std::vector<std::uint32_t> untold_;  // entries whose strong hash the nodes do not know yet
   sync::BlockStream stream_;

@@ -17,7 +17,7 @@ constexpr std::size_t kMostHashes = 8192;        // likewise, about
 constexpr std::uint64_t kMostQueued = 4U << 20;  // bytes from another node that wait for the disk
 constexpr std::uint64_t kTold = 16;              // blocks between two StageProgress
 constexpr std::size_t kMostDoors = 64;
-// A node that works without getting on, because it reads what it has already, says so this often.
+// How often a node that makes no progress, because it reads what it has, reports that it works.
 constexpr std::chrono::seconds kSignOfLife{1};
 
 }  // namespace
@@ -50,7 +50,7 @@ void StageService::on(wire::StageBegin& begin) {
     struct stat info {};
     if (::stat(begin.needs[i].c_str(), &info) != 0) missing_.push_back(i);
   }
-  if (!missing_.empty()) return;  // nothing will be copied: nothing is made
+  if (!missing_.empty()) return;  // nothing will be copied, so make no folders
   files_->open(begin.roots, begin.origins, env_, begin.by);
   has_failed();
 }

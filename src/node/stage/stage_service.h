@@ -1,4 +1,4 @@
-// The side of `stage` that receives: its half of the conversation with the side that sends
+// The receiving side of `stage`: its half of the conversation with the sending side
 // (node/stage/stage_run.h), the files (StageFiles), and the connections to other nodes. It runs on
 // the nodes and, for `collect`, on the launcher.
 #pragma once
@@ -24,7 +24,7 @@ namespace dlaunch {
 class StageService {
  public:
   using Send = std::function<void(wire::StageAnswer)>;
-  /// `env`: the one of this process, which outlives this.
+  /// `env`: this process's own, which outlives this.
   StageService(EventLoop& loop, const Environment& env, Send send)
       : loop_(loop), env_(env), send_(std::move(send)), claims_(env) {}
 
@@ -45,7 +45,7 @@ class StageService {
  private:
   enum class Stage : std::uint8_t { looking, looked, ready, making, writing, done };
 
-  /// Once there is a problem, what else the launcher orders is ignored.
+  /// Once there is a problem, further orders of the launcher are ignored.
   [[nodiscard]] bool is_current(std::uint32_t id) const {
     return files_ && id == id_ && problem().empty();
   }
@@ -66,7 +66,7 @@ class StageService {
   void link_up();
   void link_lost(std::string why);
   void forget_closed_doors();
-  /// Whether there is a problem. It is told, and the staging ends, once nothing unpacks any more.
+  /// Whether there is a problem. Reports it and ends the staging once no archive is being unpacked.
   bool has_failed();
 
   EventLoop& loop_;

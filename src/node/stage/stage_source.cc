@@ -21,7 +21,7 @@ namespace {
 
 constexpr mode_t kPermissions = 0777;
 
-/// Without links, as far as it is there.
+/// The path without symbolic links, as far as it exists.
 std::string real_path(const std::string& path) {
   std::error_code error;
   const auto real = std::filesystem::weakly_canonical(path, error);
@@ -67,7 +67,7 @@ void StageSource::begin_item(const StageItem& item) {
   lister_.emplace(std::move(settings));
 }
 
-/// Empty: it can be staged to `to`, a normal path.
+/// Why the item cannot be staged to `to`, a normalized path; empty: it can.
 std::string StageSource::problem_of(const StageItem& item, bool is_file,
                                     const std::string& to) const {
   if (is_file && !item.unpack && item.to.ends_with('/'))
@@ -77,7 +77,7 @@ std::string StageSource::problem_of(const StageItem& item, bool is_file,
   for (std::size_t i = 0; i < targets_.size(); ++i) {
     const StageItem& other = items_[i];
     if (targets_[i] == to) return other.from + " and " + item.from + " have the same target: " + to;
-    // The folder that the content gets is replaced as a whole.
+    // The folder that gets an archive's content is replaced as a whole.
     const bool is_in_it = other.unpack && sync::lies_in(to, targets_[i]);
     if (is_in_it || (item.unpack && sync::lies_in(targets_[i], to)))
       return (is_in_it ? to : targets_[i]) + ": lies in " + (is_in_it ? targets_[i] : to) +

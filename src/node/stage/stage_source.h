@@ -33,11 +33,11 @@ class StageSource {
 
   /// Folders on the nodes, by index as in StageEntry.
   [[nodiscard]] const std::vector<std::string>& roots() const { return roots_; }
-  /// By root, with markers that are there until unmark(). Nothing is removed for a file, for an
-  /// empty folder, and for a target that lies in another one or holds it.
+  /// By root, with markers that exist until unmark(). `removes` is false for a file, for an empty
+  /// folder, and for a target that lies in another target or contains one.
   [[nodiscard]] std::vector<StageOrigin> origins(const std::string& machine) const;
   void unmark() { markers_.clear(); }
-  /// On the nodes, by item.
+  /// The paths on the nodes, by item.
   [[nodiscard]] const std::vector<std::string>& targets() const { return targets_; }
   [[nodiscard]] const std::vector<StageEntry>& entries() const { return entries_; }
   /// Looks at files again.
@@ -51,7 +51,7 @@ class StageSource {
     std::uint32_t entry = 0;
     EntryFile file;
   };
-  /// Appends the bytes of a block. Empty: it is read; else what is wrong with its file.
+  /// Appends the bytes of a block. Returns what is wrong with its file; empty: nothing.
   [[nodiscard]] std::string read(std::uint64_t block, Reader& reader, std::string& bytes) const;
 
  private:

@@ -99,7 +99,7 @@ void StageUplink::go_on() {
 }
 
 void StageUplink::give_up(const std::shared_ptr<Try>& one, const std::string& why) {
-  // The caller's may be an element that goes.
+  // The caller's reference may be to the element that is erased.
   // NOLINTNEXTLINE(performance-unnecessary-copy-initialization)
   const std::shared_ptr<Try> kept = one;
   problem_ = kept->address + ": " + why;

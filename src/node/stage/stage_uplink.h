@@ -1,6 +1,6 @@
-// The end of a connection between two nodes that receives blocks (node/stage/stage_door.h is the
-// other): connects to all addresses of the other node at once and goes on with the first one that
-// answers with the key.
+// The receiving end of a connection between two nodes (node/stage/stage_door.h is the sending end):
+// connects to all addresses of the other node at once and goes on with the first one that answers
+// with the key.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ class StageUplink {
   struct Callbacks {
     std::function<void()> connected;
     std::function<void(const std::vector<sync::Piece>&)> pieces;
-    /// Nothing more comes. Called once, unless this is destroyed before; this may be destroyed from
-    /// within it.
+    /// Nothing more comes. Called once, unless this is destroyed before; the callback may destroy
+    /// this.
     std::function<void(std::string)> ended;
     /// Whether more can be taken now; if not, go_on() must be called when it can.
     std::function<bool()> has_room;

@@ -30,7 +30,7 @@ namespace {
 
 using Kind = SyncEntry::Kind;
 
-// A file without its name for so long is not being made any more (SyncTree::NewFile).
+// A temporary file that is unchanged for this long is not being written (SyncTree::NewFile).
 constexpr std::chrono::seconds kForgotten{600};
 constexpr std::string_view kPart = ".dlaunch-part-";
 constexpr std::string_view kStagePart = ".dlaunch-stage-";
@@ -84,7 +84,7 @@ StagedPlace::StagedPlace(const Environment& env, const FoundRecord& found)
   about_.source = source;
   about_.whole = true;
   if (about) {
-    // A record says only what concerns its own folder.
+    // A record may name only its own folder or something directly in it.
     const bool is_in_root =
         about->target == root_ || (folder_of(about->target) == (root_ == "/" ? "" : root_) &&
                                    sync::is_safe_path(file_name(about->target)));
@@ -144,7 +144,7 @@ bool StagedPlace::is_left(const std::string& path, Leftover& left) {
   return true;
 }
 
-/// `in_target`: parts of any file, for the folder is that of a target.
+/// `in_target`: the folder belongs to a target, so parts of any file count.
 void StagedPlace::add_left_in(const std::string& folder, bool in_target,
                               std::vector<Leftover>& left) {
   UniqueFd fd = tree_.open_folder(folder);
@@ -201,7 +201,7 @@ void StagedPlace::clean_leftovers() {
   }
 }
 
-/// The user may have moved the data away, and made a link to it: then it is not dlaunch's any more.
+/// The user may have moved the data away and made a link to it: then it is no longer dlaunch's.
 bool StagedPlace::is_where_it_was() const {
   std::error_code error;
   const std::string real = std::filesystem::canonical(root_, error).string();
@@ -218,11 +218,11 @@ void StagedPlace::clean() {
   about_.unpacked ? clean_unpacked() : clean_entries();
   if (!entries_.empty()) return record_.save(entries_, about_);
   record_.remove();
-  // It was made for what is gone now. Only an empty one goes, and no link.
+  // The folder was made for what is gone now. rmdir(2) removes it only if empty, and no link.
   if (about_.made_folder && about_.target == root_) static_cast<void>(::rmdir(root_.c_str()));
 }
 
-/// Read-only ones are staged as they are.
+/// Makes read-only folders writable: they were staged with their own modes.
 void StagedPlace::open_folders() {
   for (const auto& [path, entry] : entries_) {
     if (entry.kind != Kind::folder) continue;
@@ -245,7 +245,7 @@ void StagedPlace::clean_entries() {
   open_folders();
   SyncEntries left;
   std::uint64_t changed = 0;
-  // From the last on: what is in a folder comes before it.
+  // From last to first, so that a folder comes after its content.
   for (auto one = entries_.rbegin(); one != entries_.rend(); ++one) {
     const auto& [path, entry] = *one;
     const bool is_folder = entry.kind == Kind::folder;
@@ -304,7 +304,7 @@ void StagedPlace::clean_unpacked() {
   int error = tree_.make_folder(place);
   SyncEntry entry;
   entry.path = folder;
-  entry.mode = tree_.look(folder).mode | S_IRWXU;  // to get another parent (rename(2))
+  entry.mode = tree_.look(folder).mode | S_IRWXU;  // needed to change its parent (rename(2))
   if (error == 0) error = tree_.set_mode(entry);
   if (error == 0) error = tree_.rename(folder, place + kGone);
   if (error != 0) return fail(folder, error);
@@ -312,7 +312,7 @@ void StagedPlace::clean_unpacked() {
   const bool is_ours = moved && std::any_of(record.begin(), record.end(), [&](const auto& one) {
                          return one.is_same_folder(*moved);
                        });
-  if (!is_ours) {  // it was replaced in this very moment
+  if (!is_ours) {  // it was replaced at this very moment
     static_cast<void>(tree_.rename(place + kGone, folder));
     return fail(folder, EBUSY);
   }

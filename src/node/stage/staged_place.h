@@ -1,4 +1,4 @@
-// One record of a staging, and what is there of what it names.
+// One record of a staging, and what is still there of the files that it names.
 #pragma once
 
 #include <cstdint>
@@ -23,12 +23,12 @@ class StagedPlace {
   [[nodiscard]] const StagedTarget& about() const { return about_; }
   /// Counts what is there.
   void look();
-  /// Removes it, counts what it has removed, and says what it could not. The caller has claimed the
-  /// target.
+  /// Removes what is there, counts it, and says what could not be removed. The caller must have
+  /// claimed the target.
   void clean();
 
  private:
-  /// Something that an interrupted staging has left, which no process writes.
+  /// Something that an interrupted staging has left and that no process writes.
   struct Leftover {
     std::string path;
     bool is_folder = false;
@@ -52,7 +52,7 @@ class StagedPlace {
   bool is_staged_ = false;
   StagedTarget about_;
   SyncEntries entries_;
-  std::vector<SyncEntry> opened_;  // folders whose mode was changed, as it was before
+  std::vector<SyncEntry> opened_;  // folders whose mode was changed, with their old modes
   SyncTree tree_;
 };
 

@@ -39,7 +39,7 @@ StagedTarget clean(const Environment& env, const Wanted& wanted) {
   StageClaims claims(env);
   const auto other =
       claims.claim("dlaunch stage --clean, process " + std::to_string(::getpid()), {wanted.target});
-  // Once it is claimed, there are no new users, and the record does not change.
+  // Once the target is claimed, there are no new users, and the record does not change.
   StagedPlace place(env, wanted.record);
   StagedTarget& about = place.about();
   about.users = claims.users_of(wanted.target);
@@ -79,7 +79,7 @@ wire::StagedSeen see_staged(const Environment& env, const wire::SeeStaged& quest
     if (place.is_staged() && is_wanted(place.about().target, question.paths))
       all.push_back({place.about().target, record});
   });
-  // What lies in another target goes first.
+  // A target that lies in another one comes first.
   std::sort(all.begin(), all.end(),
             [](const Wanted& a, const Wanted& b) { return a.target > b.target; });
   const StageClaims claims(env);

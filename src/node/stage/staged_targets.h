@@ -1,6 +1,6 @@
 // What stagings have put on this node, and its removal: `dlaunch stage --list` and `--clean`. Only
 // what a record of a staging names is removed, if it is still what the staging put there; no link
-// is followed out of a target. Trees may be large and disks slow, so a process of its own does it.
+// is followed out of a target. Trees may be large and disks slow, so a separate process does it.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@
 
 namespace dlaunch {
 
-/// In that process. Blocks as long as the file systems take. `env`: the agent's own.
+/// Runs in that process. Blocks as long as the file systems take. `env`: the agent's own.
 [[nodiscard]] wire::StagedSeen see_staged(const Environment& env, const wire::SeeStaged& question);
 
 /// Lives on the agent's one thread.

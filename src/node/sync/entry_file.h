@@ -22,18 +22,18 @@ class EntryFile {
   /// the file has changed.
   Outcome read(std::uint64_t size, std::string& bytes);
 
-  /// The next read() begins there, within the file.
+  /// The next read() begins at `offset`, which lies within the file.
   void seek(std::uint64_t offset) { offset_ = offset; }
 
   [[nodiscard]] bool is_open() const { return fd_.valid(); }
   [[nodiscard]] std::uint64_t offset() const { return offset_; }
   [[nodiscard]] bool at_end() const { return offset_ == size_; }
   void close() { fd_.reset(); }
-  /// After `failed`, else 0.
+  /// The errno after `failed`, else 0.
   [[nodiscard]] int error() const { return error_; }
 
-  /// Samples the file as it is now, and stores its size and time in the entry; they show later
-  /// whether the file was only appended to. In a large file, parts throughout it are hashed.
+  /// Samples the file as it is now, and stores its size and time in the entry; the samples show
+  /// later whether the file was only appended to. In a large file, parts throughout it are hashed.
   static std::optional<ContentHash> take_samples(const std::string& root, SyncEntry& entry);
 
  private:

@@ -1,5 +1,5 @@
-// A file by which nodes find out that they see a folder of the launcher's machine itself, as by
-// NFS.
+// A file by which nodes find out that what they see is the folder of the launcher's machine itself,
+// for example by NFS.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace dlaunch {
 
-/// Makes the file in its constructor, and removes it in its destructor. Removes also those that
-/// launchers left which were killed meanwhile.
+/// Makes the file in its constructor, and removes it in its destructor. It also removes old
+/// files of launchers that were killed.
 class FolderMarker {
  public:
   FolderMarker() = default;

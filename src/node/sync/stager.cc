@@ -162,7 +162,7 @@ void Stager::make(Item& item, const sync::Decision& decision) {
     item.state = State::late;
     return;
   }
-  // A link is replaced in one step; before a folder can be made, what is there must go.
+  // A link is replaced in one step; before a folder can be made, what is there must be removed.
   int error = 0;
   if (decision.clear && item.entry.kind == Kind::folder) error = tree_.remove(path, false);
   if (error == 0) {
@@ -210,7 +210,7 @@ void Stager::end_hash(bool readable) {
   if (wants_.contents.size() >= kMostTold) tell(false);
 }
 
-/// Finds what an earlier sync has written, has not changed since, and is not among the entries.
+/// Finds what an earlier sync wrote that is unchanged since and not among the entries.
 void Stager::find_gone_some() {
   auto at = gone_from_ ? recorded_.upper_bound(*gone_from_) : recorded_.begin();
   for (std::size_t i = 0; i < kLooks && at != recorded_.end(); ++i, ++at) {
@@ -260,8 +260,8 @@ void Stager::took(std::uint64_t cost) {
   send_(wire::SyncTaken{id_, taken_});
 }
 
-/// Records what this pass has written, and what earlier ones have left that need not be removed. An
-/// entry that was not replaced yet is the earlier pass's.
+/// Records what this pass has written, and what earlier passes have left and this one has not
+/// removed. An entry that is not replaced yet is recorded as the earlier pass left it.
 void Stager::save_record() {
   SyncEntries entries;
   for (const Item& item : items_) {
@@ -292,7 +292,7 @@ void Stager::on(const wire::SyncSettled& settled) {
     if (number >= items_.size() || items_[number].state != State::asked) continue;
     Item& item = items_[number];
     item.state = State::settled;
-    // On failure the next sync compares it again.
+    // On failure the next sync compares the file again.
     if (tree_.set_mode_and_time(item.entry) != 0) keep_as_it_was(item);
     unrecorded_ = true;
   }
@@ -397,7 +397,7 @@ void Stager::finish_late_ones() {
     item.state = State::written;
     unrecorded_ = true;
   }
-  // Last, because the mode may forbid even the owner to write.
+  // Modes of folders last, because they may forbid even the owner to write.
   while (!made_folders_.empty()) {
     const Item& made = items_[made_folders_.back()];
     made_folders_.pop_back();
@@ -410,7 +410,7 @@ std::string Stager::shown(const std::string& path) const {
   return path.empty() ? root_ : root_ + '/' + path;
 }
 
-/// Fails before the item was changed.
+/// For a failure before the item was changed.
 void Stager::fail_before(Item& item, const std::string& path, int error) {
   item.state = State::unseen;
   item.ours = false;

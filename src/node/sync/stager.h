@@ -1,5 +1,5 @@
 // The node's side of `sync: true`: finds out what of the launcher's workdir is missing here,
-// requests and writes it. docs/how-to/sync-code.md tells what is kept, replaced and removed;
+// requests and writes it. docs/how-to/sync-code.md says what is kept, replaced and removed;
 // sync/rules.h decides.
 //
 // Works in small pieces between other work of the agent, so that heartbeats continue however many

@@ -59,7 +59,7 @@ std::optional<wire::SyncBegin> begin_of(wire::FrameReader& reader) {
   return begin != nullptr ? std::optional(*begin) : std::nullopt;
 }
 
-/// A record is a SyncBegin, of a staging a StagedSeen, and SyncEntries, as they would be sent.
+/// A record is a SyncBegin, a StagedSeen (of stagings) and SyncEntries, encoded as for sending.
 std::optional<SyncEntries> entries_of(const std::string& text, const wire::SyncBegin& expected,
                                       std::optional<StagedTarget>* about) {
   wire::FrameReader reader;
@@ -70,7 +70,7 @@ std::optional<SyncEntries> entries_of(const std::string& text, const wire::SyncB
     const auto frame = reader.next();
     if (!frame || !*frame) return std::nullopt;
     const auto message = wire::decode<wire::ToAgent>(**frame);
-    if (!message) {  // another version's says less, not something else
+    if (!message) {  // StagedSeen; another version's message is skipped: the record then says less
       const auto said = wire::decode<wire::FromAgent>(**frame);
       const auto* seen = said ? std::get_if<wire::StagedSeen>(&*said) : nullptr;
       if (about != nullptr && seen != nullptr && seen->targets.size() == 1)
@@ -154,7 +154,7 @@ void for_each_record(const Environment& env, const std::function<void(const Foun
     wire::FrameReader reader;
     reader.feed(*text);
     const auto begin = begin_of(reader);
-    // Another node's, or of a folder that is another one now, has another name.
+    // A record of another node, or of a folder that was replaced since, has another name.
     if (begin && begin->root.starts_with('/') &&
         SyncRecord(env, begin->root, begin->origin).path() == path)
       each({begin->root, begin->origin});

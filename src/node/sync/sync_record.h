@@ -1,6 +1,6 @@
 // Records what syncs and stagings have written into a folder of this node, so that a later one can
-// remove what the launcher no longer has, and nothing else. One file for each launcher's machine,
-// node and folder, 0600, in ${XDG_CACHE_HOME:-~/.cache}/dlaunch/sync (0700). Without that folder
+// remove what the launcher no longer has, and nothing else. One file per launcher's machine, node
+// and folder, 0600, in ${XDG_CACHE_HOME:-~/.cache}/dlaunch/sync (0700). Without that folder
 // nothing is ever removed.
 #pragma once
 
@@ -24,7 +24,7 @@ class SyncRecord {
   SyncRecord(const Environment& env, const std::string& root, const std::string& origin);
 
   /// Empty also if there is no record, or one that is not ours, damaged or of another version.
-  /// `about`: of a staging, what it has said of the target; records of old versions say nothing.
+  /// `about`: what a staging's record says about the target; records of old versions say nothing.
   [[nodiscard]] SyncEntries load(std::optional<StagedTarget>* about = nullptr) const;
   /// Writes it whole or not at all, without an error: a missing record only makes a sync remove
   /// less.
@@ -37,18 +37,18 @@ class SyncRecord {
  private:
   std::string root_;
   std::string origin_;
-  std::string node_;  // this machine, and the identity of its root folder
+  std::string node_;  // this machine's name, and the identity of the folder root_
   std::string folder_;
   std::string path_;
 };
 
-/// A record as it was found: of which folder and origin.
+/// A record that was found: its folder and origin.
 struct FoundRecord {
   std::string root;
   std::string origin;
 };
-/// Calls `each` for all records of this node, of syncs too. Their texts are input: the home folder
-/// may be writable on other machines.
+/// Calls `each` for all records of this node, also those of syncs. Their texts are input: the home
+/// folder may be writable on other machines.
 void for_each_record(const Environment& env, const std::function<void(const FoundRecord&)>& each);
 
 /// ${XDG_CACHE_HOME:-~/.cache}/dlaunch; empty if neither variable has an absolute path.

@@ -97,7 +97,7 @@ std::uint64_t SyncTree::device() const {
 }
 
 void SyncTree::stay_on_mount(bool stays) {
-  if (stays && !stays_on_mount_) way_.clear();  // steps that were taken without looking
+  if (stays && !stays_on_mount_) way_.clear();  // steps that may have crossed a mount point
   stays_on_mount_ = stays;
 }
 
@@ -107,7 +107,7 @@ UniqueFd SyncTree::step_into(int above, const std::string& name) const {
   how.flags = kFolder;
   how.resolve = RESOLVE_NO_XDEV;
   UniqueFd fd(static_cast<int>(::syscall(SYS_openat2, above, name.c_str(), &how, sizeof how)));
-  // Linux before 5.6, and filters of containers that do not know it: at least no other device.
+  // Linux before 5.6 and filters of some containers lack openat2(2): refuse at least other devices.
   if (fd || (errno != ENOSYS && errno != EPERM)) return fd;
   fd.reset(::openat(above, name.c_str(), kFolder));
   struct stat info {};
@@ -208,7 +208,7 @@ int SyncTree::make_hard_link(const std::string& path, const std::string& other) 
   const std::string part = part_name();
   if (::linkat(from.get(), other_name.c_str(), folder, part.c_str(), 0) != 0) return errno;
   const int error = result(::renameat(folder, part.c_str(), folder, name.c_str()));
-  // rename(2) leaves both where they are names of the same file already.
+  // rename(2) leaves both names if they are already names of the same file.
   ::unlinkat(folder, part.c_str(), 0);
   return error;
 }
@@ -276,7 +276,7 @@ int SyncTree::move(const std::string& path, const std::string& to, unsigned flag
   if (new_folder < 0) return errno;
   const int error =
       result(::renameat2(from.get(), name.c_str(), new_folder, new_name.c_str(), flags));
-  way_.clear();  // the folders with these names are others now
+  way_.clear();  // these names now belong to other folders
   return error;
 }
 
@@ -372,10 +372,10 @@ int SyncTree::open_part(const std::string& path, bool make, UniqueFd& part) {
   if (!fd) return errno;
   struct stat info {};
   if (::fstat(fd.get(), &info) != 0) return errno;
-  // What another user has put there, or another name of a file, is not written to.
+  // Never write to what another user has put there, or to a file that has another name too.
   if (!S_ISREG(info.st_mode) || info.st_uid != ::geteuid() || info.st_nlink > 1) return EPERM;
   if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) return errno;
-  // Meanwhile its writer may have made it the file.
+  // Its writer may have given it the file's name meanwhile.
   struct stat now {};
   if (::fstatat(folder, part_of(name).c_str(), &now, AT_SYMLINK_NOFOLLOW) != 0 ||
       now.st_dev != info.st_dev || now.st_ino != info.st_ino)

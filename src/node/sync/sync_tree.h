@@ -1,4 +1,4 @@
-// The workdir of a node while a sync writes it: paths below one folder that nothing leads out of.
+// The workdir of a node while a sync writes it: paths below one folder; none leads out of it.
 // Symbolic links in a path are never followed, not even those that appear meanwhile. A file gets
 // its name only when it is complete.
 #pragma once
@@ -19,7 +19,7 @@ class SyncTree {
  public:
   /// Opens the folder, following links in its path; with `make`, makes missing folders.
   [[nodiscard]] int open(const std::string& root, bool make);
-  /// Whether a path may not lead over a mount point any more: for what removes. Then EXDEV.
+  /// Whether paths that cross a mount point are refused from now on (EXDEV): for removals.
   void stay_on_mount(bool stays);
   /// 0 if files can be made in it.
   [[nodiscard]] int check_writable() const;
@@ -32,18 +32,18 @@ class SyncTree {
   /// The file system; 0: unknown.
   [[nodiscard]] std::uint64_t device() const;
 
-  /// Sizes and times only of files. Kind::nothing, with errno, also below something that is not a
-  /// folder.
+  /// Sizes and times only of files. Kind::nothing, with errno, also for a path below something that
+  /// is not a folder.
   [[nodiscard]] sync::Found look(const std::string& path);
   [[nodiscard]] UniqueFd open_file(const std::string& path);
-  /// To list it; invalid, with errno, if it is not a folder or a link to one.
+  /// For listing; invalid, with errno, if it is not a folder, even if it is a link to one.
   [[nodiscard]] UniqueFd open_folder(const std::string& path);
   /// With mode 0700 until set_mode().
   [[nodiscard]] int make_folder(const std::string& path);
   [[nodiscard]] int make_link(const std::string& path, const std::string& target);
-  /// Another name of the file `other`, which replaces what has it, except a folder.
+  /// Makes `path` another name of the file `other`; replaces what has that name, except a folder.
   [[nodiscard]] int make_hard_link(const std::string& path, const std::string& other);
-  /// A new file, which has its name at once: for a tree that is not in use yet. It replaces what
+  /// A new file that has its name at once: for a tree that is not in use yet. It replaces what
   /// has the name, except a folder, and has mode 0600 until set_mode_and_time().
   [[nodiscard]] int make_file(const std::string& path, UniqueFd& file);
   [[nodiscard]] int set_mode(const SyncEntry& entry);
@@ -51,7 +51,7 @@ class SyncTree {
   [[nodiscard]] static int set_mode_and_time(const UniqueFd& file, const SyncEntry& entry);
   /// A folder only if it is empty.
   [[nodiscard]] int remove(const std::string& path, bool is_folder);
-  /// Both names exist; they change places at once. EINVAL: not on this file system.
+  /// Swaps two existing names in one step. EINVAL: this file system cannot.
   [[nodiscard]] int exchange(const std::string& path, const std::string& other);
   [[nodiscard]] int rename(const std::string& path, const std::string& to);
 
@@ -78,8 +78,8 @@ class SyncTree {
   [[nodiscard]] int finish_file(const SyncEntry& entry, NewFile& file);
 
   /// A file that is being staged, beside its place and under a name that a later staging of the
-  /// same path finds. Locked (flock(2)) until it is closed: EWOULDBLOCK where another process holds
-  /// it. Without `make` ENOENT if there is none.
+  /// same path finds. Locked (flock(2)) until it is closed. EWOULDBLOCK: another process holds it.
+  /// ENOENT, without `make`: there is none.
   [[nodiscard]] int open_part(const std::string& path, bool make, UniqueFd& part);
   /// Like finish_file().
   [[nodiscard]] int finish_part(const SyncEntry& entry, UniqueFd& part);

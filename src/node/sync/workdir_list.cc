@@ -125,7 +125,7 @@ void WorkdirLister::enter_rules_above() {
     begin = end + 1;
   }
   prefix_ = way;
-  // A job in a folder that is ignored as a whole needs the contents.
+  // If the job's folder is ignored as a whole, the job needs its contents nevertheless.
   if (left_out) rules_ = {};
 }
 
@@ -145,7 +145,7 @@ void WorkdirLister::open(UniqueFd fd, std::string path) {
   levels_.push_back(std::move(level));
 }
 
-/// If the folder of run folders is the workdir itself.
+/// Whether `name` is a run folder; only if the level is the folder of run folders.
 bool WorkdirLister::is_run(const Level& level, const std::string& name) const {
   struct stat info {};
   return level.holds_runs && ::fstatat(level.fd.get(), (name + "/run.json").c_str(), &info, 0) == 0;

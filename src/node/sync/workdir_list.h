@@ -20,8 +20,8 @@ struct WorkdirListSettings {
   std::string home;      // the user's; it is never copied as a whole
   std::uint64_t most_files = 0;
   std::uint64_t most_bytes = 0;
-  /// The folder was named by itself, as by `stage`: any folder, whatever .gitignore files say. Then
-  /// what is too much must be packed.
+  /// The folder itself was named, as by `stage`: it may be any folder, and .gitignore files do not
+  /// count. What is too much must then be packed into one file.
   bool is_named = false;
   std::string what = "sync: ";  // begins each error
 };
@@ -73,7 +73,7 @@ class WorkdirLister {
   std::vector<SyncEntry> entries_;
   SyncExtent extent_;
   std::uint64_t counted_ = 0;                   // entries of all kinds
-  std::map<std::string, std::uint64_t> sizes_;  // by first component, of folders with a '/'
+  std::map<std::string, std::uint64_t> sizes_;  // by first component; folders end with '/'
   std::vector<std::string> special_;
 };
 

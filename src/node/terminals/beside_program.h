@@ -39,7 +39,7 @@ struct RankPlace {
 /// for. `own_shell`: the leader's command line if it is such a shell, else null.
 [[nodiscard]] pid_t process_of_rank(pid_t leader, const std::vector<std::string>* own_shell);
 
-/// What the program reads and writes; with a terminal, all three are that.
+/// What the program reads and writes; with a terminal, all three are the terminal.
 struct BesideStreams {
   UniqueFd in;
   UniqueFd out;

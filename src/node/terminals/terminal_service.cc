@@ -57,7 +57,7 @@ struct TerminalService::Terminal {
     if (err) outlets.push_back(std::make_unique<Outlet>(loop, Stream::err, std::move(err)));
   }
   void add_terminal(UniqueFd master) {
-    UniqueFd to_program = duplicate(master.get());  // before the move: arguments have no order
+    UniqueFd to_program = duplicate(master.get());  // before the move: argument order is not fixed
     add(std::move(to_program), std::move(master), UniqueFd());
   }
   [[nodiscard]] bool runs() const { return session.leader != 0; }
@@ -161,7 +161,7 @@ void TerminalService::wait(Terminal& terminal, Outlet& outlet) {
   });
 }
 
-/// False: there is nothing now, or the user has to take something before.
+/// False: there is nothing to read now, or the user has to take output first.
 bool TerminalService::read_some(Terminal& terminal, Outlet& outlet) {
   const std::uint64_t room = wire::kMostTerminal - (terminal.sent - terminal.taken);
   if (outlet.at_end || room == 0) return false;
@@ -179,7 +179,7 @@ bool TerminalService::read_some(Terminal& terminal, Outlet& outlet) {
   return true;
 }
 
-/// Once the program has ended: what it has left in its streams, though others may still write.
+/// Once the program has ended: sends what it has left in its streams, where others may still write.
 void TerminalService::pump(Terminal& terminal) {
   for (const auto& outlet : terminal.outlets) {
     while (read_some(terminal, *outlet)) {
@@ -280,7 +280,7 @@ void TerminalService::container_left(Rank rank) {
   std::erase_if(hung_up_, [&](const auto& one) { return one.first.container == rank; });
 }
 
-/// Later: the caller learns of more ends, and what ends sends.
+/// Later: the caller is still learning of other ends, and ending a terminal sends messages.
 void TerminalService::end_later(Terminal& terminal, const ExitStatus& status) {
   terminal.status = status;
   loop_.post([this, id = terminal.id] {
@@ -291,7 +291,7 @@ void TerminalService::end_later(Terminal& terminal, const ExitStatus& status) {
 
 /// The session goes on without its leader and its terminal, if only to ignore the signal.
 void TerminalService::hang_up(const Session& session) {
-  if (session.leader == 0) return;  // its start was never told
+  if (session.leader == 0) return;  // its start was never reported
   if (session.container) {
     if (!containers_.signal_session(*session.container, session.leader, SIGHUP)) return;
   } else {

@@ -1,5 +1,5 @@
 // Programs beside ranks, each on a terminal of its own or with three pipes: dlaunch attach. They
-// are none of the attempt's ranks: it does not wait for them, and none outlives it.
+// are not ranks of the attempt: it does not wait for them, and none outlives it.
 #pragma once
 
 #include <compare>
@@ -37,7 +37,7 @@ class TerminalService {
   void on(const wire::TerminalTaken& taken);
   /// SIGHUP to all processes of the session, then SIGKILL.
   void on(const wire::CloseTerminal& close);
-  /// To be told about every child that was reaped. True: it was one of these programs.
+  /// Call for every child that was reaped. True: it was one of these programs.
   bool was_reaped(const Reaped& reaped);
   /// News of a rank's container, about terminals of that rank only: a program beside the rank runs,
   /// or has ended; all have ended.

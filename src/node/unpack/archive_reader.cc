@@ -14,8 +14,8 @@
 #include "sync/unpack_rules.h"
 
 /// Names in zip and pax archives are UTF-8, and file names here are bytes. libarchive would convert
-/// them to the character set of the locale, of which a static program has only ASCII; this one says
-/// UTF-8, so it leaves them as they are. Nothing else in dlaunch asks.
+/// the names to the locale's character set, which can only be ASCII in a static program; this
+/// function says UTF-8, so libarchive leaves them as they are. Nothing else in dlaunch calls it.
 extern "C" char* nl_langinfo(nl_item item) {
   static char charset[] = "UTF-8";
   static char nothing[] = "";
@@ -84,7 +84,7 @@ std::string ArchiveReader::open() {
     return errno_text(error);
   file_.seek(0);
   is_zip_ = sync::is_zip(beginning);
-  // By the beginning, because libarchive would look for the end of a zip in every file.
+  // Decided by the beginning, because libarchive would look for the end of a zip in every file.
   if (is_zip_) {
     ::archive_read_support_format_zip_seekable(a);
     ::archive_read_set_seek_callback(a, &Callbacks::seek);
@@ -130,8 +130,8 @@ std::string ArchiveReader::next(std::optional<ArchiveMember>& member) {
   return "";
 }
 
-/// A tar ends with blocks of zeros, and libarchive takes one that was cut between two members for
-/// complete. Where it is compressed, the end of the compressed data is missing too.
+/// A tar ends with blocks of zeros, and libarchive takes a tar that was cut between two members for
+/// complete. If it is compressed, the end of the compressed data is missing too.
 std::string ArchiveReader::check_end() {
   const bool is_plain = ::archive_filter_code(archive_.get(), 0) == ARCHIVE_FILTER_NONE;
   if (is_zip_ || !is_plain) return "";

@@ -1,5 +1,5 @@
 // The members of an archive, by libarchive: tar (pax, GNU, ustar), also compressed, and zip. A zip
-// has its list of members at the end, so nothing of it can be read before all is there.
+// has its list of members at the end, so none of it can be read before all of it is there.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct ArchiveMember {
   std::string target{};    // of links of both kinds
 };
 
-/// For one thread. Functions say by an empty text that all is well, else what is wrong: "truncated
+/// For one thread. Functions return an empty text if all is well, else what is wrong: "truncated
 /// gzip input".
 class ArchiveReader {
  public:

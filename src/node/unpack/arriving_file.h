@@ -1,4 +1,4 @@
-// An archive that is read while it arrives: the agent writes the file and tells how far it is
+// An archive that is read while it arrives: the agent writes the file and says up to where it is
 // right; a reader waits for more.
 #pragma once
 
@@ -16,18 +16,18 @@ inline constexpr std::uint64_t kGiveUp = std::uint64_t{1} << 62;
 /// For one thread. Every wait ends with the agent: its end kills this process (os/spawn.h).
 class ArrivingFile {
  public:
-  /// `arrived`: an eventfd(2) without EFD_NONBLOCK, to which the agent adds bytes that are right,
-  /// from the beginning on, and one more once the hash of the whole file is.
+  /// `arrived`: an eventfd(2) without EFD_NONBLOCK, to which the agent adds the number of bytes
+  /// that are right, from the beginning on, and one more once the hash of the whole file is right.
   ArrivingFile(UniqueFd file, UniqueFd arrived, std::uint64_t size)
       : file_(std::move(file)), arrived_(std::move(arrived)), size_(size) {}
 
   [[nodiscard]] std::uint64_t size() const { return size_; }
-  /// At most `most` bytes at the position, which moves behind them; none at the end. Returns 0 or
+  /// At most `most` bytes at the position, which moves past them; none at the end. Returns 0 or
   /// an errno.
   [[nodiscard]] int read(std::size_t most, std::string& bytes);
   [[nodiscard]] std::uint64_t position() const { return position_; }
   void seek(std::uint64_t position) { position_ = position; }
-  /// Until the hash is known to be right. Returns 0 or an errno.
+  /// Waits until the hash is known to be right. Returns 0 or an errno.
   [[nodiscard]] int wait_for_hash() { return wait_for(size_ + 1); }
 
  private:

@@ -56,7 +56,7 @@ std::string UnpackArchive::open() {
   if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return errno_text(errno);
   place_ = lock_own_folder(path);
   if (!place_ && errno != EWOULDBLOCK) return place + ": is not a folder of this user";
-  // Without a lock, or with one of a folder that its owner has removed meanwhile.
+  // There is no lock, or it is on a folder that its owner has removed meanwhile.
   struct stat ours {};
   struct stat now {};
   if (!place_ || ::fstat(place_.get(), &ours) != 0 || ::lstat(path.c_str(), &now) != 0 ||
@@ -133,7 +133,7 @@ int UnpackArchive::make_folders(const std::string& path) {
 int UnpackArchive::make_folder(const std::string& path) {
   if (folders_.contains(path)) return 0;
   const int error = content_.make_folder(path);
-  return error == EEXIST ? ENOTDIR : error;  // it is none of folders_
+  return error == EEXIST ? ENOTDIR : error;  // it is not in folders_
 }
 
 std::string UnpackArchive::make_file(const ArchiveMember& member, const std::string& path) {
@@ -170,15 +170,15 @@ int UnpackArchive::set(SyncTree& tree, const std::string& path, const Folder& fo
   return folder.mtime ? tree.set_mode_and_time(entry) : tree.set_mode(entry);
 }
 
-/// The record names old and new folder while they change places, so that an end in between makes
-/// neither of them another one's.
+/// The record names old and new folder while they change places, so that, if this process ends in
+/// between, neither is taken for someone else's.
 std::string UnpackArchive::put_in_place() {
   const std::string content = sync::unpacking_beside(order_.name) + kContent;
   auto identity = identity_of_folder(parent_, content);
   if (!identity) return errno_text(errno);
   identity->size = file_.size();
   identity->mtime = order_.mtime;
-  // What is in a folder comes behind it.
+  // In reverse order: what is in a folder comes after it in folders_.
   int error = 0;
   const Folder top = folders_["."];
   folders_.erase(".");
@@ -195,7 +195,7 @@ std::string UnpackArchive::put_in_place() {
   const bool is_ours = !record.empty();
   record.insert(record.begin(), *identity);
   error = save_unpack_record(parent_, order_.name, record);
-  // What is not ours is replaced only if it is empty, and rename(2) itself looks.
+  // What is not ours is replaced only if it is empty, and rename(2) itself checks that.
   if (error == 0) error = is_ours ? exchange(content) : parent_.rename(content, order_.name);
   if (error == 0) error = set(parent_, order_.name, top);
   if (error == 0) error = save_unpack_record(parent_, order_.name, {*identity});

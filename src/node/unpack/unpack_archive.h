@@ -60,7 +60,7 @@ class UnpackArchive {
   UniqueFd place_;    // the folder in which it is unpacked, locked
   SyncTree content_;  // in it, what becomes the target
   std::map<std::string, Folder> folders_;
-  Folder usual_;  // of those that are no members
+  Folder usual_;  // for folders that are not members
   std::uint64_t skipped_ = 0;
   bool holds_old_ = false;  // what was the target could not be put back, and is in the place
 };

@@ -1,6 +1,6 @@
 // `dlaunch agent --unpack`: the process in which an agent has an archive unpacked
-// (node/unpack/unpacker.h). libarchive's calls block, and what it reads comes from elsewhere: so it
-// has neither the agent's loop nor its memory.
+// (node/unpack/unpacker.h). libarchive's calls block, and what it reads comes from elsewhere: so
+// this process has neither the agent's loop nor its memory.
 //
 // It gets the archive as descriptor 0, an eventfd as kArrivedFd (ArrivingFile), and the order as
 // variables, because a command line is visible to all. It writes to its stdout: a kUnpackSign now

@@ -26,16 +26,16 @@ class Unpacker {
                                                                const UniqueFd& archive,
                                                                std::uint64_t size,
                                                                std::function<void()> heard);
-  /// Kills the process: what it has made beside the target stays for the next one to clear up.
+  /// Kills the process: what it has made beside the target stays, and the next one cleans it up.
   ~Unpacker();
   Unpacker(const Unpacker&) = delete;
   Unpacker& operator=(const Unpacker&) = delete;
 
-  /// So many bytes of the archive are right, from the beginning on. Never fewer than before.
+  /// This many bytes of the archive are right, from the beginning on. Never fewer than before.
   void arrived(std::uint64_t bytes);
-  /// All are, and so is their hash: what is unpacked gets its place.
+  /// All bytes are right, and so is their hash: what is unpacked takes the target's place.
   void is_right() { arrived(size_ + 1); }
-  /// It clears up and ends, or, after is_right(), ends as it would have.
+  /// The process cleans up and ends, or, after is_right(), ends as it would have anyway.
   void give_up();
 
   [[nodiscard]] bool is_over() const { return outcome_.has_value(); }

@@ -27,7 +27,7 @@ bool is_named(const GpuSample& gpu, std::string_view entry) {
   return !entry.empty() && gpu.uuid.starts_with(entry);
 }
 
-/// Those that the variable names, in its order.
+/// The GPUs that the variable names, in its order.
 std::vector<const GpuSample*> seen_by(std::span<const GpuSample> gpus,
                                       const std::optional<std::string>& visible) {
   std::vector<const GpuSample*> seen;

@@ -23,15 +23,15 @@ struct GpuSample {
 };
 
 /// The program with its arguments: it prints a line for each GPU every `seconds`. `old_names`:
-/// drivers before 535 name the reasons for lower clocks otherwise, and refuse unknown names.
+/// drivers before 535 name the reasons for lower clocks differently, and refuse unknown names.
 [[nodiscard]] std::vector<std::string> gpu_samples_command(unsigned seconds, bool old_names);
 
-/// nullopt: that is no such line, as an error message.
+/// nullopt: not such a line, but for example an error message.
 [[nodiscard]] std::optional<GpuSample> parse_gpu_sample(std::string_view line);
 
-/// The use of a rank's GPUs: `visible` is its CUDA_VISIBLE_DEVICES, nullopt: all GPUs. Where
-/// several ranks of a node see several GPUs each, a rank has the one that its local rank counts, as
-/// frameworks do.
+/// The use of a rank's GPUs: `visible` is its CUDA_VISIBLE_DEVICES, nullopt: all GPUs. If several
+/// ranks of a node see several GPUs each, a rank has the one whose index is its local rank, as in
+/// frameworks.
 void add_gpu_use(std::span<const GpuSample> gpus, const std::optional<std::string>& visible,
                  std::uint32_t local_rank, bool is_alone, RankPulse& rank);
 

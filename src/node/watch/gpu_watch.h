@@ -1,5 +1,5 @@
 // The use of this node's GPUs while ranks run: an nvidia-smi that goes on printing, because each
-// new one costs as much processor time as an hour of it. One that hangs harms only what is known.
+// new one costs as much processor time as an hour of it. If it hangs, only these figures are lost.
 #pragma once
 
 #include <memory>
@@ -25,9 +25,9 @@ class GpuWatch {
 
   /// Starts it where there is a driver; `login` has the PATH.
   void begin(const Environment& login);
-  /// Ends it. Returns its process, which is none of the job's.
+  /// Ends it. Returns its process, which is not the job's.
   [[nodiscard]] std::optional<pid_t> end();
-  /// Those of the last report, by index; none if it is too old, and where there are none.
+  /// The samples of the last report, by index; none if it is too old or there are no GPUs.
   [[nodiscard]] std::span<const GpuSample> samples(MonotonicTime now) const;
 
  private:

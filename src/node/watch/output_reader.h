@@ -1,4 +1,4 @@
-// What the end of a rank's output tells while it runs: its last line and its metrics. Pure.
+// What the end of a rank's output shows while the rank runs: last line and metrics. Pure.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace dlaunch {
 
-/// Compiled once for all ranks. A pattern that is none never matches.
+/// Compiled once for all ranks. An invalid pattern never matches.
 class MetricPatterns {
  public:
   explicit MetricPatterns(const std::vector<std::string>& patterns);
@@ -27,8 +27,8 @@ class MetricPatterns {
   std::vector<std::optional<MetricPattern>> patterns_;
 };
 
-/// One rank. It is shown the end of each stream now and then, and bounds what it looks at: of a
-/// rank that prints more than kMostLooked in between, only the end counts.
+/// For one rank. It gets the end of each stream now and then, and bounds what it looks at: if a
+/// rank prints more than kMostLooked in between, only the end counts.
 class OutputReader {
  public:
   static constexpr std::size_t kMostLooked = std::size_t{16} << 10;
@@ -41,7 +41,7 @@ class OutputReader {
   /// `bytes` are those of the stream from begin_of_look() on, or a later part of them.
   void look(Stream stream, std::string_view bytes, std::uint64_t begin);
 
-  /// The last line that is not blank of the stream that was looked at last.
+  /// The last line of the stream that was looked at last, blank lines aside.
   [[nodiscard]] const std::string& last_line() const { return last_line_; }
   [[nodiscard]] std::vector<MetricPulse> metrics() const;
 

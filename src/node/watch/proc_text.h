@@ -24,7 +24,7 @@ struct ProcessStat {
 /// Context switches of both kinds, from /proc/PID/status.
 [[nodiscard]] std::uint64_t parse_switches(std::string_view status);
 
-/// How long a thread that could have run had no CPU, in nanoseconds, from its schedstat.
+/// How long a thread was ready to run but had no CPU, in nanoseconds, from its schedstat.
 [[nodiscard]] std::uint64_t parse_waited(std::string_view schedstat);
 
 /// From the first lines of /proc/stat, over all CPUs since boot.
@@ -45,8 +45,8 @@ struct CpuTime {
 /// From /proc/pressure/memory: in how much of the last 10 s some process waited for memory.
 [[nodiscard]] std::uint32_t parse_stall_permille(std::string_view pressure);
 
-/// A sum over the processes of a rank that never falls: what an ended process takes with it, unless
-/// its parent has got it by waiting for it, stays in the total.
+/// A sum over the processes of a rank that never falls: the share of an ended process stays in the
+/// total, unless the parent has taken over that share by waiting for the process.
 class RisingTotal {
  public:
   std::uint64_t add(std::uint64_t sum) {

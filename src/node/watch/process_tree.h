@@ -17,7 +17,7 @@ namespace dlaunch {
 enum class Depth {
   brief,
   counters,  // also input, output and context switches, and children of main threads
-  whole,     // also children of all other threads, of which a process may have hundreds
+  whole,     // also children of all other threads; a process may have hundreds of threads
 };
 
 class ProcessTree {
@@ -29,8 +29,8 @@ class ProcessTree {
   /// Fills in what /proc says about the rank.
   void look(Depth depth, RankPulse& rank);
 
-  /// The longest time that the main thread of one of them had to wait for a CPU since the last call
-  /// of this: other processes had it, or a limit did not allow it.
+  /// The longest time that the main thread of one of them had to wait for a CPU since the last
+  /// call, because other processes had the CPU or a limit did not allow it.
   [[nodiscard]] std::chrono::nanoseconds waited();
 
  private:

@@ -186,8 +186,8 @@ void RankWatch::look_at_heartbeat(Watched& watched, MonotonicTime now, RankPulse
   rank.heartbeat_ms = rank.heartbeats == 0 ? 0 : millis(now - watched.heartbeat_seen);
 }
 
-/// A limit of a container or a job (cpu.max), or others on the same CPUs: the node as a whole may
-/// have CPUs to spare.
+/// Finds waits due to a limit of a container or a job (cpu.max) or to others on the same CPUs: the
+/// node as a whole may have CPUs to spare.
 void RankWatch::look_for_cpu_waits(std::chrono::milliseconds passed) {
   std::int64_t longest = 0;
   std::optional<Rank> whose;

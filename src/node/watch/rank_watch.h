@@ -1,6 +1,6 @@
 // Looks at the ranks of this node from outside, in a fixed rhythm, and reports what has changed.
-// Costs little: one small file of /proc for each process and look, the rest at every fifth or
-// sixtieth, and no wake-up of its own, since the agent's heartbeat calls it.
+// Costs little: one small file of /proc per process and look, the rest at every fifth or sixtieth
+// look, and no wake-up of its own, since the agent's heartbeat calls it.
 #pragma once
 
 #include <chrono>
@@ -41,7 +41,7 @@ class RankWatch {
              const Environment& login, Running running);
   /// Does nothing before the next look is due.
   void look();
-  /// The attempt is over. Returns processes of this watch that may still exist: none of the job's.
+  /// The attempt is over. Returns processes of this watch that may still exist; not the job's.
   std::set<pid_t> end();
 
  private:

@@ -15,7 +15,7 @@ void put(std::string& out, const Parts&... parts) {
 
 /// `text` for an element or a quoted attribute: one line, as plain_line() cleans it.
 [[nodiscard]] std::string html(std::string_view text);
-/// The same for several lines; at most `most` bytes of them, then how many are missing.
+/// The same for several lines; at most `most` bytes of them, then how much is missing.
 [[nodiscard]] std::string html_lines(std::string_view text, std::size_t most);
 
 /// JSON for a <script type="application/json">: no byte of it can end the element.
@@ -24,12 +24,12 @@ void put(std::string& out, const Parts&... parts) {
 /// The path of a file as a relative link: each byte that has a meaning in a URL is escaped.
 [[nodiscard]] std::string url_path(std::string_view path);
 
-/// With at most so many places after the point, without zeros at the end: "12.5".
+/// The number with at most `places` decimal places, without trailing zeros: "12.5".
 [[nodiscard]] std::string short_number(double value, int places);
 /// A fraction of the width: "12.5%".
 [[nodiscard]] std::string percent(double fraction);
 
-/// "1 min 30 s" after the start, or a part of it, for people.
+/// A time or a duration for people: "1 min 30 s".
 [[nodiscard]] std::string seconds_text(double seconds);
 
 /// <section id="ID"><h2>TITLE</h2>BODY</section>; nothing for an empty body.

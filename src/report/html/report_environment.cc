@@ -55,8 +55,8 @@ void write_variables(JsonText& json_text, const json& object) {
 }
 
 /// {"all": {...}, "nodes": [{...}], "of": [node of each rank], "names": [...], "ranks": [[values in
-/// the order of names, or null]], "why": {name: reason}}: what ranks share stands once. `count`:
-/// the ranks in it, as many as there is room for.
+/// the order of names, or null]], "why": {name: reason}}: what ranks share occurs once. `count`:
+/// set to the number of ranks that fit.
 std::string data_of(const json& plan, std::size_t& count) {
   std::string out;
   JsonText text(out);

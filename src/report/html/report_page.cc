@@ -34,7 +34,7 @@ void parse(ReportInput& input, Parsed& parsed) {
     const char* name;
     const std::string& text;
     json& object;
-    const char* parts;  // what is only there
+    const char* parts;  // parts of the page that only this file has
   };
   const std::array<File, 3> all{{
       {"summary.json", input.summary_json, parsed.summary, "ledger, attempts and ends of ranks"},
@@ -51,7 +51,7 @@ void parse(ReportInput& input, Parsed& parsed) {
   }
 }
 
-/// Nothing behind this sees a secret.
+/// No code that runs after this sees a secret.
 void mask(ReportInput& input, Parsed& parsed) {
   ReportSecrets& secrets = parsed.secrets;
   secrets.take_from_plan(parsed.plan);
@@ -63,7 +63,7 @@ void mask(ReportInput& input, Parsed& parsed) {
   for (Incident& one : parsed.story.incidents) one.text = secrets.masked(std::move(one.text));
 }
 
-/// When the launcher of a lost run was killed, a sample may be the last that it has written.
+/// The end of the run. If it was lost, a sample may be the last thing that its launcher wrote.
 WallTime end_of(const ReportInput& input, const json& samples) {
   constexpr double kLongest = 1e9;  // seconds
   if (input.state != name_of(RunState::lost)) return input.ended;

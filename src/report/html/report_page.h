@@ -17,7 +17,7 @@ struct ReportInput {
   std::string state;  // "failed"
   std::string text;   // how it ended, or how long it has been running, as a sentence
   WallTime started{};
-  WallTime ended{};     // or now
+  WallTime ended{};     // now, if the run goes on
   std::string version;  // of dlaunch
   std::string job_yaml;
   std::string plan_json;
@@ -29,7 +29,7 @@ struct ReportInput {
   std::vector<std::string> files;                           // relative to the run folder, ascending
   std::vector<std::string> notes;                           // what is missing, and why
   std::string
-      folder;         // of the run, relative to that of the page, with a slash at the end, or empty
+      folder;         // of the run, relative to the page's, with a slash at the end, or empty
   std::string nonce;  // random letters and digits: the browser executes only the script that has it
 };
 
@@ -40,8 +40,8 @@ struct ReportText {
   std::string trace;
 };
 
-/// A file that is damaged costs its parts of the page, which says so. Values of variables whose
-/// names look secret are in neither.
+/// If a file is damaged, its parts of the page are missing, and the page says so. Neither text has
+/// values of variables whose names look secret.
 [[nodiscard]] ReportText report_text(ReportInput input);
 
 /// src/report/html/page.css and page.js.

@@ -13,7 +13,7 @@
 
 namespace dlaunch {
 
-/// The files of the run folder, read.
+/// The contents of the run folder's files.
 struct ReportFiles {
   const ReportInput& input;
   const nlohmann::json& summary;
@@ -34,7 +34,7 @@ struct ReportFiles {
 [[nodiscard]] std::string attempts_part(const ReportFiles& files);
 [[nodiscard]] std::string ranks_part(const ReportFiles& files);
 [[nodiscard]] std::string incidents_part(const ReportFiles& files);
-/// `open`: the newest ones.
+/// `open`: unfolds the newest stacks.
 [[nodiscard]] std::string stacks_part(const ReportFiles& files, bool open);
 [[nodiscard]] std::string preflight_part(const ReportFiles& files);
 [[nodiscard]] std::string plan_part(const ReportFiles& files);

@@ -40,7 +40,7 @@ Series series_of(const json& list) {
   return series;
 }
 
-/// Means (of memory: the most) of `each` values.
+/// Means (for memory: maxima) of `each` values at a time.
 Series thinned(const Series& all, std::size_t each, bool is_peak) {
   Series few;
   for (std::size_t i = 0; i < all.size(); i += each) {
@@ -76,8 +76,8 @@ std::optional<double> least(const Series& series) {
   return low;
 }
 
-/// Where the value lies from `low` to `high`. Where both are 0, that is the bottom; another
-/// constant lies in the middle.
+/// Where the value lies between `low` (0) and `high` (1). If both are 0, at the bottom; if both are
+/// another constant, in the middle.
 double part_of(double value, double low, double high) {
   if (!(high > low)) return low == 0 ? 0 : 0.5;
   const double part = (value / 2 - low / 2) / (high / 2 - low / 2);  // the range may overflow
@@ -145,7 +145,7 @@ std::string exact_number(double value) {
 }
 
 /// A plot whose whole width is the time of the run. `steps`: that time, in units of x. A value
-/// stands in the middle of its time.
+/// is drawn in the middle of its time.
 std::string plot(std::string_view kind, double steps, int units, double low, double high,
                  std::string_view unit, std::string_view paths) {
   std::string out;
@@ -181,7 +181,7 @@ std::string amount(double value, std::string_view unit) {
   return three_digits(value) + ' ' + std::string(unit);
 }
 
-/// The plots of all nodes; those of one quantity have one scale.
+/// The plots of all nodes; all plots of one quantity have the same scale.
 class NodePlots {
  public:
   NodePlots(const json& samples, double length) : nodes_(json_member(samples, "nodes")) {
@@ -284,8 +284,8 @@ std::string metric_plot(const std::string& name, const Series& low, const Series
   return out;
 }
 
-/// How fast `step` has grown between two samples; a restart, which lets it fall, tells nothing. Nor
-/// does the last sample, whose time had not passed.
+/// How fast `step` has grown between two samples; NaN after a restart, which makes it fall, and for
+/// the last sample, whose time was not over.
 Series rate_of(const Series& step, double seconds) {
   Series rate(step.size(), std::numeric_limits<double>::quiet_NaN());
   std::optional<std::size_t> before;
@@ -322,7 +322,7 @@ std::string metrics_part(const ReportFiles& files) {
     out += metric_plot(name, series_of(json_member(metric, "low")),
                        series_of(json_member(metric, "mean")), high, steps);
     if (name != "step") continue;
-    // The mean depends on which ranks have said something in that time.
+    // Not the mean, which depends on which ranks reported a value in that time.
     const Series rate = rate_of(high, step);
     out += metric_plot("steps per second", rate, rate, rate, steps);
   }

@@ -16,7 +16,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view kMask = "***";
-// Shorter ones are parts of words.
+// Shorter values occur as parts of words.
 constexpr std::size_t kLeastValue = 8;
 constexpr std::size_t kLeastInJob = 4;
 

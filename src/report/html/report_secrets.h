@@ -1,5 +1,5 @@
-// Values of variables whose names look secret, such as API_KEY: a report, which is made to be
-// shared, has *** in their place. Pure.
+// Masks the values of variables whose names look secret, such as API_KEY: a report is made to be
+// shared, so it has *** in their place. Pure.
 #pragma once
 
 #include <set>
@@ -12,15 +12,15 @@ namespace dlaunch {
 
 class ReportSecrets {
  public:
-  /// Masks them among the variables of plan.json, and remembers them.
+  /// Masks the secret values among the variables of plan.json, and remembers them.
   void take_from_plan(nlohmann::json& plan);
-  /// The text of job.yaml without those of its `env`, which are remembered, and with *** for each
-  /// value of 4 characters or more, wherever it stands.
+  /// The text of job.yaml without the secret values of its `env`, which are remembered, and with
+  /// *** for each remembered value of 4 characters or more, wherever it occurs.
   [[nodiscard]] std::string take_from_job(std::string_view yaml);
 
-  /// The text with *** for each value of 8 characters or more; shorter ones stand in other words.
+  /// The text with *** for each value of 8 characters or more; shorter ones occur in other words.
   [[nodiscard]] std::string masked(std::string text) const;
-  /// Likewise each string of the value.
+  /// Masks each string in the value likewise.
   void mask(nlohmann::json& value) const;
 
  private:
@@ -32,7 +32,7 @@ class ReportSecrets {
       return a.size() != b.size() ? a.size() > b.size() : a < b;
     }
   };
-  std::set<std::string, LongestFirst> values_;  // one may begin with another
+  std::set<std::string, LongestFirst> values_;  // longest first, because one may begin with another
 };
 
 }  // namespace dlaunch

@@ -20,14 +20,14 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kOpenRows = 32;  // longer tables are closed at first
+constexpr std::size_t kOpenRows = 32;  // longer tables are folded at first
 constexpr std::size_t kMostRanks = 4096;
 constexpr std::size_t kMostIncidents = 400;
 constexpr std::size_t kMostStacks = 8;
 constexpr std::size_t kMostText = std::size_t{96} << 10;  // of one text
 constexpr std::size_t kStackColumns = 120;
 
-/// A table with a row of `heads`; closed where it is long.
+/// A table with a header row of `heads`; folded if it is long.
 std::string table(std::initializer_list<std::string_view> heads, const std::string& rows,
                   std::size_t count, std::string_view noun) {
   std::string out = "<div class=\"wide\"><table>\n<thead><tr>";
@@ -194,7 +194,7 @@ std::string ranks_part(const ReportFiles& files) {
 std::string incidents_part(const ReportFiles& files) {
   const auto& all = files.story.incidents;
   std::string rows;
-  // The first ones and the last ones tell most.
+  // The first and the last incidents say most.
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (all.size() > kMostIncidents && i == kMostIncidents / 2) {
       i = all.size() - kMostIncidents / 2;

@@ -144,7 +144,7 @@ class Timeline {
     out_ += "</g>\n";
   }
 
-  /// As `tick` in page.js.
+  /// Like `tick` in page.js.
   static std::string tick_text(double time) {
     constexpr double kMinute = 60;
     constexpr double kHour = 3600;
@@ -194,7 +194,7 @@ class Timeline {
     left_out_marks_ = story_.incidents.size() - most;
     std::vector<Incident> shown(story_.incidents.end() - static_cast<std::ptrdiff_t>(most),
                                 story_.incidents.end());
-    // Failures lie above the others.
+    // Failures are drawn over the others.
     std::stable_sort(shown.begin(), shown.end(),
                      [](const Incident& a, const Incident& b) { return a.weight < b.weight; });
     for (const Incident& one : shown) {

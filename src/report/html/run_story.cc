@@ -44,7 +44,7 @@ constexpr std::array kKinds{
     KnownKind{"node-added", Incident::Weight::note, "name"},
     KnownKind{"node-withdrawn", Incident::Weight::note, ""},
 };
-// Nothing that a reader waits for.
+// Events too usual to be incidents.
 constexpr std::array<std::string_view, 10> kUsual{
     "node-ready", "plan-made", "rank-started", "rank-exited", "node-empty",
     "tick",       "copying",   "user-asked",   "gap",         "mpirun-ended"};
@@ -94,7 +94,7 @@ class StoryReader {
     return std::chrono::duration<double>(at - story_.started).count();
   }
 
-  /// Clocks of nodes are corrected by a measured offset only: nothing lies outside of the run.
+  /// Clamped to the run: clocks of nodes are corrected only by a measured offset.
   [[nodiscard]] double time_in(const json& event, const char* name) const {
     const auto time = parse_time(json_string(event, name));
     return std::clamp(time ? since_start(*time) : last_, 0.0, story_.length);
@@ -133,7 +133,7 @@ class StoryReader {
       turn(PhaseSpan::Kind::stop, at);
   }
 
-  /// The job had made no progress for some time; until it makes some again.
+  /// The job has made no progress for some time: begins a phase that lasts until it makes progress.
   void stall(const json& event) {
     const bool works = json_string(event, "verdict") == "working";
     if (works && phase_ == PhaseSpan::Kind::stalled) turn(PhaseSpan::Kind::run, last_);
@@ -146,7 +146,7 @@ class StoryReader {
     if (phase_ == PhaseSpan::Kind::stalled && moves_ <= now) turn(PhaseSpan::Kind::run, moves_);
   }
 
-  /// When ranks printed again: events do not say that. Infinity: never.
+  /// When ranks printed again, from the samples, as events do not say it. Infinity: never.
   [[nodiscard]] double next_output(double after) const {
     const double step = std::max(json_real(samples_, "step_s", 1), 1.0);
     const auto first = static_cast<std::size_t>(after / step) + 1;
@@ -263,7 +263,7 @@ class StoryReader {
     return text + ')';
   }
 
-  /// Only the plan of the last attempt has names, and counts its nodes in its own way.
+  /// Only the plan of the last attempt has names, and it numbers its nodes differently.
   void name_nodes() {
     std::map<std::int64_t, std::string> names;
     const json& nodes = json_member(plan_, "nodes");
@@ -293,7 +293,7 @@ class StoryReader {
   const json& samples_;
   const bool is_lost_;
   RunStory story_;
-  double last_ = 0;   // the time of the event before
+  double last_ = 0;   // the time of the previous event
   double ready_ = 0;  // when the last node was ready
   PhaseSpan::Kind phase_ = PhaseSpan::Kind::connect;
   double since_ = 0;

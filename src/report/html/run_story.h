@@ -45,7 +45,7 @@ struct Incident {
 
 struct StoryAttempt {
   std::uint32_t number = 0;
-  double from = 0;  // its plan was made
+  double from = 0;  // when its plan was made
   double to = 0;
   std::vector<std::string> node_of_rank;
   bool operator==(const StoryAttempt&) const = default;
@@ -66,7 +66,7 @@ struct RunStory {
 
 /// `events`: the content of events.jsonl; lines that do not hold an event are skipped. `plan`:
 /// plan.json of the last attempt. `samples`: samples.json, which shows when a stall ended. `ended`:
-/// of the run, or now. `is_lost`: its launcher was killed, and its ranks with it.
+/// the end of the run, or now. `is_lost`: its launcher was killed, and its ranks with it.
 [[nodiscard]] RunStory read_story(std::string_view events, const nlohmann::json& plan,
                                   const nlohmann::json& samples, WallTime started, WallTime ended,
                                   bool is_lost);

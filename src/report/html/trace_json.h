@@ -6,9 +6,8 @@
 
 namespace dlaunch {
 
-/// The run in the Trace Event Format, which https://ui.perfetto.dev and chrome://tracing open: a
-/// process for each node, a thread for each rank, and one process for phases, attempts and
-/// incidents. Pure.
+/// The run in the Trace Event Format, which https://ui.perfetto.dev and chrome://tracing open: one
+/// process per node, one thread per rank, and one process for phases, attempts and incidents. Pure.
 [[nodiscard]] std::string trace_json(const RunStory& story);
 
 }  // namespace dlaunch

@@ -119,8 +119,8 @@ std::vector<std::string> list_pods(const Connect& connect) {
   return words;
 }
 
-/// Pods that have ended or are being deleted are left out, in the natural order of their names:
-/// worker-2 before worker-10.
+/// The pods in the natural order of their names (worker-2 before worker-10), without those that
+/// have ended or are being deleted.
 Result<std::vector<HostSpec>> read_pods(const Connect& connect, std::string_view output) {
   const std::string of_selector = " with connect.selector: " + connect.settings.at("selector");
   std::vector<HostSpec> hosts;
@@ -149,7 +149,7 @@ constexpr NodeListing kPods{"selector", list_pods, read_pods};
 
 extern const Connector kKubectlConnector;
 const Connector kKubectlConnector{.name = "kubectl",
-                                  .own_exit_codes = true,  // 137 where the container was killed
+                                  .own_exit_codes = true,  // 137 if the container was killed
                                   .program = [](const Connect&) { return std::string("kubectl"); },
                                   .argv = argv,
                                   .failure = failure,

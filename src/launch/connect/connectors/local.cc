@@ -32,7 +32,7 @@ LauncherWatch watch_of_launcher(const AttachedFront& front) {
 }
 
 /// As on another node, but without a shell. The file at the path may be another build by now;
-/// /proc/self/exe is not, but its name is what `ps` would show.
+/// /proc/self/exe is always this build, but `ps` would show that name.
 Result<std::vector<std::string>> argv(const Connect&, const HostSpec&,
                                       const ConnectRequest& request) {
   const std::string own = "/proc/self/exe";

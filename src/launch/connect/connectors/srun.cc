@@ -42,7 +42,7 @@ bool is_not_for_steps(std::string_view entry) {
                      [&](std::string_view pattern) { return matches_pattern(pattern, name); });
 }
 
-/// The part of a line after "srun: error: ", "slurmstepd-gpu02: error: "; any other line is
+/// The part of a line after "srun: error: " or "slurmstepd-gpu02: error: "; any other line is
 /// unchanged.
 std::string_view without_speaker(std::string_view line) {
   if (!line.starts_with("srun: ") && !line.starts_with("slurmstepd")) return line;
@@ -150,7 +150,7 @@ ConnectFailure failure(const ConnectEnd& end) {
   return command_failure(end, last_line_of_command(end.errors));
 }
 
-/// What runs in a step ends with it, so there is no reconnecting after Slurm ended it.
+/// What runs in a step ends with the step, so reconnecting is pointless after Slurm ended it.
 LastWords end(const ConnectEnd& end) {
   if (const std::string killed = killed_text(end); !killed.empty())
     return {"its connection ended: " + killed};

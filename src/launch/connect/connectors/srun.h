@@ -10,10 +10,10 @@
 
 namespace dlaunch {
 
-/// A step of one task on the host, which shares the job's resources there with all other steps
-/// (srun(1): --overlap), with all the job's memory and GPUs and without pinning, and whose stdin
-/// and stdout are the task's, byte for byte. `option`: an additional one, such as the GPUs that it
-/// must request to have all of them (step_gpus()).
+/// The command line for a step of one task on the host. The step shares the job's resources there
+/// with all other steps (srun(1): --overlap), has all the job's memory and GPUs, and is not pinned;
+/// srun's stdin and stdout are the task's, byte for byte. `option`: an additional option, such as
+/// the GPUs that the step must request to have all of them (step_gpus()).
 [[nodiscard]] std::vector<std::string> srun_words(const std::string& host,
                                                   const std::string& remote_command,
                                                   const std::string& option = "");
@@ -22,7 +22,7 @@ namespace dlaunch {
 /// jobfile/slurm_gpus.h; nodes whose steps need not request any are left out.
 [[nodiscard]] std::map<std::string, int> step_gpus(const Environment&);
 
-/// Removes variables that srun would take for options of that step (srun(1), INPUT ENVIRONMENT
+/// Removes variables that srun would take for options of the step (srun(1), INPUT ENVIRONMENT
 /// VARIABLES) or that describe an outer step: `environment` holds NAME=VALUE.
 void prepare_for_srun(std::vector<std::string>& environment);
 

@@ -1,5 +1,5 @@
-// ssh: the job's settings, and options against settings in the user's ssh_config that would break a
-// channel. The rest of that file applies.
+// ssh: the job's settings, and options that override those settings in the user's ssh_config that
+// would break a channel. The rest of that file applies.
 #include <algorithm>
 #include <array>
 #include <sstream>
@@ -14,17 +14,17 @@ namespace dlaunch {
 namespace {
 
 // ssh_config(5). A master connection of the user carries at most MaxSessions (10) sessions and ends
-// with its owner. Forwardings from the config would fail the second time, with ExitOnForwardFailure
-// for good. A terminal (needed for an escape character, too), a command or a local command from the
-// config would write into the channel. Failures are explained by ssh's messages: QUIET hides them,
-// DEBUG buries them, and a picture of the host key follows them.
+// with its owner. Forwardings from the config would fail the second time, and with
+// ExitOnForwardFailure end ssh. A terminal (also needed for an escape character), a command or a
+// local command from the config would write into the channel. Failures are explained by ssh's
+// messages: QUIET hides them, DEBUG buries them, and a picture of the host key follows them.
 constexpr std::array<const char*, 8> kUndisturbed = {
     "ClearAllForwardings=yes", "ForwardX11=no",         "ExitOnForwardFailure=no",
     "RemoteCommand=none",      "RequestTTY=no",         "PermitLocalCommand=no",
     "LogLevel=INFO",           "VisualHostKey=no",
 };
 
-// Since OpenSSH 8.7. Their other values mean no stdin, no command at all, or an ssh in the
+// Options since OpenSSH 8.7. Their other values mean no stdin, no command at all, or an ssh in the
 // background whose end means nothing. An older ssh rejects the names.
 struct Option {
   const char* name;
@@ -60,7 +60,7 @@ void add_destination(std::vector<std::string>& argv, const Connect& connect, con
   argv.push_back(host.name);
 }
 
-/// With a shared connection, the first ssh logs in and leaves it behind for connect.persist.
+/// With a shared connection, the first ssh logs in and keeps it open for connect.persist.
 void add_master(std::vector<std::string>& argv, const Connect& connect,
                 const ConnectRequest& request) {
   const bool shares = !request.master.empty();
@@ -78,7 +78,7 @@ std::vector<std::string> settings_argv(const Connect& connect, const HostSpec& h
   return argv;
 }
 
-/// The output of ssh -G: a setting in each line, without a path where there is none.
+/// Reads the output of ssh -G: one setting per line, and no line for a path that is not set.
 bool is_users_own(std::string_view settings) {
   while (!settings.empty()) {
     const std::vector<std::string_view> words = split_words(take_line(settings));
@@ -120,7 +120,7 @@ std::string by_hand(const Connect& connect, const HostSpec& host) {
   return jobfile::shell_line(words);
 }
 
-/// Whether it rejects one of kSince87. Only errors about the command line count: those in a file
+/// Whether ssh rejects one of kSince87. Only errors about the command line count: those in a file
 /// are the user's. ssh repeats the name as given or in lower case.
 bool refuses_an_option(const std::string& errors) {
   const std::string complaint = "command-line: line 0: Bad configuration option: ";

@@ -1,4 +1,4 @@
-// The program of measuring ranks. Two of them, since the one needs libmpi on a node and the other
+// The program of measuring ranks. There are two, since one needs libmpi on a node and the other
 // does not; dlaunch itself needs neither.
 #pragma once
 

@@ -23,7 +23,7 @@ class Memory {
   /// Null: not enough memory.
   [[nodiscard]] virtual void* allocate(std::size_t bytes) = 0;
   virtual void release(void* memory) = 0;
-  /// Between it and host memory; synchronous.
+  /// Between this memory and host memory; synchronous.
   virtual Status copy_in(void* to, const void* from, std::size_t bytes) = 0;
   virtual Status copy_out(void* to, const void* from, std::size_t bytes) = 0;
 };

@@ -33,7 +33,7 @@ class DeviceMemory final : public Memory {
  private:
   static Status copy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
     cudaError_t error = cudaMemcpy(to, from, bytes, kind);
-    // From pageable memory it may return once the bytes are only staged (CUDA Runtime API, "API
+    // A copy from pageable memory may return when the bytes are only staged (CUDA Runtime API, "API
     // synchronization behavior").
     if (error == cudaSuccess && kind == cudaMemcpyHostToDevice)
       error = cudaStreamSynchronize(nullptr);

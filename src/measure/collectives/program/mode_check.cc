@@ -339,7 +339,7 @@ class Check {
     return meet("the end");
   }
 
-  /// From all ranks: one that uses sockets is enough.
+  /// Asks all ranks: a single one that uses sockets decides.
   Status name_network() {
     const measure::NcclNetwork own = measure::parse_nccl_log(nccl_log());
     const auto all = team_.gather_text(own.name + '\n' + own.reason);

@@ -10,7 +10,7 @@ namespace dlaunch::collectives {
 
 namespace {
 
-// Up to so many ranks, averages scale with their number and totals stay below kValues.
+// Up to this many ranks, averages scale with their number and totals stay below kValues.
 constexpr unsigned kMostScaled = 31;
 
 /// Calls function(Word()) with the unsigned integer type of that width.

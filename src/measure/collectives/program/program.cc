@@ -57,7 +57,7 @@ Status measure_it(BackendKind kind, Mode mode, const measure::Settings& settings
   Watchdog watchdog(limit);
   Options options;
   options.backend = kind;
-  // Without a time-out MPI's calls block, as those of programs do; the watchdog limits them.
+  // Without a time-out MPI's calls block, as in users' programs; the watchdog limits them.
   options.timeout = kind == BackendKind::mpi ? std::chrono::milliseconds(0) : limit;
   auto world = Communicator::create(options);
   if (!world) return world.status();
