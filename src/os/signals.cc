@@ -1,11 +1,14 @@
 #include "os/signals.h"
 
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <utility>
 
 #include <sys/signalfd.h>
 #include <unistd.h>
+
+#include "os/clock.h"
 
 namespace dlaunch {
 
@@ -16,6 +19,10 @@ sigset_t set_of(const std::vector<int>& signals) {
   sigemptyset(&set);
   for (int signal : signals) sigaddset(&set, signal);
   return set;
+}
+
+bool read_info(int signal_fd, signalfd_siginfo& info) {
+  return ::read(signal_fd, &info, sizeof info) == static_cast<ssize_t>(sizeof info);
 }
 
 }  // namespace
@@ -53,8 +60,23 @@ Result<UniqueFd> open_signal_fd(const std::vector<int>& signals) {
 
 int read_signal(int signal_fd) {
   signalfd_siginfo info;
-  if (::read(signal_fd, &info, sizeof info) != static_cast<ssize_t>(sizeof info)) return 0;
-  return static_cast<int>(info.ssi_signo);
+  return read_info(signal_fd, info) ? static_cast<int>(info.ssi_signo) : 0;
+}
+
+int RepeatedSignals::read(int signal_fd) {
+  constexpr std::chrono::milliseconds kRepeat{100};
+  signalfd_siginfo info;
+  while (read_info(signal_fd, info)) {
+    const int number = static_cast<int>(info.ssi_signo);
+    const MonotonicTime now = monotonic_now();
+    const bool is_same = number == number_ && info.ssi_code == SI_USER && info.ssi_pid == sender_;
+    if (is_same && now - at_ < kRepeat) continue;
+    number_ = number;
+    sender_ = info.ssi_pid;
+    at_ = now;
+    return number;
+  }
+  return 0;
 }
 
 }  // namespace dlaunch

@@ -55,6 +55,16 @@ def nothing_slow_is_read_before_the_others_are_stopped(box):
 
 
 @case
+def the_time_limit_of_coreutils_leaves_time_for_a_checkpoint(box):
+    """timeout(1) signals its child, and then the process group of its child: that is no second Ctrl-C."""
+    script = "trap 'sleep 0.3; echo saved; exit 0' TERM; echo ready; while :; do sleep 0.05; done"
+    for _ in range(4):
+        run = box.start("run", "--", "sh", "-c", script, prefix=["timeout", "0.5"])
+        run.end(124)
+        expect_in(b"saved", run.out, "the rank's end")
+
+
+@case
 def failure_by_signal_is_128_plus_its_number(box):
     run = start_family(box, "only", "2", "gate", "die", str(int(signal.SIGSEGV)))
     box.open_gate()

@@ -62,9 +62,9 @@ def ctrl_z_stops_the_front_only_and_fg_goes_on(box):
     box.expect_all("went-on", 2)  # the ranks do not know about it
     box.expect_events(["listening 0"])
     os.kill(run.shell, signal.SIGUSR1)  # fg
-    os.kill(run.pid, signal.SIGINT)
+    run.signal(signal.SIGINT)
     box.expect_events(["term 0"])
-    os.kill(run.pid, signal.SIGINT)
+    run.signal(signal.SIGINT)
     run.end(130)
 
 

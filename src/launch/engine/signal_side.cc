@@ -61,7 +61,7 @@ void SignalSide::begin(const LaunchPlan& plan) {
 
 void SignalSide::watch() {
   signals_.on_readable([this] {
-    while (const int number = read_signal(signals_.get())) {
+    while (const int number = repeated_.read(signals_.get())) {
       number == kStopAtOnce ? kill() : cancel(CancelOrigin::engine, number);
     }
     watch();

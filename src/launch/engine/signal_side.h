@@ -20,6 +20,7 @@
 #include "model/launch_plan.h"
 #include "model/time.h"
 #include "os/event_loop.h"
+#include "os/signals.h"
 #include "os/unique_fd.h"
 
 namespace dlaunch {
@@ -87,6 +88,7 @@ class SignalSide {
   Screen& screen_;
   Push push_;
   WatchedFd signals_;
+  RepeatedSignals repeated_;
   SlurmInquiry inquiry_;
   SlurmListener listener_;
   CancelOrigins cancels_;

@@ -94,7 +94,7 @@ class Front {
 
  private:
   void pass_signals() {
-    while (const int number = read_signal(signals_.get())) {
+    while (const int number = repeated_.read(signals_.get())) {
       if (number == SIGINT && is_for_rank()) {
         send_front_message(link_.get(), FrontMessage::interrupt, nullptr, 0, false);
         ::kill(engine_, SIGCONT);
@@ -334,6 +334,7 @@ class Front {
   std::set<pid_t> before_;  // children inherited over exec from another program: not ours to end
   UniqueFd link_;
   UniqueFd signals_;
+  RepeatedSignals repeated_;
   UniqueFd engine_end_;
   FrontOptions options_;
   std::string run_folder_;    // absolute; empty: there is none yet
