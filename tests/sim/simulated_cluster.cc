@@ -469,7 +469,10 @@ class Cluster {
     event::NodeLost lost{NodeId{n}, "died"};
     if (death.cut && !scenario_.forgets_fences)
       lost.may_run_for = std::chrono::ceil<Duration>(std::max(now_ + kFence - seen, 0ns));
-    schedule(seen, [this, lost] { tell(lost); });
+    // Unless it was removed and connected anew meanwhile: the old connection says nothing more.
+    schedule(seen, [this, lost, life = agent.life] {
+      if (agents_[lost.node.value].life == life) tell(lost);
+    });
   }
 
   const Scenario& scenario_;
