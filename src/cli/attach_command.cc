@@ -49,7 +49,7 @@ struct AttachCommand {
                                                  "\" is not a rank; for example: dlaunch "
                                                  "attach RUN 0"});
     }
-    auto reached = reach_run(run, "dlaunch attach", kTerminalSocket, SOCK_SEQPACKET);
+    auto reached = reach_run(run, "dlaunch attach", kTerminalSocket, SOCK_SEQPACKET, ' ' + rank);
     if (!reached) return reached.error();
     const auto code = attach_to_rank(*std::move(reached), Rank(ranks->front()), std::move(command));
     return code ? *code : print_error(code.error());

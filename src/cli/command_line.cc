@@ -27,6 +27,11 @@ CLI::App& app_of(void* pointer) {
   return *static_cast<CLI::App*>(pointer);
 }
 
+/// An empty word usually comes from a shell variable that is not set: dlaunch stop "$RUN".
+std::string not_empty(const std::string& word) {
+  return word.empty() ? "the value is empty" : "";
+}
+
 }  // namespace
 
 /// Whether a word gives the option by any of `names`, which commas separate: "--np", "--np=4",
@@ -48,21 +53,32 @@ bool CommandOptions::is_wanted(std::string_view names) const {
   return false;
 }
 
+/// A word of its own that looks like an option is one, and the value was forgotten: "--hosts -n 2".
+std::function<std::string(const std::string&)> CommandOptions::is_value() const {
+  return [given = given_](const std::string& word) {
+    const bool is_option =
+        word.size() > 1 && word[0] == '-' && (word[1] == '-' || is_letter(word[1]));
+    if (is_option && given != nullptr && contains(*given, word))
+      return "needs a value, and \"" + word + "\" is an option";
+    return not_empty(word);
+  };
+}
+
 void CommandOptions::positional(const std::string& name, std::string& target,
                                 const std::string& help) {
-  app_of(app_).add_option(name, target, help)->type_name("");
+  app_of(app_).add_option(name, target, help)->type_name("")->check(not_empty);
 }
 
 void CommandOptions::value(const std::string& names, std::string& target, const std::string& help,
                            const std::string& type) {
   if (!is_wanted(names)) return;
-  app_of(app_).add_option(names, target, help)->type_name(type)->group(group_);
+  app_of(app_).add_option(names, target, help)->type_name(type)->group(group_)->check(is_value());
 }
 
 void CommandOptions::value(const std::string& names, std::optional<std::string>& target,
                            const std::string& help, const std::string& type) {
   if (!is_wanted(names)) return;
-  app_of(app_).add_option(names, target, help)->type_name(type)->group(group_);
+  app_of(app_).add_option(names, target, help)->type_name(type)->group(group_)->check(is_value());
 }
 
 void CommandOptions::number(const std::string& names, std::optional<std::uint32_t>& target,

@@ -42,8 +42,8 @@ jobfile::OwnCommand command_of(const CLI::App& app, const Words& after) {
 
 /// The line to type. In it, a program follows "--", even if it was typed without.
 std::string line_to_type(const CLI::App& app, const TypedLine& line, const Words& after) {
-  const std::string command =
-      line.is_for_submit && app.get_name() == "dlaunch run" ? "dlaunch submit" : app.get_name();
+  const bool is_submit = app.get_option_no_throw("--sbatch") != nullptr;
+  const std::string command = line.is_for_submit && !is_submit ? "dlaunch submit" : app.get_name();
   std::string text = command + more_words(line.words.begin(), line.words.end());
   if (!line.program.empty() || !after.empty()) text += " --";
   Words program = line.program;

@@ -266,7 +266,9 @@ Status add_pairs(const JobOptions& options, std::vector<Override>& overrides) {
       return fail(
           exit_code::kUsage,
           "--env " + variable + ": expected NAME=VALUE, for example --env NCCL_DEBUG=INFO" +
-              (equals == 0 ? "" : "; to pass the value of this shell: --set env_pass=" + variable));
+              (equals == 0 || variable.starts_with('-')
+                   ? ""
+                   : "; to pass the value of this shell: --set env_pass=[" + variable + ']'));
     }
     overrides.push_back({"env." + variable.substr(0, equals), quoted(variable.substr(equals + 1)),
                          "--env " + variable});

@@ -21,11 +21,12 @@ constexpr std::chrono::seconds kFileLimit{10};
 constexpr std::size_t kMostAnswer = PATH_MAX + 256;
 
 /// Runs in a separate process: sends the id, a zero byte, the path and the connection to `answer`.
-int find_and_connect(const std::string& word, const std::string& command, const char* name,
-                     int type, int answer) {
+int find_and_connect(const std::string& word, const std::string& command, const std::string& after,
+                     const char* name, int type, int answer) {
   const auto folders = run_folders("");
   if (!folders) return print_error(folders.error());
-  const auto run = word.empty() ? only_live_run(*folders, command) : find_run(*folders, word);
+  const auto run =
+      word.empty() ? only_live_run(*folders, command, after) : find_run(*folders, word);
   if (!run) return print_error(run.error());
   const auto socket = connect_to_run(*run, name, type);
   if (!socket) return print_error(socket.error());
@@ -36,11 +37,11 @@ int find_and_connect(const std::string& word, const std::string& command, const 
 }  // namespace
 
 tl::expected<RunConnection, int> reach_run(const std::string& word, const std::string& command,
-                                           const char* name, int type) {
+                                           const char* name, int type, const std::string& after) {
   const auto ends = make_socket_pair(SOCK_SEQPACKET);
   if (!ends) return tl::unexpected(print_error(ends.error()));
   const WatchedWork done = watch_work(kFileLimit, [&] {
-    return find_and_connect(word, command, name, type, ends->second.get());
+    return find_and_connect(word, command, after, name, type, ends->second.get());
   });
   if (!done.stuck.empty()) {
     return tl::unexpected(print_error(

@@ -13,6 +13,7 @@ namespace dlaunch {
 /// codes. Must be called before any thread exists.
 [[nodiscard]] tl::expected<RunConnection, int> reach_run(const std::string& word,
                                                          const std::string& command,
-                                                         const char* name, int type);
+                                                         const char* name, int type,
+                                                         const std::string& after = "");
 
 }  // namespace dlaunch

@@ -41,13 +41,17 @@ struct StopCommand {
                             "its dlaunch there"});
   }
 
+  [[nodiscard]] std::string options() const {
+    return order.now ? " --now" : order.checkpoint ? " --checkpoint" : "";
+  }
+
   int stop() const {
     if (word == "-9")  // as for kill(1); the parser takes a number for an argument
       return print_error({exit_code::kUsage, "to kill at once: dlaunch stop --now"});
     const auto folders = run_folders("");
     if (!folders) return print_error(folders.error());
-    const auto run =
-        word.empty() ? only_live_run(*folders, "dlaunch stop") : find_run(*folders, word);
+    const auto run = word.empty() ? only_live_run(*folders, "dlaunch stop" + options())
+                                  : find_run(*folders, word);
     if (!run) return print_error(run.error());
     const Status stopped = stop_run(*run, order);
     return stopped ? exit_code::kOk : print_error(stopped.error());

@@ -128,7 +128,9 @@ std::optional<Value> ValueReader::read_word(const Field& field, const Entry& ent
 std::optional<Duration> ValueReader::in_range(const Field& field, const Entry& entry,
                                               Duration value) const {
   if (value.count() >= field.min && value.count() <= field.max) return value;
-  return error(entry, name_of(entry) + " must be at least " + duration_text(Duration(field.min)));
+  const bool is_short = value.count() < field.min;
+  return error(entry, name_of(entry) + " must be at " + (is_short ? "least " : "most ") +
+                          duration_text(Duration(is_short ? field.min : field.max)));
 }
 
 std::optional<Value> ValueReader::read_duration(const Field& field, const Entry& entry) const {

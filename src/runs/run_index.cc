@@ -237,7 +237,8 @@ Result<RunFolders> run_folders(const std::string& folder) {
   return folders;
 }
 
-Result<RunView> only_live_run(const RunFolders& folders, const std::string& command) {
+Result<RunView> only_live_run(const RunFolders& folders, const std::string& command,
+                              const std::string& after) {
   constexpr std::size_t kShown = 8;
   FoundRuns found = list_runs(folders, kShown, RunsWanted::not_ended);
   if (found.runs.size() == 1) return std::move(found.runs.front());
@@ -248,7 +249,7 @@ Result<RunView> only_live_run(const RunFolders& folders, const std::string& comm
   std::string message = std::to_string(found.runs.size()) + (found.more ? " or more" : "") +
                         " runs are running; which one?";
   for (const RunView& run : found.runs)
-    message += "\n  " + command + ' ' + run.id + "   " + plain_line(run.name);
+    message += "\n  " + command + ' ' + run.id + after + "   " + plain_line(run.name);
   return fail(exit_code::kUsage, message);
 }
 

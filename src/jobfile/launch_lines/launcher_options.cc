@@ -223,6 +223,7 @@ constexpr auto kOptions = std::to_array<LauncherOption>({
     {"redirects", kTorchrun, 1, Becomes::advice, kLogs},
     {"r", kTorchrun, 1, Becomes::advice, kLogs},
     {"tee", kTorchrun | kAccelerate, 1, Becomes::advice, kLogs},
+    {"t", kTorchrun, 1, Becomes::advice, kLogs},
     {"error", kSrun, 1, Becomes::advice, kLogs},
     {"local-ranks-filter", kTorchrun, 1, Becomes::advice,
      "dlaunch logs --rank N shows the output of one rank"},

@@ -211,6 +211,10 @@ class TypedLineReader {
       line_.without_value = word.substr(0, equals);
       return;
     }
+    if (command_.is_submit && option.name == "gres") {  // ranks see the GPUs that Slurm gives
+      own_.submit.push_back("--sbatch=--gres=" + values.front());
+      return;
+    }
     own_.add(option, typed, values);
     if (option.becomes == Becomes::queue && !command_.is_submit)
       own_.left_out.push_back({typed, std::string(kForQueue)});
