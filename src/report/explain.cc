@@ -134,7 +134,7 @@ std::string rows_about(std::string_view text) {
   }
   for (const KnownFailure& row : known_failures()) {
     if (is_about(words, std::string(row.pattern) + ' ' + std::string(row.why) + ' ' +
-                            std::string(row.name)))
+                            std::string(row.name) + ' ' + std::string(row.advice)))
       rows.push_back(help_of_failure(row));
   }
   const std::size_t more = rows.size() - std::min(rows.size(), kMostRows);

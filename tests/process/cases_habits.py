@@ -106,8 +106,11 @@ def what_has_none_says_why_and_what_to_type(box):
 def options_of_the_queue_belong_to_submit_and_export(box):
     script = box.run("export", "slurm", "--mem", "8G", "--ntasks", "2", "--", "true").out.decode()
     expect_in("#SBATCH --mem=8G\n", script, "a line of the script")
-    message = box.run("run", "--mem", "8G", "--", "true", code=USAGE).text
-    expect_in("try: dlaunch submit --sbatch=--mem=8G -- true\n", message, "the line")
+    script = box.run("export", "slurm", "--gres=gpu:2", "--", "true").out.decode()
+    expect_in("#SBATCH --gres=gpu:2\n", script, "the GPUs")
+    for command in ("run", "plan", "convert"):
+        message = box.run(command, "--mem", "8G", "--", "true", code=USAGE).text
+        expect_in("try: dlaunch submit --sbatch=--mem=8G -- true\n", message, f"the line for {command}")
 
 
 @case
@@ -121,6 +124,24 @@ def a_missing_value_takes_no_option(box):
         expect(b"ran" not in run.out, "the job ran")
     expect_in(b"ran", box.run("run", "-K", "-n", "1", "--", "echo", "ran").out, "srun's -K")
     expect_in("try: dlaunch run -n 1 -- true\n", box.run("run", "-K0", "-n", "1", "--", "true", code=USAGE).text, "srun's -K0")
+
+
+@case
+def an_empty_value_is_an_error(box):
+    """A variable of the shell that is not set."""
+    for words, option in ((["run", "-n", "", "--", "true"], "-n"), (["run", "--name", "", "--", "true"], "--name"), (["stop", ""], "RUN"),
+                          (["run", ""], "JOB"), (["logs", ""], "RUN")):
+        expect_in("the value is empty", box.run(*words, code=USAGE).text, f"{words}: {option}")
+    for words in (["--hosts", "-n", "2"], ["--name", "-n", "2"]):
+        message = box.run("run", *words, "--", "true", code=USAGE).text
+        expect_in(f"{words[0]}: needs a value, and \"-n\" is an option", message, str(words))
+
+
+@case
+def t_is_what_the_other_options_say(box):
+    message = box.run("run", "-r", "3", "-t", "3", "--nproc_per_node=2", "--", "true", code=USAGE).text
+    expect_in("try: dlaunch run --nproc-per-node 2 -- true\n", message, "torchrun's tee is no time limit")
+    expect_in("timeouts", box.run("convert", "-t", "3", "--ntasks", "2", "--", "true").out.decode(), "srun's time")
 
 
 @case
