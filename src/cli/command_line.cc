@@ -27,11 +27,6 @@ CLI::App& app_of(void* pointer) {
   return *static_cast<CLI::App*>(pointer);
 }
 
-/// An empty word usually comes from a shell variable that is not set: dlaunch stop "$RUN".
-std::string not_empty(const std::string& word) {
-  return word.empty() ? "the value is empty" : "";
-}
-
 }  // namespace
 
 /// Whether a word gives the option by any of `names`, which commas separate: "--np", "--np=4",
@@ -53,32 +48,21 @@ bool CommandOptions::is_wanted(std::string_view names) const {
   return false;
 }
 
-/// A word of its own that looks like an option is one, and the value was forgotten: "--hosts -n 2".
-std::function<std::string(const std::string&)> CommandOptions::is_value() const {
-  return [given = given_](const std::string& word) {
-    const bool is_option =
-        word.size() > 1 && word[0] == '-' && (word[1] == '-' || is_letter(word[1]));
-    if (is_option && given != nullptr && contains(*given, word))
-      return "needs a value, and \"" + word + "\" is an option";
-    return not_empty(word);
-  };
-}
-
 void CommandOptions::positional(const std::string& name, std::string& target,
                                 const std::string& help) {
-  app_of(app_).add_option(name, target, help)->type_name("")->check(not_empty);
+  app_of(app_).add_option(name, target, help)->type_name("");
 }
 
 void CommandOptions::value(const std::string& names, std::string& target, const std::string& help,
                            const std::string& type) {
   if (!is_wanted(names)) return;
-  app_of(app_).add_option(names, target, help)->type_name(type)->group(group_)->check(is_value());
+  app_of(app_).add_option(names, target, help)->type_name(type)->group(group_);
 }
 
 void CommandOptions::value(const std::string& names, std::optional<std::string>& target,
                            const std::string& help, const std::string& type) {
   if (!is_wanted(names)) return;
-  app_of(app_).add_option(names, target, help)->type_name(type)->group(group_)->check(is_value());
+  app_of(app_).add_option(names, target, help)->type_name(type)->group(group_);
 }
 
 void CommandOptions::number(const std::string& names, std::optional<std::uint32_t>& target,
@@ -204,28 +188,41 @@ class HelpText : public CLI::Formatter {
   bool takes_command_;
 };
 
-/// With `--clean "$FOLDER"` and FOLDER not set, the user did not mean `--clean` alone. Empty: no
-/// word of a list is empty.
-std::string empty_word_in(const CLI::App& app, const std::vector<std::string>& arguments) {
+bool looks_like_option(const std::string& word) {
+  return word.size() > 1 && word[0] == '-' && (word[1] == '-' || is_letter(word[1]));
+}
+
+/// With `--clean "$FOLDER"` and FOLDER not set, the user did not mean `--clean` alone; nor with
+/// `stop "$RUN"` whatever runs. And in `--hosts -n 2` the value was forgotten. CLI11 would take
+/// "--name=" to have its value in the next word. Empty: nothing of the kind.
+std::string wrong_word_in(const CLI::App& app, const std::vector<std::string>& arguments) {
+  const auto empty = [](const std::string& option) {
+    return option + " got an empty word; is a variable not set?";
+  };
   std::string list;
-  for (const std::string& word : arguments) {
-    if (word == "--") break;
-    if (word.size() > 1 && word.front() == '-') {
-      const CLI::Option* const option = option_in(app, word);
-      const bool is_list =
-          option != nullptr && option->get_expected_min() == 0 && option->get_expected_max() > 1;
-      list = is_list ? word.substr(0, word.find('=')) : "";
-      if (!is_list || word.back() != '=') continue;
-    } else if (list.empty() || !word.empty()) {
+  for (auto word = arguments.begin(); word != arguments.end() && *word != "--"; ++word) {
+    if (!looks_like_option(*word)) {
+      if (word->empty()) return empty(list.empty() ? app.get_name() : list);
       continue;
     }
-    return list + " got an empty word; is a variable not set?";
+    const CLI::Option* const option = option_in(app, *word);
+    const std::string name = word->substr(0, word->find('='));
+    const bool takes_value = option != nullptr && option->get_expected_max() > 0;
+    const bool is_list = takes_value && option->get_expected_min() == 0;
+    list = is_list ? name : "";
+    if (takes_value && name.size() + 1 == word->size()) return empty(name);  // "--name="
+    const bool is_alone = takes_value && !is_list && (word->starts_with("--") || word->size() == 2);
+    if (!is_alone || name.size() != word->size() || word + 1 == arguments.end()) continue;
+    ++word;
+    if (word->empty()) return empty(name);
+    if (looks_like_option(*word) && option_in(app, *word) != nullptr)
+      return name + " needs a value, and \"" + *word + "\" is an option";
   }
   return {};
 }
 
 int parse(CLI::App& app, bool takes_command, const std::vector<std::string>& arguments) {
-  if (std::string mistake = empty_word_in(app, arguments); !mistake.empty())
+  if (std::string mistake = wrong_word_in(app, arguments); !mistake.empty())
     return print_error(Error{exit_code::kUsage, std::move(mistake)});
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(),
@@ -336,7 +333,7 @@ bool CommandParser::parses(const Subcommand& command, const std::vector<std::str
   if (has_habits(app, arguments)) return false;
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
-    return empty_word_in(app, arguments).empty();
+    return wrong_word_in(app, arguments).empty();
   } catch (const CLI::Error&) {
     return false;
   }

@@ -42,7 +42,6 @@ class CommandOptions {
   explicit CommandOptions(void* app, const std::vector<std::string>* given = nullptr)
       : app_(app), given_(given) {}
   [[nodiscard]] bool is_wanted(std::string_view names) const;
-  [[nodiscard]] std::function<std::string(const std::string&)> is_value() const;
   void* app_;  // CLI::App
   /// Words of the command line; only options that are among them are added. Null: all are.
   const std::vector<std::string>* given_;

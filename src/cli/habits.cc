@@ -43,8 +43,10 @@ jobfile::OwnCommand command_of(const CLI::App& app, const Words& after) {
 /// The line to type. In it, a program follows "--", even if it was typed without.
 std::string line_to_type(const CLI::App& app, const TypedLine& line, const Words& after) {
   const bool is_submit = app.get_option_no_throw("--sbatch") != nullptr;
-  const std::string command = line.is_for_submit && !is_submit ? "dlaunch submit" : app.get_name();
-  std::string text = command + more_words(line.words.begin(), line.words.end());
+  const bool is_run = app.get_name() == "dlaunch run";
+  const auto left_out = static_cast<std::ptrdiff_t>(is_submit || is_run ? 0 : line.for_submit);
+  std::string text = line.for_submit > 0 && is_run ? "dlaunch submit" : app.get_name();
+  text += more_words(line.words.begin() + left_out, line.words.end());
   if (!line.program.empty() || !after.empty()) text += " --";
   Words program = line.program;
   if (!program.empty() && !line.is_module) {

@@ -69,10 +69,9 @@ int RepeatedSignals::read(int signal_fd) {
   while (read_info(signal_fd, info)) {
     const int number = static_cast<int>(info.ssi_signo);
     const MonotonicTime now = monotonic_now();
-    const bool is_same = number == number_ && info.ssi_code == SI_USER && info.ssi_pid == sender_;
+    const bool is_same = number == number_ && info.ssi_code == SI_USER;
     if (is_same && now - at_ < kRepeat) continue;
     number_ = number;
-    sender_ = info.ssi_pid;
     at_ = now;
     return number;
   }

@@ -2,7 +2,6 @@
 // from a signalfd(2).
 #pragma once
 
-#include <cstdint>
 #include <vector>
 
 #include "model/time.h"
@@ -27,15 +26,14 @@ void block_signals(const std::vector<int>& signals);
 [[nodiscard]] int read_signal(int signal_fd);
 
 /// The same for signals whose repetition means something. timeout(1) of coreutils signals its child
-/// and then the child's process group: a signal that one process sends twice within 100 ms counts
-/// once. Two presses of Ctrl-C come from the kernel, and count both.
+/// and then the child's process group: a signal that a process sends a second time within 100 ms
+/// counts once, whichever process it is. Presses of Ctrl-C come from the kernel, and count each.
 class RepeatedSignals {
  public:
   [[nodiscard]] int read(int signal_fd);
 
  private:
   int number_ = 0;  // of the last one that counted
-  std::uint32_t sender_ = 0;
   MonotonicTime at_{0};
 };
 

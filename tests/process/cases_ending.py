@@ -57,9 +57,12 @@ def nothing_slow_is_read_before_the_others_are_stopped(box):
 @case
 def the_time_limit_of_coreutils_leaves_time_for_a_checkpoint(box):
     """timeout(1) signals its child, and then the process group of its child: that is no second Ctrl-C."""
-    script = "trap 'sleep 0.3; echo saved; exit 0' TERM; echo ready; while :; do sleep 0.05; done"
+    script = "trap 'sleep 0.3; echo saved; exit 0' TERM; : > ready; while :; do sleep 0.05; done"
     for _ in range(4):
-        run = box.start("run", "--", "sh", "-c", script, prefix=["timeout", "0.5"])
+        run = box.start("run", "--", "sh", "-c", script, prefix=["timeout", "60"])
+        wait_until(lambda: box.exists("ready"), "the rank")
+        os.unlink(box.path("ready"))
+        os.kill(run.pid, signal.SIGALRM)  # its time is over
         run.end(124)
         expect_in(b"saved", run.out, "the rank's end")
 

@@ -199,7 +199,7 @@ def the_usual_options_have_names_of_their_own(box):
     expect_equal(box.json("summary.json")["name"], "mine", "name")
     run = box.run("run", "--max-restarts=1", "--set", "restart.backoff=0s..0s", "--", "sh", "-c", "exit 3", code=3)
     expect_in("restart 1 of 1", run.text, "restarts")
-    expect_in("--set env_pass=HOME", box.run("run", "--env", "HOME", "--", "true", code=USAGE).text, "what to type")
+    expect_in("--set env_pass=[HOME]", box.run("run", "--env", "HOME", "--", "true", code=USAGE).text, "what to type")
     expect_in("expected a number from 0 to", box.run("run", "--restarts", "often", "--", "true", code=USAGE).text, "what is wrong")
     expect_in("--name a and --set name=b", box.run("run", "--name", "a", "--set", "name=b", "--", "true", code=USAGE).text, "twice")
 

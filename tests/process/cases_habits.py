@@ -108,9 +108,9 @@ def options_of_the_queue_belong_to_submit_and_export(box):
     expect_in("#SBATCH --mem=8G\n", script, "a line of the script")
     script = box.run("export", "slurm", "--gres=gpu:2", "--", "true").out.decode()
     expect_in("#SBATCH --gres=gpu:2\n", script, "the GPUs")
-    for command in ("run", "plan", "convert"):
+    for command, line in (("run", "submit --sbatch=--mem=8G -- true"), ("plan", "plan -- true"), ("convert", "convert -- true")):
         message = box.run(command, "--mem", "8G", "--", "true", code=USAGE).text
-        expect_in("try: dlaunch submit --sbatch=--mem=8G -- true\n", message, f"the line for {command}")
+        expect_in(f"try: dlaunch {line}\n", message, f"the line for {command}")
 
 
 @case
@@ -129,12 +129,15 @@ def a_missing_value_takes_no_option(box):
 @case
 def an_empty_value_is_an_error(box):
     """A variable of the shell that is not set."""
-    for words, option in ((["run", "-n", "", "--", "true"], "-n"), (["run", "--name", "", "--", "true"], "--name"), (["stop", ""], "RUN"),
-                          (["run", ""], "JOB"), (["logs", ""], "RUN")):
-        expect_in("the value is empty", box.run(*words, code=USAGE).text, f"{words}: {option}")
-    for words in (["--hosts", "-n", "2"], ["--name", "-n", "2"]):
+    for words, what in ((["run", "-n", "", "--", "true"], "-n"), (["run", "--name", "", "--", "true"], "--name"),
+                        (["run", "--name=", "job.yaml"], "--name"), (["stop", ""], "dlaunch stop"), (["run", ""], "dlaunch run"),
+                        (["logs", ""], "dlaunch logs"), (["plan", "--env", "", "--", "true"], "--env")):
+        expect_in(f"{what} got an empty word", box.run(*words, code=USAGE).text, str(words))
+    for words, option in ((["--hosts", "-n", "2"], "--hosts"), (["--name", "-n", "2"], "--name")):
         message = box.run("run", *words, "--", "true", code=USAGE).text
-        expect_in(f"{words[0]}: needs a value, and \"-n\" is an option", message, str(words))
+        expect_in(f"{option} needs a value, and \"-n\" is an option", message, str(words))
+    expect_in("-n needs a value", box.run("run", "-n", "", "--bind-to", "core", "--", "true", code=USAGE).text, "beside an option of mpirun")
+    box.run("run", "--env=A=", "--", "true")
 
 
 @case

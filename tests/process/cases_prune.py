@@ -109,6 +109,6 @@ def prune_removes_folders_without_permissions_but_follows_no_link(box):
 def mistakes_in_pruning_are_said(box):
     for words, mistake in ((["--older", "30d"], "--older is for --prune"), (["--keep", "3"], "--keep is for --prune"),
                            (["--dry-run"], "--dry-run is for --prune"), (["--prune", "--older", "30x"], "--older 30x: expected a time such as 30d"),
-                           (["--prune", "--older", ""], "expected a time"), (["--prune", "--keep", "-1"], "--keep"),
+                           (["--prune", "--older", ""], "--older got an empty word"), (["--prune", "--keep", "-1"], "--keep"),
                            (["--prune", "--keep", "many"], "--keep"), (["--prune", "--all"], "--all")):
         expect_in(mistake, box.run("runs", *words, code=USAGE).text, f"runs {words}")

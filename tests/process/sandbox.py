@@ -68,10 +68,10 @@ class Run:
         return children_of(self.chain()[2])
 
     def signal(self, number):
-        """Two of the same come far enough apart to count twice (os/signals.h)."""
-        last, self.signalled = self.signalled, (number, time.monotonic())
-        if last and last[0] == number:
-            time.sleep(max(0.0, last[1] + 0.12 - self.signalled[1]))
+        """Two of the same come far enough apart to count twice on a busy machine, too (os/signals.h)."""
+        if self.signalled and self.signalled[0] == number:
+            time.sleep(max(0.0, self.signalled[1] + 0.5 - time.monotonic()))
+        self.signalled = (number, time.monotonic())
         os.kill(self.pid, number)
 
     def type(self, keys):

@@ -141,7 +141,7 @@ class TypedLineReader {
     const std::string& word = words_[at];
     kept_.push_back(words_[at++]);
     for (int i = 0; i < values; ++i) {
-      if (at == words_.size() || !could_be_value(words_[at])) {
+      if (at == words_.size() || words_[at].empty() || !could_be_value(words_[at])) {
         line_.without_value = word;
         return;
       }
@@ -207,7 +207,7 @@ class TypedLineReader {
       typed += ' ' + words_[at];
       values.push_back(words_[at++]);
     }
-    if (values.size() < wanted) {
+    if (values.size() < wanted || contains(values, "")) {
       line_.without_value = word.substr(0, equals);
       return;
     }
@@ -237,7 +237,7 @@ class TypedLineReader {
       own_.left_out.push_back({words_[at - 1], "the program goes after --"});
     }
     line_.left_out = own_.left_out;
-    line_.is_for_submit = !own_.submit.empty();
+    line_.for_submit = own_.submit.size();
   }
 
   const Words words_;

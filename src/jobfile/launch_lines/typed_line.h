@@ -25,7 +25,7 @@ struct TypedLine {
   std::vector<std::string> program;  // words that belong after "--"
   bool is_module = false;            // the program is a Python module
   std::vector<LeftOut> left_out;     // empty: the line means exactly what it says
-  bool is_for_submit = false;        // the words are for `dlaunch submit`
+  std::size_t for_submit = 0;        // the first words are options of `dlaunch submit`
   /// An option without the value that it needs; or an unclear one, which has a different meaning
   /// for each of these launchers. The rest is empty then.
   std::string without_value;

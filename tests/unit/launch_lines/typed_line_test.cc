@@ -98,7 +98,7 @@ TEST(TypedLine, LeavesOutWhatHasNoMeaningHere) {
     EXPECT_NE(read.left_out.front().why, "");
     EXPECT_THAT(read.words, testing::Contains("-n"));
   }
-  EXPECT_TRUE(typed("--mem 8G").is_for_submit);
+  EXPECT_EQ(typed("--mem 8G").for_submit, 1U);
   EXPECT_THAT(typed("-n 2 --mem=8G").words, testing::Contains("--sbatch=--mem=8G"));
 }
 
