@@ -1,4 +1,4 @@
-"""The commands of the how-to pages and of the reference, typed as they stand there, page by page. Each must end with code 0 but for ENDS.
+"""The commands in blocks of the how-to pages and of the reference, typed as they stand there, page by page. Each must end with code 0 but for ENDS.
 gpu01 is the launcher's own machine, the others are nodes. README.md and Get started have cases_docs, which compares output, too."""
 
 import functools
@@ -177,7 +177,7 @@ def choose_the_network(box, path):
     reader.read()
 
 
-@page("how-to/keep-nodes-connected.md")
+@page("how-to/keep-nodes-connected.md", budget=180.0)
 def keep_nodes_connected(box, path):
     reader = Page(box, path, 7)
     reader.save("train.yaml", JOB)
@@ -201,7 +201,7 @@ def run_mpi_programs(box, path):
     reader.read()
 
 
-@page("how-to/run-on-cloud-machines.md")
+@page("how-to/run-on-cloud-machines.md", budget=180.0)
 def run_on_cloud_machines(box, path):
     """With the job file of the page."""
     reader = Page(box, path)
@@ -216,7 +216,7 @@ def run_on_cloud_machines(box, path):
     expect_equal(box.exists("project/results/gpu02/0") and box.exists("project/results/gpu03/1"), True, "results")
 
 
-@page("how-to/run-other-job-files.md")
+@page("how-to/run-other-job-files.md", budget=180.0)
 def run_other_job_files(box, path):
     reader = Page(box, path)
     for name, text in (("cloud-job.yml", AZURE_JOB.replace("azureml://datastores/store/paths/data", "./mnist")), ("pipeline.yml", PIPELINE), ("tf-job.yaml", TF_JOB), ("train.sbatch", SBATCH),
@@ -235,7 +235,7 @@ def run_pytorch(box, path):
     read(box, path)
 
 
-@page("how-to/run-under-another-launcher.md", budget=120.0)
+@page("how-to/run-under-another-launcher.md", budget=180.0)
 def run_under_another_launcher(box, path):
     reader = Page(box, path)
     reader.build("solve")
@@ -263,7 +263,7 @@ def smoke_test_in_ci(box, path):
     read(box, path)
 
 
-@page("how-to/stage-data.md")
+@page("how-to/stage-data.md", budget=180.0)
 def stage_data(box, path):
     reader = Page(box, path, 7)
     reader.save("job.yaml", JOB + "hosts: 'gpu[01-04]'\nstage: [{from: corpus, to: /run/local/corpus}]\n")
@@ -286,7 +286,7 @@ def watch_a_run(box, path):
     reader.stop(run)
 
 
-@page("reference/hosts.md")
+@page("reference/hosts.md", budget=180.0)
 def hosts(box, path):
     reader = Page(box, path, 7)
     reader.name_host("login", reader.cluster.nodes[-1])

@@ -217,7 +217,7 @@ def status_shows_what_a_gpu_does(box):
         deadline = time.monotonic() + 90
         while True:
             done = box.run("status", "--json", code=None)
-            rank = json.loads(done.stdout)["ranks"][0] if done.returncode == 0 else {}
+            rank = (json.loads(done.stdout)["ranks"] or [{}])[0] if done.returncode == 0 else {}
             if rank.get("gpu_percent") and rank.get("gpu_memory"):
                 break
             expect(time.monotonic() < deadline and run.poll() is None, f"GPU columns: {done.stdout[-2000:]}{done.stderr[-500:]}")

@@ -33,7 +33,7 @@ def bench_table(operations):
 
 
 def page(figures):
-    here = figures["machine"]
+    here = {"date": "an unknown day", **dict.fromkeys(("gpus", "model", "driver", "nccl", "torch", "dlaunch"), "?"), **figures.get("machine", {})}
     parts = [f"""# GPU
 
 What only a GPU can show, measured on {here['date']} by `tests/gpu/run.sh`: {here['gpus']} x {here['model']}, driver {here['driver']}, {here['nccl']}, PyTorch {here['torch']}, dlaunch {here['dlaunch']}.

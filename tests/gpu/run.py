@@ -6,7 +6,7 @@
   tests/gpu/run.py --figures FILE        what was measured, as JSON (tests/gpu/run.sh)
 
 Works on a machine that has a driver, a GPU, libnccl.so.2 (PyTorch's is found, too) and python3, as any user, without namespaces, network
-and MPI. Missing requirements skip cases with a reason; without a GPU all are skipped.
+and MPI. Missing requirements skip cases with a reason; without a GPU all but those of the page are skipped.
 """
 
 import argparse
@@ -47,7 +47,7 @@ class Box:
         return done
 
     def start(self, *words):
-        """For something to look at while it runs; the caller ends it. In a session of its own: its output goes nowhere."""
+        """For something to look at while it runs; the caller ends it. Its output goes nowhere."""
         return subprocess.Popen([self.dlaunch, *words], cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                 stderr=subprocess.DEVNULL, env=self._environment)
 

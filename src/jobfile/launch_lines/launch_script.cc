@@ -176,7 +176,7 @@ class ScriptReader {
     for (const LeftOut& one : line.options.left_out)
       if (one.typed == ":" || one.typed.starts_with("--multi-prog"))
         refuse("the line starts several programs (" + one.typed +
-               "), and dlaunch starts one: roles have others: dlaunch help roles");
+               "), but dlaunch starts one: roles have others: dlaunch help roles");
   }
 
   void set_line(LaunchLine line, const ScriptCommand& one, const ShellCommand& command,
