@@ -71,7 +71,8 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kScripts{
     {{"bash", kBash}, {"zsh", kZsh}, {"fish", kFish}}};
 
 /// Commands whose RUN may have ended; that of other commands is live.
-constexpr std::array<std::string_view, 4> kOfEndedRuns{"logs", "collect", "rerun", "compare"};
+constexpr std::array<std::string_view, 5> kOfEndedRuns{"logs", "report", "collect", "rerun",
+                                                      "compare"};
 
 std::string one_line(std::string_view help) {
   std::string line(help);

@@ -73,7 +73,7 @@ struct NodeFacts {
   std::vector<GpuFact> gpus;                 // those that the agent may open, in PCI bus order
   /// CUDA_VISIBLE_DEVICES in the environment of the ranks before planning; nullopt: unset.
   std::optional<std::string> cuda_visible_devices;
-  std::vector<std::uint16_t> reserved_ports;  // free, and held by the agent until its rank 0 starts
+  std::vector<std::uint16_t> reserved_ports;  // free, and held by the agent until the ranks start
   std::vector<TakenPort> taken_ports;
   /// Why the agent could not create its PID namespace, and the remedy; may have several lines.
   /// Empty: it could, or was not asked to.

@@ -157,11 +157,11 @@ class ScriptSplitter {
     }
     end_command();
     const Kind kind = open_.empty() ? Kind::braces : open_.back().kind;
-    // A function's body in parentheses ends here, too.
     if (kind == Kind::choice) {  // "case $1 in a)" in one line
       ++at_;
       return;
     }
+    // The body of a function may be in parentheses, too.
     pop(kind == Kind::parentheses || (kind == Kind::function && text_[open_.back().begin] == '('));
     ++at_;
   }

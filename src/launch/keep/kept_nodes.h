@@ -55,7 +55,8 @@ class KeptNodes {
   [[nodiscard]] const std::vector<KeptNode>& nodes() const { return nodes_; }
 
   void connected(std::size_t node, MonotonicTime now);
-  /// The node is connected again after a pause that doubles with each failure, from none to 30 s.
+  /// The node is connected again after a pause that doubles with each failure, from none
+  /// to 30 s, or to 5 min for the further agents of a host.
   void lost(std::size_t node, std::string why, MonotonicTime now);
   /// So that a second run finds kept nodes, too, a host whose agents have all been lent for 2 s
   /// gets one more entry, up to 4. Returns the first entry of each such host, in the order of the

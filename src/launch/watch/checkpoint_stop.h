@@ -1,6 +1,6 @@
-// `dlaunch stop --checkpoint`: if ranks write a checkpoint on a signal and go on
-// (checkpoint.signal), they get that signal, and the run is stopped once a new checkpoint is
-// complete. If they write one before they end, the stop signal is all they need.
+// `dlaunch stop --checkpoint`: ranks that write a checkpoint on a signal and go on
+// (checkpoint.signal) get that signal, and the run is stopped once a new checkpoint is complete.
+// Ranks that write one before they end need only the stop signal.
 #pragma once
 
 #include <cstdint>

@@ -44,7 +44,7 @@ void clear_entry_folder(const std::string& folder, UniqueFd lock);
 void remove_entry_folder(const std::string& folder);
 
 /// Clears the folders in `base` whose agents were killed together with their guardians. Blocks, at
-/// most about 3 s in all; what is left then waits for the next call.
+/// most about 2 s in all; what is left then waits for the next call.
 void clear_abandoned_entry_folders(const std::string& base);
 
 /// The first of /tmp, /var/tmp and the cache folder of this environment where we can write and

@@ -1,7 +1,6 @@
 // The temporary listener of node 0 to which other nodes connect before ranks start, to find out at
-// which of its addresses they reach it. With those of
-// node/stage/stage_door.h it is the only listening TCP socket of dlaunch that other machines can
-// reach.
+// which of its addresses they reach it. Beside it, only node/stage/stage_door.h and
+// node/reach/program_door.h have listening TCP sockets of dlaunch that other machines can reach.
 #pragma once
 
 #include <cstdint>

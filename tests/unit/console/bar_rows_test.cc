@@ -45,8 +45,8 @@ class Bars {
 };
 
 // What tqdm 4.64 writes (std.py: status_printer(), moveto()): "\r" + bar + blanks over the rest of
-// a longer one; at position n, "
-// " * n before and ESC [ A n times after; leave=False overwrites with blanks.
+// a longer one; at position n, "\n" * n before and ESC [ A n times after; leave=False overwrites
+// with blanks.
 
 TEST(BarRows, ShowsTheLastState) {
   Bars bars;
