@@ -303,9 +303,10 @@ TEST_F(FailureWordsTest, ASigkillFromOutside) {
   report_.ranks[5].status = killed_by(SIGKILL);
   report_.ranks[5].status.oom_ruled_out = true;
   EXPECT_THAT(text(), HasSubstr("rank 5 on node1 was killed by SIGKILL, first of 8\n"));
-  EXPECT_THAT(text(),
-              HasSubstr("  why     the signal was sent neither by dlaunch nor, according to the\n"
-                        "          kernel's records, by its OOM killer\n"));
+  EXPECT_THAT(
+      text(),
+      HasSubstr("  why     the signal was sent neither by dlaunch nor, according to the kernel's\n"
+                "          records, by its OOM killer\n"));
   report_.ranks[5].status = code(137);
   EXPECT_THAT(text(),
               HasSubstr("  why     137 is a shell's code for a program that SIGKILL ended; "));

@@ -139,7 +139,7 @@ TEST_F(ReachCheckTest, WhatCannotBeTriedIsToldAtOnce) {
   begin();
   ASSERT_TRUE(met_ && met_->has_value());
   EXPECT_EQ((*met_)->address, "head.cluster");
-  EXPECT_THAT((*met_)->reason, HasSubstr("not tried"));
+  EXPECT_THAT((*met_)->reason, HasSubstr("not tested"));
   EXPECT_TRUE(sent_.empty());
   met_.reset();
   spec_.rendezvous.address = "auto";

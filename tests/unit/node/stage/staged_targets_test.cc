@@ -193,7 +193,7 @@ TEST_F(StagedTargetsTest, FilesOfAnInterruptedUpdateStayRecorded) {
   ASSERT_THAT(seen.targets, SizeIs(1));
   EXPECT_EQ(seen.targets[0].files, 1U);
   EXPECT_TRUE(seen.targets[0].failed);
-  EXPECT_THAT(seen.targets[0].problem, HasSubstr("interrupted, so 1 file cannot be told"));
+  EXPECT_THAT(seen.targets[0].problem, HasSubstr("interrupted, so 1 file stays"));
   EXPECT_THAT(names("local/data"), ElementsAre("old"));
   EXPECT_EQ(records(), 1U);
 }
