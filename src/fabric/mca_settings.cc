@@ -46,7 +46,7 @@ std::vector<std::string> of_installations(const Environment& environment) {
   return files;
 }
 
-/// Removes the text up to the next blank, and the blanks; returns that text.
+/// Removes and returns the text up to the next blank; also removes the blanks after it.
 std::string_view next_word(std::string_view& rest) {
   const std::size_t end = std::min(rest.find_first_of(" \t"), rest.size());
   const std::string_view word = rest.substr(0, end);

@@ -25,8 +25,8 @@ namespace dlaunch {
 [[nodiscard]] std::string plan_json(const LaunchPlan&, const Cluster* cluster = nullptr);
 
 /// `dlaunch plan --env RANK --json`: format (1), rank, node (its name), variables [{name, value,
-/// reason}] in the order of plan_env_text, the value of a secret null, scrubbed. `rank` must be one
-/// of the plan's.
+/// reason}] in the order of plan_env_text (value null: a secret), and scrubbed, as in the plan.
+/// `rank` must be one of the plan's.
 [[nodiscard]] std::string plan_env_json(const LaunchPlan&, Rank rank);
 
 }  // namespace dlaunch

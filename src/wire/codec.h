@@ -1,5 +1,5 @@
 // Messages to frames and back. Control messages are CBOR maps from field names to values,
-// OutputData and StdinData a few raw bytes and then the stream's;
+// raw ones (OutputData and its like) a few fixed bytes and then the data;
 // docs/internals/wire-protocol.md describes every field. Thread-safety: free functions without
 // state.
 #pragma once

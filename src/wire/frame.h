@@ -9,7 +9,7 @@
 //       12     8  session id: random per run and node, so that a stale connection is recognised
 //       20     8  sequence number: 1, 2, ... for control frames of one direction; 0 for Ack,
 //                 Heartbeat, OutputData and Resume, which are not repeated after a reconnect
-//       28        payload: CBOR (RFC 8949), or raw for OutputData and StdinData
+//       28        payload: CBOR (RFC 8949), or raw bytes (kTypes in wire/codec.h)
 #pragma once
 
 #include <cstddef>

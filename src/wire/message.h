@@ -962,7 +962,7 @@ struct StagePeer {
   std::vector<std::string> addresses;  // of the source, at which this peer may reach it
   bool operator==(const StagePeer&) const = default;
 };
-/// launcher -> agent: stage these of the agent's files; without peers: end the staging.
+/// launcher -> agent: stage these files of the agent's node; no peers: end the staging.
 /// -> StageLetter ..., StageReported
 struct StageFrom {
   std::uint32_t id = 0;  // of the letters; the staging in them has an id chosen by the agent

@@ -125,7 +125,8 @@ bool has_variable(const Replicas& group, const EnvVariable& variable) {
   });
 }
 
-/// An image's own program precedes `args` and is unknown here.
+/// Refuses a job without a command: the image's own program, which `args` would follow, is not
+/// known here.
 void refuse_no_command(Translation& t, const Replicas& replicas) {
   if (std::exchange(t.lacks_command, true)) return;
   const std::string where = "there is no command: it is in the image " +

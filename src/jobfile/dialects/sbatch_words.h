@@ -46,8 +46,8 @@ struct IgnoredCommands {
 [[nodiscard]] std::vector<const ShellStep*> needed_steps(const std::vector<ShellStep>& steps,
                                                          std::string_view command);
 
-/// A line that sets the variables that srun sets for each task (`is_task`), and those of `names`
-/// that hold the job's id; empty: nothing to set.
+/// An `export` line. With `is_task` it sets the variables that srun sets for each task; it always
+/// sets those of `names` that hold the job's id. Empty: nothing to set.
 [[nodiscard]] std::string slurm_exports(const Names& names, bool is_task);
 
 }  // namespace dlaunch::jobfile

@@ -38,7 +38,7 @@ struct OwnOptions {
   std::string script;       // the program, where an option names it
   std::string one_machine;  // --standalone, as typed; empty: not given
 
-  /// `typed`: the option as written in the line; `values`: as many as the row says.
+  /// `typed`: the option as written in the line; `values`: as many as `option` takes.
   void add(const LauncherOption& option, const std::string& typed, std::vector<std::string> values);
   /// After the last option: makes the counts agree with each other. dlaunch's own options must
   /// have been added, too.

@@ -150,7 +150,8 @@ bool count_up(const std::string& global_ids, std::uint32_t before, std::uint32_t
   return global_ids.empty() || global_ids == in_order;
 }
 
-/// Reads from Slurm the task's node, its number there, and whether tasks are numbered node by node.
+/// Reads from Slurm's variables the task's node, the task's number on that node, and whether tasks
+/// are numbered node by node.
 Status place_task(const Claim& claim, const Environment& env, World& world) {
   const auto node = needed_number(env, "SLURM_NODEID", "SLURM_PROCID");
   if (!node) return tl::unexpected(node.error());

@@ -1,5 +1,6 @@
 // The world that another launcher (mpirun, srun, pbsdsh, jsrun, Kubernetes) has set up for this
-// process, read from its environment, its machine's names and a few files. Pure.
+// process, derived from its environment, its machine's name and addresses, and a few files. Pure:
+// the caller passes all of these in, files through `read_file`.
 #pragma once
 
 #include <cstdint>

@@ -138,7 +138,8 @@ class NodeConnector {
   std::map<std::uint32_t, std::unique_ptr<Answer>> answers_;  // given in a later turn
   std::map<NodeId, std::uint64_t> sessions_;                  // where different from the settings
   std::map<NodeId, std::uint64_t> lost_sessions_;             // the last lost one
-  std::map<NodeId, std::string> masters_;  // connect.persist: their sockets; empty: none is used
+  // With connect.persist: the control socket of each node's ssh master; empty: the node uses none.
+  std::map<NodeId, std::string> masters_;
   bool advance_posted_ = false;
   bool old_program_ = false;  // set when the first process refuses an option
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

@@ -16,7 +16,7 @@ namespace {
 // errors.
 constexpr std::array<std::string_view, 5> kColours = {"36", "32", "35", "33", "34"};
 constexpr std::string_view kSeveral = "1";  // bold, for lines of several ranks
-// Columns of the ranks in a merged line's prefix, before "and 50 more".
+// Columns for the ranks in a merged line's prefix; if they need more, "and 50 more" ends the list.
 constexpr std::size_t kRanksWidth = 24;
 
 std::size_t index_of(Stream stream) {

@@ -269,7 +269,8 @@ void RunEngine::on(NodeId node, wire::PreemptionNotice& notice) {
   push(event_of(node, std::move(notice)));
 }
 
-/// Pulses report output, too, but only if ranks are watched, and up to an interval later.
+/// The first output counts as progress. A pulse would report it too, but only if ranks are watched,
+/// and up to an interval later.
 void RunEngine::on(NodeId node, wire::OutputData& data) {
   const bool is_new = plan_ && data.attempt == plan_->attempt;
   if (is_new && !std::exchange(has_output_, true)) push(event::Progress{data.attempt});
@@ -311,7 +312,9 @@ Status RunEngine::perform(const Action& action) {
   return {};
 }
 
-/// In the middle of a run, no password is requested. While ranks run, no output is awaited.
+/// A node that is reconnected in the middle of a run (`within` is set) cannot ask for a password.
+/// Between two attempts, connecting waits for the output of the last one; while ranks run, it does
+/// not wait.
 void RunEngine::begin(const action::ConnectNode& connect) {
   const Duration within = connect.within.value_or(Duration(0));
   if (connect.attempt.value > 0 && !started_) {

@@ -14,7 +14,8 @@ namespace dlaunch {
 
 namespace {
 
-// Used like the number of a node: the step that listens where dlaunch itself runs.
+// Stands in for a node's number: the Slurm step that listens for signals where dlaunch itself
+// runs.
 constexpr std::uint32_t kListener = ~std::uint32_t{0};
 
 /// Signals that mean nothing to dlaunch itself: schedulers send them on request (--signal=USR1).

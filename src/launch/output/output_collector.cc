@@ -117,7 +117,8 @@ void OutputCollector::add(NodeId node, const wire::OutputData& data) {
   stream->available = std::max(stream->available, data.offset + data.bytes.size());
   if (stream->stalled) return;
   if (data.offset > stream->have) return fetch_more(node);  // earlier bytes come first
-  // On a full disk not every piece is tried: there may be room when everything is fetched.
+  // After a write has failed (full disk), later pieces are not tried: there may be room again when
+  // the rest is fetched.
   stream->stalled = !append(key, *stream, data.offset, data.bytes);
 }
 

@@ -1,6 +1,7 @@
 // All lines of a job's `stage`, one source after the other: files of this machine, and files of
-// nodes, which their own agents stage (node/stage/stage_from_service.h). Their orders and the
-// answers pass through here, where the addresses at which nodes reach each other are added.
+// nodes, which their own agents stage (node/stage/stage_from_service.h). The orders of these agents
+// and the answers to them pass through JobStaging, which adds the addresses at which nodes reach
+// each other.
 #pragma once
 
 #include <cstddef>

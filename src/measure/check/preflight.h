@@ -21,9 +21,9 @@ struct PreflightOptions {
   int verbosity = 0;
 };
 
-/// Settles spec.hosts and spec.nodes (measure/check/node_choice.h), so that `spares` and the range
-/// of `nodes` are used up. The notes were also printed on stderr. Connects to no node where the job
-/// has no `preflight`. Must be called before any thread exists. Errors: exit_code::kPreflight,
+/// Chooses the nodes and the spares among spec.hosts, and restricts `spec` to them (settle_nodes in
+/// measure/check/node_choice.h). The notes were also printed on stderr. Connects to no nodes if the
+/// job has no `preflight`. Must be called before any thread exists. Errors: exit_code::kPreflight,
 /// after the table was printed on stderr.
 [[nodiscard]] Result<PreflightResult> run_preflight(JobSpec& spec, const PreflightOptions& options);
 

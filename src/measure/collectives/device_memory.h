@@ -14,7 +14,8 @@ class DeviceMemory {
 
   /// Whether the address is in GPU memory. Thread-safe.
   [[nodiscard]] virtual bool holds(const void* address) const noexcept = 0;
-  /// Copies between any two kinds of memory, synchronously. The calling thread must use the GPU.
+  /// Copies between any two kinds of memory, synchronously. The GPU's context must be current in
+  /// the calling thread.
   virtual Status copy(void* to, const void* from, std::size_t bytes) = 0;
 };
 

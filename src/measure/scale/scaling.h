@@ -54,7 +54,7 @@ struct ScaleFigures {
   std::uint32_t nodes = 0, ranks = 0;
   double mean = 0;
   std::optional<double> deviation;  // sample standard deviation; nullopt: a single run
-  /// Relative to the first row that has a throughput; nullopt where that is 0.
+  /// Relative to the first row that has a throughput; nullopt if its throughput is 0.
   std::optional<double> speed_up;
   std::optional<double> efficiency;  // the speed-up, divided by the growth in ranks
 };

@@ -20,8 +20,8 @@ struct CheckpointChange {
                                          WallTime begun);
 
 /// `found` without what the ranks may have written during the look. The look at the start of an
-/// attempt began when its ranks did and took from `begun` to `ended` by the clock of files. `last`:
-/// what was there at the end of the previous attempt.
+/// attempt runs beside its ranks, from `begun` to `ended` by the clock that files get their times
+/// from. `last`: what was there at the end of the previous attempt.
 [[nodiscard]] CheckpointList before_ranks(CheckpointList found, const CheckpointList& last,
                                           WallTime begun, WallTime ended);
 

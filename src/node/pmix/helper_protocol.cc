@@ -66,7 +66,8 @@ class Reader {
   void get(std::vector<T>& list) {
     std::uint32_t count = 0;
     get(count);
-    // An item takes at least four bytes: a larger count is wrong, and must not cost memory.
+    // An item takes at least four bytes: a count for which too few are left is wrong, and must not
+    // make us allocate.
     if (!has(std::size_t{4} * count)) return;
     for (std::uint32_t i = 0; i < count && ok_; ++i) get(list.emplace_back());
   }

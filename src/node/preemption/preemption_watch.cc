@@ -47,7 +47,8 @@ std::string read_notice(const std::string& path) {
   return text;
 }
 
-/// Whether a change in the folder concerns `name`, or may do so. Reads within bounds, like read().
+/// Whether a change in the folder concerns `name`, or may do so. Limits its reads, as
+/// read() does.
 bool are_about(int changes, std::string_view name) {
   alignas(inotify_event) char events[4096];
   bool found = false;

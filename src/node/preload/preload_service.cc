@@ -213,7 +213,8 @@ void PreloadService::receive(Caller& caller) {
   drop(caller);
 }
 
-/// The process has ended, or goes on by itself. If it was to fork a template, another process is.
+/// The process has ended, or goes on without a template. If it was to fork a template, another
+/// process that waits is told to fork it.
 void PreloadService::lost(Caller& caller) {
   Template* which = caller.which;
   const bool is_maker = which != nullptr && which->state == Template::State::forking &&

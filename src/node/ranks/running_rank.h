@@ -95,8 +95,8 @@ struct RankPipes {
   Pipe err;
 };
 
-/// All three are one terminal; nothing comes from `err`. It does not echo, because the user's own
-/// terminal does, and leaves line ends as they are, for the rank's file.
+/// All three are one terminal; nothing comes from `err`. The terminal does not echo, because the
+/// user's own does, and leaves line ends as they are, for the rank's file.
 inline tl::expected<RankPipes, StartFailure> make_rank_terminal() {
   constexpr TerminalSize kSize{80, 24};
   auto made = open_pseudo_terminal(kSize);

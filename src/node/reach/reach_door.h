@@ -1,5 +1,5 @@
 // The temporary listener of node 0 to which other nodes connect before ranks start, to find out at
-// which of its addresses they reach it. Beside it, only node/stage/stage_door.h and
+// which of its addresses they reach it. Apart from it, only node/stage/stage_door.h and
 // node/reach/program_door.h have listening TCP sockets of dlaunch that other machines can reach.
 #pragma once
 

@@ -14,7 +14,7 @@ namespace dlaunch {
 /// headers). Reads a few bytes. Error (kCannotExecute): one line that names the file.
 [[nodiscard]] Status check_staged_binary(const std::string& build_id, std::uint64_t size);
 
-/// Returns when this program's own file has reached its disk. Error (kCannotExecute): it cannot.
+/// Waits until this program's own file is on disk (fsync(2)). Error (kCannotExecute): that failed.
 [[nodiscard]] Status sync_own_binary();
 
 /// The binary's modification time says when it was last used: staging another build removes files

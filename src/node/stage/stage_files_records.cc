@@ -1,4 +1,4 @@
-// What a staging puts into the records of its targets, and whether it changes them.
+// What a staging writes into the records of its targets, and whether an item changes its target.
 #include <algorithm>
 #include <filesystem>
 #include <system_error>

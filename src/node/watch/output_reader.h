@@ -20,7 +20,7 @@ class MetricPatterns {
  public:
   explicit MetricPatterns(const std::vector<std::string>& patterns);
   [[nodiscard]] std::size_t size() const { return patterns_.size(); }
-  /// The last number that pattern `index` finds in `lines`, which it changes.
+  /// The last number that pattern `index` finds in `lines`. Changes each "\r" in `lines` to "\n".
   [[nodiscard]] std::optional<double> last(std::size_t index, std::string& lines) const;
 
  private:

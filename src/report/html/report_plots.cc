@@ -144,8 +144,8 @@ std::string exact_number(double value) {
   return text.data();
 }
 
-/// A plot whose whole width is the time of the run. `steps`: that time, in units of x. A value
-/// is drawn in the middle of its time.
+/// A plot whose whole width is the time of the run. `steps`: that time, in units of x. Each
+/// value is centred on the step that it stands for.
 std::string plot(std::string_view kind, double steps, int units, double low, double high,
                  std::string_view unit, std::string_view paths) {
   std::string out;
