@@ -246,7 +246,7 @@ def the_command_says_what_is_wrong(box):
     expect_in("no run", box.run("collect", "zzz", code=USAGE).text, "no such run")
     run = launch(box, "[{from: /run/x}]", command=LONG)
     wait_for_ranks(cluster.nodes)
-    expect_in("has not ended; it collects at its end, and to end it: dlaunch stop", box.start("collect").end(USAGE, left=1000).text, "a live run")
+    expect_in("has not ended; it collects at its end. To end it: dlaunch stop", box.start("collect").end(USAGE, left=1000).text, "a live run")
     run.signal(signal.SIGINT)
     run.end(130)
 

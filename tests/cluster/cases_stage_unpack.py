@@ -210,7 +210,7 @@ def what_is_no_archive_or_a_broken_one(box):
     subprocess.run(["gzip", "-k", f"{FROM}/text"], check=True)
     run = launch(box, line(f"{FROM}/text.gz")).end(NOT_COPIED)
     expect_in(f": {DATA}: cannot be unpacked: ", run.text, "a compressed text")
-    expect_in("archives that can be unpacked: tar, also", run.text, "a compressed text")
+    expect_in("archives that can be unpacked: tar (also", run.text, "a compressed text")
     for kind in ("tar", "tar.gz", "tar.xz", "tar.zst", "zip"):
         archive = packed(kind)
         with open(archive, "r+b") as file:

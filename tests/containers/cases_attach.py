@@ -153,8 +153,8 @@ def agent_that_is_killed_leaves_nothing(box, container):
 
 @both
 def rank_with_a_terminal_of_its_own(box, container):
-    script = "if test -t 0 && test -t 1 && test -t 2 && (: </dev/tty) 2>/dev/null; then trap 'echo caught' INT; " \
-             "echo terminal $(stty size) $(tty | cut -c-8); read x; else echo none; fi; cat"
+    script = "if test -t 0 && test -t 1 && test -t 2 && (: </dev/tty) 2>/dev/null; then trap 'echo caught; c=1' INT; " \
+             "echo terminal $(stty size) $(tty | cut -c-8); while [ -z \"$c\" ]; do sleep 0.05; done; else echo none; fi; cat"
     run = box.start_on_terminal("run", "-n", "2", "--pty", "0", "--set", "framework=pytorch", *container, "--", "sh", "-c", script, env={"NO_COLOR": "1"})
     wait_on_screen(run, b":0 | terminal 24 80 /dev/pts", "of rank 0")
     run.type(b"\x03")
