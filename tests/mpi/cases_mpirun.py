@@ -248,8 +248,10 @@ def a_node_that_has_no_rank(box):
 def a_second_attempt_over_nodes(box):
     """A new mpirun, a new folder, on the same nodes."""
     box.make_cluster(2)
-    again = f"[ -e {box.path('again')}.$OMPI_COMM_WORLD_RANK ] && exec {box.program('world')}; touch {box.path('again')}.$OMPI_COMM_WORLD_RANK"
-    run = OPEN_MPI.over(box, [1, 1], "sh", "-c", f"{again}; [ $OMPI_COMM_WORLD_RANK = 1 ] && exit 3; exec sleep 1000",
+    again = box.path("again")
+    script = (f"[ -e {again}.$OMPI_COMM_WORLD_RANK ] && exec {box.program('world')}; touch {again}.$OMPI_COMM_WORLD_RANK; "
+              f"[ $OMPI_COMM_WORLD_RANK = 0 ] && exec sleep 1000; until [ -e {again}.0 ]; do sleep 0.02; done; exit 3")
+    run = OPEN_MPI.over(box, [1, 1], "sh", "-c", script,
                         options=["--set", "restart.max=1", "--set", "restart.backoff=0s..0s"]).end(0)
     expect_in("attempt 0: rank 1 exited with code 3", run.text, "summary")
     expect_in(b"world ok 2", run.out, "output of the second attempt")
