@@ -116,7 +116,7 @@ int agent_command(const std::vector<std::string>& words) {
   const auto read = read_words(words);
   if (!read) {
     return print_error(
-        {exit_code::kUsage, "dlaunch starts dlaunch agent itself, on the nodes of a run"});
+        {exit_code::kUsage, "dlaunch agent is internal: dlaunch starts it on the nodes of a run"});
   }
   if (read->probe) return probe();
   if (read->build) {
@@ -130,7 +130,7 @@ int agent_command(const std::vector<std::string>& words) {
   const std::string marker = kMarker + session_text(*read->session);
   if (read->attach) return attach_main({*read->session, *read->node}, marker);
   if (!lost_session_has_ended(*read)) {
-    write_all(STDOUT_FILENO, marker + " failed processes of its lost session are still running\n");
+    write_all(STDOUT_FILENO, marker + " failed processes of the lost session are still running\n");
     return exit_code::kNodeLost;
   }
   AgentOptions options;

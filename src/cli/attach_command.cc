@@ -26,13 +26,13 @@ constexpr const char* kFooter =
     "  dlaunch attach k3f 3 -- gdb -p {pid}          {pid}: the rank's process\n"
     "  dlaunch attach k3f 3 -- env | grep NCCL       without a terminal: plain output\n"
     "\n"
-    "The command has the rank's environment, folder, user, CPUs, limits and container. It is\n"
-    "ended when you leave, and with the rank's attempt. To leave one that hangs: Enter, ~ and a "
-    "dot.\n"
-    "Exit code: the command's (128+n for signal n); 64 no such run or rank, or it does not\n"
-    "run; 69 the run is on another machine, or the node was lost; 70 the run's launcher has\n"
-    "ended; 77 another user's run; 124 no answer in time; 126/127 the command cannot be\n"
-    "executed/found; 129 you left it.";
+    "The command gets the rank's environment, working directory, user, CPUs, limits and\n"
+    "container. It ends when you leave it, or when the rank's attempt ends. To leave a\n"
+    "command that hangs: Enter, ~ and a dot.\n"
+    "Exit code: the command's (128+n for signal n); 64 no such run or rank, or it is not\n"
+    "running; 69 the run is on another machine, or the node was lost; 70 the run's launcher\n"
+    "has ended; 77 another user's run; 124 no answer in time; 126/127 the command cannot be\n"
+    "executed/found; 129 you left the command.";
 
 struct AttachCommand {
   std::string run;
@@ -44,7 +44,7 @@ struct AttachCommand {
     const auto ranks = parse_ranks(rank, kMostRanks);
     if (!ranks || ranks->size() != 1) {
       return print_error(
-          {exit_code::kUsage, rank.empty() ? "beside which rank? for example: dlaunch attach 0"
+          {exit_code::kUsage, rank.empty() ? "attach to which rank? for example: dlaunch attach 0"
                                            : "\"" + rank +
                                                  "\" is not a rank; for example: dlaunch "
                                                  "attach RUN 0"});

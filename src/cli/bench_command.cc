@@ -66,8 +66,9 @@ tl::unexpected<Error> unknown(const std::string& what, std::size_t count, Name n
   }
   const std::string word = what.substr(what.rfind(' ') + 1);
   const auto near = jobfile::nearest(word, names);
-  return usage(what + ": unknown" + (near ? ", did you mean " + std::string(*near) + '?' : "") +
-               "; there are " + all);
+  return usage(what + ": unknown" +
+               (near ? ", did you mean " + std::string(*near) + "? There are " : "; there are ") +
+               all);
 }
 
 Result<Operation> read_operation(const BenchOptions& options) {
@@ -166,18 +167,18 @@ void add_bench_options(CommandOptions command, BenchOptions& options) {
   command.positional("OPERATION", options.operation,
                      "all_reduce, all_gather, reduce_scatter, broadcast,\nreduce, all_to_all, "
                      "send_recv or barrier");
-  command.value("-b,--min-bytes", options.min_bytes, "Smallest size, as 8 or 64K (default: 8)",
+  command.value("-b,--min-bytes", options.min_bytes, "Smallest size, such as 8 or 64K (default: 8)",
                 "SIZE");
-  command.value("-e,--max-bytes", options.max_bytes, "Largest size, as 1M or 4G (default: 64M)",
-                "SIZE");
+  command.value("-e,--max-bytes", options.max_bytes,
+                "Largest size, such as 1M or 4G (default: 64M)", "SIZE");
   command.number("-f,--step-factor", options.factor,
                  "Multiply the size by N each time (default: 2)", "N");
-  command.value("-i,--step-bytes", options.step_bytes, "Or add so many bytes each time", "SIZE");
+  command.value("-i,--step-bytes", options.step_bytes, "Or add this many bytes each time", "SIZE");
   command.number("-N,--iterations,--iters", options.iterations,
                  "Timed calls of each size (default: 20)", "N");
   command.number("-w,--warmup,--warmup-iters", options.warmup,
                  "Untimed calls before the timed ones (default: 5)", "N");
-  command.value("--type", options.type, "Type of the elements, as bfloat16 (default: float32)",
+  command.value("--type", options.type, "Element type, such as bfloat16 (default: float32)",
                 "TYPE");
   command.value("--op", options.op, "Reduction: sum, prod, min, max or avg (default: sum)", "OP");
   command.number("--root", options.root, "Root of broadcast and reduce (default: 0)", "RANK");
@@ -331,7 +332,7 @@ int BenchCommand::execute() const {
   if (!ran->run_folder.empty())
     std::fprintf(stderr, "dlaunch: the run is kept in %s\n", ran->run_folder.c_str());
   if (ran->run_folder.empty() && ran->exit_code > exit_code::kSignalBase)
-    std::fprintf(stderr, "dlaunch: its logs are removed; --keep keeps them\n");
+    std::fprintf(stderr, "dlaunch: the logs of the run were removed; --keep keeps them\n");
   if (ran->exit_code == exit_code::kOk) return finish(*this, is_pairs, result, "");
   if (result.has_begun()) (void)finish(*this, is_pairs, result, failure_text(*ran));
   return ran->exit_code;
@@ -343,7 +344,7 @@ Subcommand bench_command() {
   auto bench = std::make_shared<BenchCommand>();
   const auto describe = [bench](CommandOptions options) {
     add_bench_options(options, bench->options);
-    options.value("--plot", bench->plot, "Write a plot, too (SVG)", "FILE");
+    options.value("--plot", bench->plot, "Also write a plot (SVG)", "FILE");
     options.flag("--json", bench->json, "As JSON, with percentiles");
     options.flag("--keep", bench->keep, "Keep the run folder, and print its path");
     add_host_options(options, bench->hosts);

@@ -138,8 +138,8 @@ Subcommand check_command() {
                  "This machine alone: what it has, its health,\nhow fast it is");
     options.number("--expect-gpus", check->expected_gpus, "GPUs that each node must have", "N");
     options.count("-v,--verbose", check->verbosity,
-                  "What dlaunch does and how long it takes; keeps the\nrun folder of measuring "
-                  "ranks that failed");
+                  "What dlaunch does and how long it takes; keeps the\nrun folder of a measurement "
+                  "that failed");
   };
   return {"check", "Find bad nodes and slow links before a job does", kFooter, describe,
           [check] { return check->execute(); }};

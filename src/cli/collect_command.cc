@@ -30,12 +30,12 @@ constexpr const char* kFooter =
     "  dlaunch collect                   what the newest run left on its nodes\n"
     "  dlaunch collect k3f               a unique end of a run's id\n"
     "  dlaunch collect k3f --set 'collect=[{from: /local/out}]'\n"
-    "                                    something that its job did not name\n"
+    "                                    something that the job did not name\n"
     "\n"
-    "Nothing that is here already is sent again. If the launcher of the run was\n"
-    "killed, the output of its ranks is brought too.\n"
-    "Exit code: 0 all is here; 74 a node could not be connected or not all of it\n"
-    "is here; 64 usage, 65 job file.";
+    "What is already here is not sent again. If the launcher of the run was killed,\n"
+    "the output of its ranks is collected too.\n"
+    "Exit code: 0 everything is here; 74 a node could not be connected, or something\n"
+    "is missing; 64 usage, 65 job file.";
 
 /// The names of the nodes that had ranks.
 std::set<std::string> nodes_of(const RunView& run) {
@@ -77,7 +77,7 @@ void add_unknown(const std::vector<std::string>& names, CollectSettings& setting
     CollectSettings::From& from = settings.nodes.emplace_back();
     from.node = NodeId(number++);
     from.name = name;
-    from.problem = "is not among the hosts of the job now";
+    from.problem = "is no longer among the hosts of the job";
   }
 }
 
@@ -130,8 +130,8 @@ struct CollectCommand {
     if (!run) return run;
     if (is_live(run->state))
       return fail(exit_code::kUsage, "run " + run->id +
-                                         " has not ended; it collects at its end. "
-                                         "To end it: dlaunch stop " +
+                                         " has not ended and collects when it ends; "
+                                         "to end it: dlaunch stop " +
                                          run->id);
     if (!run->path.starts_with('/')) run->path = folder + '/' + run->path;
     return run;
@@ -145,7 +145,7 @@ struct CollectCommand {
     if (!loaded) return loaded;
     if (loaded->spec.collect.empty() && run.left.empty())
       return fail(exit_code::kUsage, "the job of run " + run.id +
-                                         " has no `collect`; to name something now: dlaunch "
+                                         " has no `collect`; to collect a path anyway: dlaunch "
                                          "collect " +
                                          run.id + " --set 'collect=[{from: /local/out}]'");
     // All hosts: those that had ranks may be any of them.
@@ -162,7 +162,7 @@ struct CollectCommand {
     const bool was_here = names.empty() || names.contains(own_hostname());
     if (hosts.empty() && !was_here)
       return fail(exit_code::kUsage, "none of the nodes of run " + run.id +
-                                         " is among the hosts of its job now; to "
+                                         " is still among the hosts of its job; to "
                                          "name them: --hosts " +
                                          jobfile::compress_hostlist({names.begin(), names.end()}));
     return loaded;
@@ -193,7 +193,7 @@ Subcommand collect_command() {
     add_host_options(options, collect->job);
     options.flag("-q,--quiet", collect->quiet, "Only failures");
   };
-  return {"collect", "Bring the results of a run from its nodes", kFooter, describe,
+  return {"collect", "Fetch the results of a run from its nodes", kFooter, describe,
           [collect] { return collect->execute(); }};
 }
 

@@ -197,7 +197,7 @@ bool looks_like_option(const std::string& word) {
 /// "--name=" to have its value in the next word. Empty: nothing of the kind.
 std::string wrong_word_in(const CLI::App& app, const std::vector<std::string>& arguments) {
   const auto empty = [](const std::string& option) {
-    return option + " got an empty word; is a variable not set?";
+    return option + " got an empty argument; is a variable unset?";
   };
   std::string list;
   for (auto word = arguments.begin(); word != arguments.end() && *word != "--"; ++word) {
@@ -216,7 +216,7 @@ std::string wrong_word_in(const CLI::App& app, const std::vector<std::string>& a
     ++word;
     if (word->empty()) return empty(name);
     if (looks_like_option(*word) && option_in(app, *word) != nullptr)
-      return name + " needs a value, and \"" + *word + "\" is an option";
+      return name + " needs a value, but \"" + *word + "\" is an option";
   }
   return {};
 }

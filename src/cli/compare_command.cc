@@ -22,7 +22,7 @@ constexpr const char* kFooter =
     "  dlaunch compare k3f x07 --json   for tools\n"
     "\n"
     "Compares the jobs, where they came from (machine, dlaunch, Python environment,\n"
-    "commit), the plans, the nodes, what the time went to, how they ended, and the\n"
+    "commit), the plans, the nodes, where the time went, how they ended, and the\n"
     "metrics. What is equal is left out and counted.";
 
 struct CompareCommand {

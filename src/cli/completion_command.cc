@@ -20,8 +20,8 @@ constexpr const char* kFooter =
     "  source <(dlaunch completion zsh)        in ~/.zshrc, after compinit\n"
     "  dlaunch completion fish | source        in ~/.config/fish/config.fish\n"
     "\n"
-    "Completes commands, options, hosts of ~/.ssh/config, ids of runs, ranks, and keys\n"
-    "of the job file after --set. The packages of dlaunch have these scripts.";
+    "Completes commands, options, hosts from ~/.ssh/config, run ids, ranks, and keys of\n"
+    "the job file after --set. The dlaunch packages install these scripts.";
 
 std::vector<CompletedWord> ssh_hosts() {
   constexpr std::size_t kMostBytes = std::size_t{1} << 20U;
@@ -69,7 +69,7 @@ Subcommand completion_command() {
                        : "no completion for \"" + *shell + "\", only for bash, zsh and fish";
     return print_error({exit_code::kUsage, mistake + "\n         try: dlaunch completion bash"});
   };
-  return {"completion", "Print a script that completes dlaunch's words in a shell", kFooter,
+  return {"completion", "Print a script that completes dlaunch commands in a shell", kFooter,
           describe, execute};
 }
 

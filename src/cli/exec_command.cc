@@ -45,7 +45,7 @@ Result<Framework> framework_named(const std::string& name) {
     if (name_of(framework) == name) return framework;
   }
   return fail(exit_code::kUsage,
-              "--framework \"" + name + "\" is none of " +
+              "--framework \"" + name + "\" is not one of " +
                   joined(kAll, ", ", [](Framework one) { return name_of(one); }));
 }
 
@@ -181,21 +181,21 @@ Subcommand exec_command(const TrailingArguments& arguments) {
                   "horovod, none",
                   "NAME");
     options.flag("--torch-variables", exec->torch_variables,
-                 "With mpi, horovod: RANK, WORLD_SIZE, MASTER_ADDR, ...\ntoo");
+                 "With mpi, horovod: also RANK, WORLD_SIZE,\nMASTER_ADDR, ...");
     options.value("--master-addr,--master_addr", exec->master_address,
-                  "Host of rank 0, where the scheduler does not name it", "HOST");
+                  "Host of rank 0, if the scheduler does not name it", "HOST");
     options.number("--master-port,--master_port", exec->master_port,
                    "Port of rank 0 (default: computed from the job's id)", "PORT");
     options.number("-n,--processes,--np", exec->processes,
-                   "Number of processes, where the launcher does\nnot give it (Kubernetes)", "N");
-    options.value("--join", exec->join,
-                  "Internal: in front of each rank where dlaunch run\nstarts mpirun", "FOLDER");
+                   "Number of processes, if the launcher does not\nset it (Kubernetes)", "N");
+    options.value("--join", exec->join, "Internal: starts each rank when dlaunch run uses\nmpirun",
+                  "FOLDER");
     options.flag("--print", exec->print,
-                 "Print the variables, with the reason of each;\nstart nothing");
+                 "Print the variables, with the reason for each;\nstart nothing");
     options.flag("--json", exec->json, "Likewise as JSON");
   };
   return {"exec",
-          "Under mpirun, srun, ...: set a framework's variables, then become a command",
+          "Under mpirun, srun, ...: set a framework's variables, then run a command",
           kFooter,
           describe,
           [exec] { return exec->execute(); },

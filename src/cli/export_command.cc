@@ -57,7 +57,7 @@ Subcommand export_command(const TrailingArguments& arguments) {
   exported->job.arguments = arguments;
   const auto describe = [exported](CommandOptions options) {
     options.positional("FORMAT", exported->format,
-                       "mpirun or slurm: a script that starts the job with it");
+                       "Launcher that the script uses: mpirun or slurm");
     add_job_options(options, exported->job);
     options.value("--mpirun", exported->mpirun,
                   "Which mpirun or mpiexec, of Open MPI,\nMPICH or Intel MPI (default: mpirun)",

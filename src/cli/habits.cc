@@ -59,7 +59,7 @@ std::string line_to_type(const CLI::App& app, const TypedLine& line, const Words
 
 Error unclear(const CLI::App& app, const Words& arguments, const Words& after,
               const TypedLine& line) {
-  std::string message = plain_line(line.unclear) + " means different things to other launchers";
+  std::string message = plain_line(line.unclear) + " means different things to different launchers";
   for (const jobfile::Launchers one : line.meanings) {
     const TypedLine meant = in_own_words(arguments, command_of(app, after), one);
     if (!meant.unclear.empty() || !meant.without_value.empty()) continue;

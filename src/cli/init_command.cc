@@ -44,9 +44,10 @@ Status write_file(const std::string& path, const std::string& text, bool replace
   const int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (replaces ? O_TRUNC : O_EXCL);
   const UniqueFd file(::open(name.c_str(), flags, kMode));
   if (!file.valid() && errno == EEXIST)
-    return fail(exit_code::kUsage, path +
-                                       " exists, and stays as it is\n         try: --print to "
-                                       "see what it would be, -o FILE, or --force to replace it");
+    return fail(exit_code::kUsage,
+                path +
+                    " already exists and was not changed\n         try: --print to "
+                    "see the draft, -o FILE, or --force to replace the file");
   if (!file.valid()) return fail_errno(exit_code::kUsage, "cannot write " + path, errno);
   for (std::size_t at = 0; at < text.size();) {
     const ssize_t size = ::write(file.get(), text.data() + at, text.size() - at);
@@ -153,7 +154,7 @@ Subcommand init_command(const TrailingArguments& arguments) {
   const auto describe = [init](CommandOptions options) {
     options.positional("FOLDER", init->where, "Where to look, or a script (default: this folder)");
     options.value("-o,--output", init->output, "File to write (default: job.yaml there)", "FILE");
-    options.flag("--force", init->force, "Replace a file that exists");
+    options.flag("--force", init->force, "Replace an existing file");
     options.flag("--print", init->print, "Print the job file and write nothing");
   };
   return {"init",

@@ -90,7 +90,7 @@ Status check_counts(const JobOptions& options) {
   Status status = check("-n", options.processes, "processes");
   if (status && !options.nodes.empty())
     status = check_counts_of("--nnodes " + options.nodes, ends_of_range(options.nodes), "nodes.min",
-                             ", or MIN:MAX as 1:4");
+                             ", or MIN:MAX such as 1:4");
   if (status)
     status = check("--nproc-per-node", options.per_node, "processes_per_node", {"gpu", "auto"},
                    ", gpu or auto");
@@ -183,11 +183,11 @@ void add_job_options(CommandOptions command, JobOptions& options) {
                      "Job file, or a folder with job.yaml\n(default: job.yaml here)");
   add_host_options(command, options);
   CommandOptions job = command.in_group(kJobGroup);
-  job.value("--name", options.name, "Its name", "NAME");
+  job.value("--name", options.name, "Name of the job", "NAME");
   job.value("--restarts,--max-restarts,--max_restarts", options.restarts,
-            "How often dlaunch restarts it after a failure\n(default: 0)", "N");
+            "How many times dlaunch restarts the job after a\nfailure (default: 0)", "N");
   job.flag("--sync", options.sync,
-           "Copy the folder to the other nodes first: only what\nchanged, without what .gitignore "
+           "Copy the folder to the other nodes first: only what\nchanged, except what .gitignore "
            "names");
   job.value("--pty", options.pty,
             "Give this rank a terminal of its own, connected to\nyours: breakpoint(), pdb", "RANK");
@@ -218,10 +218,11 @@ void add_host_options(const CommandOptions& command, JobOptions& options) {
   hosts.value("--hosts", options.hosts,
               "Where to run: gpu[01-04],login:8, or auto:\nthe scheduler's nodes", "LIST");
   hosts.value("--hostfile", options.hostfile,
-              "The same from a file of Open MPI, MPICH or\nDeepSpeed, or a list of names", "FILE");
+              "The hosts from a hostfile of Open MPI, MPICH or\nDeepSpeed, or from a list of names",
+              "FILE");
   hosts.value("--include", options.include, "Of these hosts, only NODE[@NODE...]", "NODES");
   hosts.value("--exclude", options.exclude, "Of these hosts, all but NODE[@NODE...]", "NODES");
-  hosts.value("--ssh", options.ssh, "Program to reach them with (default: ssh)", "PROGRAM");
+  hosts.value("--ssh", options.ssh, "Program to reach the hosts with (default: ssh)", "PROGRAM");
   hosts.exclude("--hostfile", "--hosts");
   hosts.exclude("--exclude", "--include");
   CommandOptions job = command.in_group(kJobGroup);

@@ -13,7 +13,7 @@ constexpr const char* kFooter =
     "  dlaunch man run | man -l -      the page of dlaunch run\n"
     "  dlaunch man > dlaunch.1         the page of dlaunch, as a file\n"
     "\n"
-    "The packages of dlaunch have these pages: man dlaunch-run.";
+    "The dlaunch packages install these pages: man dlaunch-run.";
 
 }  // namespace
 
@@ -27,7 +27,7 @@ Subcommand man_command(const std::vector<CommandGroup>& groups) {
     if (const Subcommand* command = find_command(groups, *name))
       return print_text(command_page(*command, DLAUNCH_VERSION));
     return print_error(
-        {exit_code::kUsage, "no command \"" + *name + "\"\n         try: dlaunch --help"});
+        {exit_code::kUsage, "unknown command \"" + *name + "\"\n         try: dlaunch --help"});
   };
   return {"man", "Print a manual page, for man(1)", kFooter, describe, execute};
 }

@@ -72,7 +72,7 @@ Subcommand plan_command(const TrailingArguments& arguments) {
     add_job_options(options, plan->job);
     options.flag("--json", plan->json, "The plan, or with --env the variables, as JSON");
     options.flag("--offline", plan->offline,
-                 "Connect to no node; facts of the nodes are marked as\nnot known");
+                 "Connect to no node; what only the nodes know is\nmarked ?");
   };
   return {"plan",
           "Show nodes, ranks, binding and variables; start nothing",

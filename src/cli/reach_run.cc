@@ -31,7 +31,8 @@ int find_and_connect(const std::string& word, const std::string& command, const 
   const auto socket = connect_to_run(*run, name, type);
   if (!socket) return print_error(socket.error());
   if (send_packet(answer, run->id + '\0' + run->path, {socket->get()})) return exit_code::kOk;
-  return print_error({exit_code::kInternal, command + ": the connection cannot be passed on"});
+  return print_error(
+      {exit_code::kInternal, command + ": cannot pass on the connection to the run"});
 }
 
 }  // namespace

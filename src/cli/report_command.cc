@@ -42,9 +42,9 @@ constexpr const char* kFooter =
     "  dlaunch report k3f -o ~/k3f.html  elsewhere, to share it\n"
     "  dlaunch report --trace run.json   for https://ui.perfetto.dev\n"
     "\n"
-    "One HTML file that needs no network: the cause, what the time went to, a\n"
-    "timeline, what the nodes used, metrics, stacks, plan and environment. It holds\n"
-    "no value of env_secret, but the job's arguments and the end of its output.";
+    "One HTML file that needs no network: the cause, where the time went, a timeline,\n"
+    "what the nodes used, metrics, stacks, plan and environment. It contains no values\n"
+    "of env_secret, but it does contain the job's arguments and the end of its output.";
 
 /// Files of the run folder and of the folders of its attempts, relative to it, ascending.
 std::vector<std::string> files_in(const std::string& folder) {
@@ -130,7 +130,7 @@ Error open_in_browser(const std::string& path) {
   return {exit_code::kNotFound,
           "no browser can be started here: neither BROWSER" +
               (wanted.empty() ? "" : " (" + plain_line(wanted) + ')') +
-              " nor xdg-open is a program that is found; open it yourself: " + plain_line(path)};
+              " nor xdg-open was found; open the report yourself: " + plain_line(path)};
 }
 
 struct ReportCommand {
@@ -247,7 +247,7 @@ Subcommand report_command() {
     options.positional("RUN", report->word,
                        "Unique beginning or end of an id, or a folder\n(default: the newest run)");
     options.value("-o,--output", report->output,
-                  "Where to write it (default: report.html of the\n"
+                  "Where to write it (default: report.html in the\n"
                   "run folder)",
                   "FILE");
     options.value("--trace", report->trace, "Also write a trace for Perfetto", "FILE");

@@ -28,15 +28,15 @@ constexpr std::size_t kMostJobRecord = std::size_t{8} << 20;
 
 constexpr const char* kFooter =
     "Examples:\n"
-    "  dlaunch rerun                            the newest run once more\n"
+    "  dlaunch rerun                            the newest run again\n"
     "  dlaunch rerun k3f --set timeouts.run=2h  with another limit\n"
     "  dlaunch rerun k3f -- --lr 0.1            with further arguments\n"
     "\n"
-    "The job is that of the run's folder, job.yaml: with all that was set on the\n"
-    "command line then, and started in the same folder. A note names what differs\n"
-    "from then: the machine, dlaunch, the Python environment, the commit of the\n"
-    "workdir, variables of env_pass that are not set. The program itself is the one\n"
-    "that is there now.";
+    "The job comes from job.yaml in the run folder, with everything that was set on\n"
+    "the command line then, and starts in the same folder. A note names what has\n"
+    "changed since that run: the machine, dlaunch, the Python environment, the commit\n"
+    "of the workdir, variables of env_pass that are not set. The program itself is the\n"
+    "current one.";
 
 /// "dlaunch 0.1.0, now 0.2.0"
 void add_difference(std::vector<std::string>& list, const char* what, const std::string& then,
@@ -79,7 +79,8 @@ struct RerunCommand {
     if (is_live(run.state))
       return fail(exit_code::kUsage, "run " + run.id + " has not ended; to end it: dlaunch stop " +
                                          run.id + "\n         try: dlaunch run " +
-                                         jobfile::shell_quote(job_file) + ", for a second one");
+                                         jobfile::shell_quote(job_file) +
+                                         ", to start a second one");
     if (::access(job_file.c_str(), F_OK) != 0 && errno == ENOENT)
       return fail(exit_code::kUsage, "run " + run.id +
                                          " has no job.yaml: it ended before its plan was made; "
@@ -89,7 +90,7 @@ struct RerunCommand {
     const RecordedOrigin then = parse_job_record(*text);
     if (!then.has_job)
       return fail(exit_code::kUsage, plain_line(job_file) +
-                                         " holds no job (its command is not UTF-8); type its "
+                                         " contains no job (the command is not UTF-8); type the "
                                          "command again");
     const std::string started_in = run.witness.record ? run.witness.record->folder : "";
     if (!started_in.empty() && ::chdir(started_in.c_str()) != 0)
@@ -155,7 +156,7 @@ struct RerunCommand {
 
   static void tell(const std::vector<std::string>& list) {
     if (list.empty()) return;
-    std::fprintf(stderr, "dlaunch: note: differs from then: %s\n", joined(list, "; ").c_str());
+    std::fprintf(stderr, "dlaunch: note: changed since that run: %s\n", joined(list, "; ").c_str());
   }
 
   static constexpr std::size_t kShownCommit = 12;

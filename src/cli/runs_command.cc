@@ -27,7 +27,7 @@ constexpr const char* kFooter =
     "  dlaunch runs --prune --keep 20   remove all finished runs but the newest 20\n"
     "\n"
     "Looks in logs.dir of the job.yaml here, else in runs/. A run is lost when\n"
-    "its launcher was killed before it could say how the run ended.";
+    "its launcher was killed before it recorded how the run ended.";
 
 /// To stderr, at most a few.
 void print_notes(const std::vector<std::string>& notes) {
@@ -35,7 +35,7 @@ void print_notes(const std::vector<std::string>& notes) {
   for (std::size_t i = 0; i < std::min(notes.size(), kShown); ++i)
     std::fprintf(stderr, "dlaunch: note: skipped %s\n", notes[i].c_str());
   if (notes.size() > kShown)
-    std::fprintf(stderr, "dlaunch: note: and %zu more\n", notes.size() - kShown);
+    std::fprintf(stderr, "dlaunch: note: skipped %zu more\n", notes.size() - kShown);
 }
 
 struct RunsCommand {
@@ -134,7 +134,7 @@ Subcommand runs_command() {
     options = options.in_group("Remove runs that have ended");
     options.flag("--prune", runs->prune, "Remove the folders of finished runs");
     options.value("--older", runs->older,
-                  "Those that ended so long ago (default: 30d,\nwithout --keep)", "TIME");
+                  "Runs that ended at least this long ago (default:\n30d, without --keep)", "TIME");
     options.number("--keep", runs->keep, "All but the newest N runs", "N");
     options.flag("--dry-run", runs->dry_run, "Only show what would be removed");
     options.exclude("--prune", "-n");

@@ -19,14 +19,14 @@ namespace {
 constexpr const char* kFooter =
     "Examples:\n"
     "  dlaunch scale job.yaml --hosts gpu[01-08]       on 1, 2, 4 and 8 nodes\n"
-    "  dlaunch scale job.yaml --by ranks               with 1, 2, 4 ... ranks, one a GPU\n"
+    "  dlaunch scale job.yaml --by ranks               with 1, 2, 4 ... ranks, one per GPU\n"
     "  dlaunch scale job.yaml --counts 1,3,6 --repeats 3\n"
     "  dlaunch scale job.yaml --json -- --max-steps 200\n"
     "\n"
     "The throughput is a number that the job prints, found by its key metrics:\n"
     "  metrics: {throughput: 'images/sec: ([0-9.]+)'}\n"
     "Without metrics it is derived from how long the ranks ran. Every run is an\n"
-    "ordinary one, which dlaunch runs lists. A size that fails is a row that says so;\n"
+    "ordinary one, which dlaunch runs lists. A size that fails gets a row that says so;\n"
     "the others still run, and the exit code is that of the first failure.";
 
 struct ScaleCommand {
@@ -109,7 +109,7 @@ struct ScaleCommand {
   [[nodiscard]] Status check(const JobSpec& spec, bool by_nodes) const {
     if (!by.empty() && by != "nodes" && by != "ranks")
       return fail(exit_code::kUsage, "--by \"" + by + "\": expected nodes or ranks");
-    if (repeats && *repeats == 0) return fail(exit_code::kUsage, "--repeats: at least 1");
+    if (repeats && *repeats == 0) return fail(exit_code::kUsage, "--repeats: expected 1 or more");
     if (by_nodes && spec.processes)
       return fail(exit_code::kUsage,
                   "the job sets the total number of processes (" +
@@ -180,9 +180,9 @@ Subcommand scale_command(const TrailingArguments& arguments) {
         "(rank0), or the average per rank (each)",
         "sum|rank0|each");
     options.flag("--strong", scale->strong,
-                 "Without a metric: the work of the whole job is\nthe same at every size (default: "
-                 "that of a rank)");
-    options.value("--plot", scale->plot, "Write a plot, too (SVG)", "FILE");
+                 "Without a metric: the total work of the job is the\nsame at every size (default: "
+                 "the work of each rank)");
+    options.value("--plot", scale->plot, "Also write a plot (SVG)", "FILE");
     options.flag("--json", scale->json, "As JSON");
     options.flag("-q,--quiet", scale->quiet, "Only the table and failures");
   };

@@ -15,7 +15,7 @@ constexpr const char* kFooter =
     "  dlaunch self-check --json   the same for tools\n"
     "\n"
     "dlaunch info shows the hardware, dlaunch check --local tests and measures it.\n"
-    "Exit code: 0, also where optional parts are missing; 75: dlaunch does not work here.";
+    "Exit code: 0, even if optional parts are missing; 75: dlaunch does not work here.";
 
 int print_self_check(bool json) {
   const auto rows = self_check(inspect_self());

@@ -23,7 +23,8 @@ std::string own_program() {
 
 void add_slurm_options(CommandOptions command, SlurmRequest& request) {
   command.value("-p,--partition", request.partition, "Slurm's partition", "NAME");
-  command.value("-t,--time", request.time, "Time limit: 30m, 2h, 7d, or as sbatch has it", "TIME");
+  command.value("-t,--time", request.time, "Time limit: 30m, 2h, 7d, or in sbatch's format",
+                "TIME");
   command.value("-A,--account", request.account, "Slurm's account", "NAME");
   command.number("--gpus-per-node", request.gpus_per_node, "GPUs on each node", "N");
   command.number("-c,--cpus-per-task", request.cpus_per_task, "CPUs for each rank", "N");

@@ -31,13 +31,13 @@ constexpr const char* kFooter =
     "  dlaunch stacks k3f --rank 0,8-15    only these\n"
     "  dlaunch stacks --json               every process and thread, for tools\n"
     "\n"
-    "Frames of Python come from py-spy, which is looked for beside dlaunch on each node, in\n"
-    "the rank's environment and in your PATH; a node without one is sent yours. System calls\n"
-    "and files come from /proc. Ranks that are not Python, and all with --native, have frames\n"
-    "of C, C++ and Fortran, for which each thread is stopped while its stack is copied. The\n"
-    "answer is also kept in stacks/ of the run folder.\n"
-    "Exit code: 0 well; 64 no such run, or it has ended; 69 it is on another machine, or not\n"
-    "all nodes have answered; 77 it belongs to another user; 124 no answer in time.";
+    "Python frames come from py-spy. Each node looks for it beside dlaunch, in the rank's\n"
+    "environment and in your PATH; a node without py-spy is sent yours. System calls and\n"
+    "files come from /proc. Ranks that do not run Python, and with --native all ranks, show\n"
+    "frames of C, C++ and Fortran; each of their threads is stopped while its stack is\n"
+    "copied. The answer is also saved in stacks/ of the run folder.\n"
+    "Exit code: 0 success; 64 no such run, or it has ended; 69 it is on another machine, or\n"
+    "not all nodes answered; 77 it belongs to another user; 124 no answer in time.";
 
 struct StacksCommand {
   std::string word;
@@ -56,7 +56,7 @@ struct StacksCommand {
     if (!reply) return print_error(reply.error());
     const WatchedWork kept = watch_work(kFileLimit, [&] { return keep(path, *reply); });
     if (!kept.stuck.empty())
-      (void)print_error({exit_code::kTimeLimit, "the answer is not kept: " + kept.stuck});
+      (void)print_error({exit_code::kTimeLimit, "the stacks are not saved: " + kept.stuck});
     const int printed =
         print_text(json ? stacks_json(*reply) : stacks_text(*reply, output_columns()));
     if (printed != exit_code::kOk) return printed;
@@ -68,7 +68,8 @@ struct StacksCommand {
   static int keep(const std::string& path, const StacksReply& reply) {
     const RunDirectory folder = RunDirectory::existing(path);
     if (const Status kept = folder.write_stacks(wall_now(), stacks_json(reply)); !kept)
-      std::fprintf(stderr, "dlaunch: not kept: %s\n", plain_line(kept.error().message).c_str());
+      std::fprintf(stderr, "dlaunch: the stacks are not saved: %s\n",
+                   plain_line(kept.error().message).c_str());
     return exit_code::kOk;
   }
 };

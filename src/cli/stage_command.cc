@@ -37,13 +37,13 @@ constexpr const char* kFooter =
     "  dlaunch stage --hosts gpu[01-08] --from ~/venvs/train\n"
     "                                                      to the same path on these nodes\n"
     "  dlaunch stage --hosts gpu[01-08] --from data.tar.zst --to /local/data --unpack\n"
-    "  dlaunch stage --hosts gpu[01-08] --list             what was staged there, and is in use\n"
-    "  dlaunch stage --hosts gpu[01-08] --clean            removes it, but for what is in use\n"
+    "  dlaunch stage --hosts gpu[01-08] --list             what was staged, and what is in use\n"
+    "  dlaunch stage --hosts gpu[01-08] --clean            removes it, except what is in use\n"
     "  dlaunch stage job.yaml --clean                      only what this job stages\n"
     "\n"
-    "Exit code: 0 all nodes have it, or are clean; 69 a node cannot be connected or\n"
-    "was lost; 75 a node cannot take it, or not all could be removed; 64 usage,\n"
-    "65 job file.";
+    "Exit code: 0 all nodes have the files, or are clean; 69 a node cannot be connected\n"
+    "or was lost; 75 a node cannot take the files, or not everything could be removed;\n"
+    "64 usage, 65 job file.";
 
 constexpr std::uint32_t kListMs = 60'000;
 constexpr std::uint32_t kCleanMs = 600'000;
@@ -60,7 +60,7 @@ struct StageCommand {
 
   int execute() const {
     if (list || clean) return see();
-    if (json) return print_error({exit_code::kUsage, "--json goes with --list or --clean"});
+    if (json) return print_error({exit_code::kUsage, "--json needs --list or --clean"});
     const auto folder = current_folder();
     if (!folder) return print_error(folder.error());
     auto loaded = load(*folder);
@@ -127,9 +127,8 @@ struct StageCommand {
   [[nodiscard]] Result<LoadedJob> load_hosts(const std::string& folder) const {
     if (list && clean) return fail(exit_code::kUsage, "give --list or --clean, not both");
     if (!from.empty() || to || unpack)
-      return fail(
-          exit_code::kUsage,
-          "--from, --to and --unpack copy something; --list and --clean do not go with them");
+      return fail(exit_code::kUsage,
+                  "--list and --clean copy nothing: leave out --from, --to and --unpack");
     JobOptions wanted = job;
     if (job.file.empty()) wanted.arguments = {"true"};
     auto loaded = load_job(wanted, folder);
@@ -175,10 +174,9 @@ struct StageCommand {
 
   /// All hosts that the job may use, spares too, get what the job or --from stages.
   [[nodiscard]] Result<LoadedJob> load(const std::string& folder) const {
-    if (to && from.size() != 1) return fail(exit_code::kUsage, "--to goes with one --from");
+    if (to && from.size() != 1) return fail(exit_code::kUsage, "--to needs exactly one --from");
     if (unpack && !to)
-      return fail(exit_code::kUsage,
-                  "--unpack goes with --to, the folder for the archive's content");
+      return fail(exit_code::kUsage, "--unpack needs --to, the folder for the archive's content");
     JobOptions wanted = job;
     if (!from.empty()) wanted.sets.push_back(line(folder));
     if (job.file.empty() && is_set(wanted, "stage")) wanted.arguments = {"true"};
@@ -245,15 +243,15 @@ Subcommand stage_command() {
   auto stage = std::make_shared<StageCommand>();
   const auto describe = [stage](CommandOptions options) {
     add_job_options(options, stage->job);
-    options.values("--from", stage->from, "This file or folder, not what the job stages", "PATH");
-    options.value("--to", stage->to, "Its absolute path on the nodes; else the same as here",
-                  "PATH");
+    options.values("--from", stage->from, "Copy this file or folder, not what the job stages",
+                   "PATH");
+    options.value("--to", stage->to, "Absolute path on the nodes (default: as here)", "PATH");
     options.flag("--unpack", stage->unpack,
                  "--from is an archive, and --to a folder for its content");
     options.flag("--list", stage->list, "What was staged on the nodes, and what is in use");
     options.list("--clean", stage->clean,
                  "Remove what was staged at or below these paths,\n"
-                 "or by the job file, or else all of it; not\nwhat is in use",
+                 "or by the job file, or else all of it, except what\nis in use",
                  "[PATH...]");
     options.flag("--json", stage->json, "For tools, with --list or --clean");
     options.flag("-q,--quiet", stage->quiet, "Only failures");

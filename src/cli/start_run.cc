@@ -55,8 +55,8 @@ Result<FrontOptions> front_options(const JobSpec& spec, const RunRequest& reques
   }
   if (request.detach && front.forward_stdin) {
     return fail(exit_code::kUsage,
-                "--detach leaves the job without a terminal, and it reads stdin (stdin: rank" +
-                    std::to_string(spec.stdin_rank) + ")\n         try: --set stdin=none");
+                "the job reads stdin (stdin: rank" + std::to_string(spec.stdin_rank) +
+                    "), but --detach leaves it without a terminal\n         try: --set stdin=none");
   }
   return front;
 }
@@ -83,10 +83,10 @@ void add_run_options(CommandOptions options, RunRequest& request) {
   options = options.in_group("How it runs");
   options.flag("--dry-run", request.dry_run, "Print the plan and start nothing (as dlaunch plan)");
   options.flag("--smoke", request.smoke,
-               "Try the job out, small: this machine only, a\nrank for each GPU (else 2), at "
+               "Try the job at small scale: this machine only, a\nrank for each GPU (else 2), at "
                "most 10 min,\nno restarts");
   options.flag("-d,--detach", request.detach,
-               "Once all ranks have started, print the id of\nthe run and return; it goes on");
+               "Once all ranks have started, print the id of\nthe run and return; the run goes on");
   options.flag("--no-preflight", request.no_preflight, "Skip the job's preflight");
   options.flag("-q,--quiet", request.quiet, "Only the ranks' output, and failures");
   options.count("-v,--verbose", request.verbosity,

@@ -25,13 +25,13 @@ constexpr std::chrono::seconds kAnswerLimit{10};
 constexpr const char* kFooter =
     "Examples:\n"
     "  dlaunch status             the run that is running here, a row for each rank\n"
-    "  dlaunch status --watch     the same, drawn again every second\n"
+    "  dlaunch status --watch     the same, redrawn every second\n"
     "  dlaunch status k3f --json  for tools\n"
     "\n"
-    "From 65 ranks on a row stands for a node, with least/median/greatest values of its\n"
+    "With 65 ranks or more, a row stands for a node, with the minimum/median/maximum of its\n"
     "ranks. Keys of --watch: arrows, Page Up and Page Down scroll, s shows where the ranks\n"
     "stand (dlaunch stacks) until the next key, q leaves. The run goes on.\n"
-    "Exit code: 0 well; 64 no such run, or it has ended; 69 it is on another machine;\n"
+    "Exit code: 0 success; 64 no such run, or it has ended; 69 it is on another machine;\n"
     "77 it belongs to another user; 124 no answer in time.";
 
 struct StatusCommand {
@@ -96,11 +96,11 @@ Subcommand status_command() {
     options.positional(
         "RUN", status->word,
         "Unique beginning or end of an id, or a folder\n(default: the only run that is running)");
-    options.flag("-w,--watch", status->watch, "Draw it again every second");
+    options.flag("-w,--watch", status->watch, "Redraw every second");
     options.flag("--json", status->json, "As JSON");
   };
-  return {"status", "Show what the ranks of a run do: output, metrics, CPU, memory, GPUs", kFooter,
-          describe, [status] { return status->execute(); }};
+  return {"status", "Show what the ranks of a run are doing: output, metrics, CPU, memory, GPUs",
+          kFooter, describe, [status] { return status->execute(); }};
 }
 
 }  // namespace dlaunch

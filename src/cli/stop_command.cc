@@ -18,13 +18,13 @@ constexpr const char* kFooter =
     "  dlaunch stop                            the only run that is running here\n"
     "  dlaunch stop 20261121-151200-k3f        unique beginning or end of an id: k3f\n"
     "  dlaunch stop --now                      no time for a checkpoint\n"
-    "  dlaunch stop --checkpoint               not without a new one (checkpoint.path)\n"
+    "  dlaunch stop --checkpoint               only after a new one (checkpoint.path)\n"
     "\n"
     "The ranks get the stop signal and timeouts.stop to end, as with Ctrl-C; then\n"
     "they are killed. Waits until the run has ended; a second stop only waits.\n"
-    "Exit code: 0 it has ended; 64 no such run, or it had ended before; 69 it is on\n"
-    "another machine; 77 it belongs to another user; 124 it has not ended in time,\n"
-    "or ended without the new checkpoint.";
+    "Exit code: 0 the run ended; 64 no such run, or it had already ended; 69 it is on\n"
+    "another machine; 77 it belongs to another user; 124 it did not end in time, or\n"
+    "ended without the new checkpoint.";
 
 struct StopCommand {
   std::string word;
@@ -37,7 +37,7 @@ struct StopCommand {
     if (done.stuck.empty()) return done.code;
     return print_error({exit_code::kTimeLimit,
                         "dlaunch stop cannot read the run folder: " + done.stuck +
-                            "\n         try: Ctrl-C twice where the run was started, or kill -9 of "
+                            "\n         try: Ctrl-C twice where the run was started, or kill -9 "
                             "its dlaunch there"});
   }
 
@@ -66,9 +66,9 @@ Subcommand stop_command() {
     options.positional("RUN", stop->word,
                        "Unique beginning or end of an id, or a folder\n"
                        "(default: the only run that is running)");
-    options.flag("--now", stop->order.now, "Kill at once, as Ctrl-C twice");
+    options.flag("--now", stop->order.now, "Kill at once, like Ctrl-C twice");
     options.flag("--checkpoint", stop->order.checkpoint,
-                 "Wait for a new checkpoint before, at most timeouts.stop;\nneeds checkpoint.path");
+                 "First wait for a new checkpoint, at most\ntimeouts.stop; needs checkpoint.path");
   };
   return {"stop", "End a run: TERM, time for a checkpoint, KILL", kFooter, describe,
           [stop] { return stop->execute(); }};

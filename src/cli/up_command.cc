@@ -30,17 +30,17 @@ constexpr const char* kUpFooter =
     "Examples:\n"
     "  dlaunch up --hosts gpu[01-08]            keep connections to these nodes\n"
     "  dlaunch up job.yaml --idle 8h            to the hosts of a job\n"
-    "  dlaunch run --hosts gpu[01-08] -- ...    uses them, as every run to these hosts\n"
-    "  dlaunch up --list                        which nodes are kept, and how they are\n"
-    "  dlaunch down                             ends it\n"
+    "  dlaunch run --hosts gpu[01-08] -- ...    uses them, like every run on these hosts\n"
+    "  dlaunch up --list                        which nodes are kept, and their state\n"
+    "  dlaunch down                             gives them up\n"
     "\n"
-    "Exit code: 0 the nodes are kept; 69 one cannot be connected, and none is kept;\n"
-    "64 usage, 65 job file.";
+    "Exit code: 0 the nodes are kept; 69 a node cannot be connected, so none is\n"
+    "kept; 64 usage, 65 job file.";
 
 constexpr const char* kDownFooter =
     "Examples:\n"
-    "  dlaunch down                     gives all kept nodes up\n"
-    "  dlaunch down --hosts gpu[01-04]  these; one that a run uses, when the run is done";
+    "  dlaunch down                     gives up all kept nodes\n"
+    "  dlaunch down --hosts gpu[01-04]  these; one in use, once its run is done";
 
 // For the nodes to report on themselves (keeper.cc), and for the way of the list.
 constexpr std::chrono::seconds kListLimit{8};
@@ -52,7 +52,7 @@ Error no_answer(const KeeperLine& line) {
   const std::string pid = std::to_string(line.pid());
   return {exit_code::kTimeLimit, "the keeper of nodes with pid " + pid +
                                      " does not answer: it was stopped, or hangs. kill -KILL " +
-                                     pid + " ends it; then its nodes notice that it has gone"};
+                                     pid + " ends it; its idle agents then end by themselves"};
 }
 
 /// The keepers of this build; if `replaces`, those of another build are told to end.
@@ -67,12 +67,11 @@ std::vector<KeeperLine> own_keepers(bool replaces) {
       own.push_back(std::move(line));
     } else if (replaces) {
       line.go_away();
-      std::fprintf(stderr,
-                   "dlaunch: note: the nodes that another build of dlaunch keeps are given up\n");
+      std::fprintf(stderr, "dlaunch: note: gave up the nodes that another build of dlaunch kept\n");
     } else {
-      std::fprintf(
-          stderr,
-          "dlaunch: note: another build of dlaunch keeps nodes, too; dlaunch down ends it\n");
+      std::fprintf(stderr,
+                   "dlaunch: note: another build of dlaunch also keeps nodes; to give them up: "
+                   "dlaunch down\n");
     }
   }
   return own;
@@ -115,7 +114,7 @@ struct UpCommand {
 
   int execute() const {
     if (list) return print_list();
-    if (json) return print_error({exit_code::kUsage, "--json goes with --list"});
+    if (json) return print_error({exit_code::kUsage, "--json needs --list"});
     if (!job.preload.empty())
       return print_error(
           {exit_code::kUsage, "--preload " + job.preload +
@@ -272,13 +271,13 @@ Subcommand up_command() {
   const auto describe = [up](CommandOptions options) {
     add_job_options(options, up->job);
     options = options.in_group("Keeping nodes");
-    options.value("--idle", up->idle, "Give them up after this time without a run (1h)",
+    options.value("--idle", up->idle, "Give nodes up after this time without a run\n(default: 1h)",
                   "DURATION");
-    options.flag("--list", up->list, "Which nodes are kept, and how they are");
+    options.flag("--list", up->list, "Which nodes are kept, and their state");
     options.flag("--json", up->json, "With --list: as JSON");
     options.flag("-q,--quiet", up->quiet, "Only failures");
   };
-  return {"up", "Keep connections to nodes for the runs to come", kUpFooter, describe,
+  return {"up", "Keep connections to nodes for later runs", kUpFooter, describe,
           [up] { return up->execute(); }};
 }
 
@@ -287,7 +286,7 @@ Subcommand down_command() {
   const auto describe = [down](CommandOptions options) {
     options.value("--hosts", down->hosts, "Only these hosts", "LIST");
   };
-  return {"down", "Give kept nodes up", kDownFooter, describe, [down] { return down->execute(); }};
+  return {"down", "Give up kept nodes", kDownFooter, describe, [down] { return down->execute(); }};
 }
 
 }  // namespace dlaunch

@@ -54,8 +54,7 @@ std::optional<std::string> features_of(std::string_view name) {
 constexpr const char* kWithoutSriov =
     "InfiniBand without SR-IOV: only Intel MPI over Network Direct can use it. Linux shows no RDMA "
     "device, so NCCL and UCX go over TCP";
-constexpr const char* kEthernet =
-    "an mlx5 device that is visible there is Ethernet (Accelerated Networking)";
+constexpr const char* kEthernet = "any mlx5 device there is Ethernet (Accelerated Networking)";
 
 }  // namespace
 
@@ -67,25 +66,27 @@ Result<AzureSize> azure_size(std::string_view name) {
   if (size.starts_with(kPrefix)) size.remove_prefix(kPrefix.size());
   const auto features = name.size() > kLongest ? std::nullopt : features_of(size);
   if (!features) {
-    return fail(exit_code::kUsage, "--azure-size: \"" + std::string(name.substr(0, kLongest)) +
-                                       "\" is not the name of a size such as Standard_ND96asr_v4");
+    return fail(exit_code::kUsage,
+                "--azure-size: \"" + std::string(name.substr(0, kLongest)) +
+                    "\" is not the name of an Azure VM size such as Standard_ND96asr_v4");
   }
   for (const Known& known : kKnown) {
     if (lower(known.name) != size) continue;
     return AzureSize{"Standard_" + std::string(known.name), true, known.has_sriov,
                      known.has_sriov ? "InfiniBand with SR-IOV: " + std::string(known.ports) +
-                                           ". One more mlx5 device may be visible, which is Ethernet "
+                                           ". A further mlx5 device, if visible, is Ethernet "
                                            "(Accelerated Networking)"
                                      : std::string(kWithoutSriov)};
   }
   const std::string given = "Standard_" + std::string(name.substr(name.size() - size.size()));
   if (features->find('r') != std::string::npos) {
     return AzureSize{given, true, true,
-                     "the r in its name says RDMA: InfiniBand, which newer sizes have with SR-IOV. "
-                     "dlaunch does not know how many ports it has"};
+                     "the r in its name means RDMA: InfiniBand, on newer sizes with SR-IOV. "
+                     "dlaunch does not know the number of ports"};
   }
-  return AzureSize{given, false, false,
-                   "no r among the letters of its name, so no RDMA; " + std::string(kEthernet)};
+  return AzureSize{
+      given, false, false,
+      "no r after the number of vCPUs in its name, so no RDMA; " + std::string(kEthernet)};
 }
 
 }  // namespace dlaunch::fabric

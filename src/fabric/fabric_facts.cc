@@ -15,14 +15,15 @@ std::string why_no_rdma(const std::string& root, const PciInventory& pci) {
   if (!pci.rdma_cards.empty()) {
     const std::string card = PciTree(root).network_card(pci.rdma_cards.front());
     return (card.empty() ? "an InfiniBand card" : "a " + card) + " is on the PCI bus (" +
-           pci.rdma_cards.front() + "), but no RDMA device: " +
+           pci.rdma_cards.front() + "), but there is no RDMA device: " +
            (has_class ? "its driver (mlx5_ib) is not bound to it"
                       : "its driver (mlx5_ib) is not loaded, or this is a container that does not "
                         "see it");
   }
   if (has_class) return "the InfiniBand driver is loaded, but has no device";
   if (!Tree(root + "/sys").exists()) return "/sys is not mounted here, so nothing is known";
-  return "no such device: /sys/class/infiniband is not there, and no such card on the PCI bus";
+  return "no RDMA device: /sys/class/infiniband does not exist, and there is no RDMA card on the "
+         "PCI bus";
 }
 
 /// Why there are no GPUs, in one line.
@@ -30,7 +31,7 @@ std::string why_no_gpus(const std::string& root, const PciInventory& pci) {
   const std::size_t listed = Tree(root + "/proc/driver/nvidia/gpus").names().size();
   if (listed > 0) {
     return "the driver lists " + counted(listed, "GPU") +
-           ", but this process may open none (/dev/nvidia0, ...): a container without GPUs?";
+           ", but this process cannot open any (/dev/nvidia0, ...): a container without GPUs?";
   }
   if (!pci.nvidia_gpus.empty()) {
     return counted(pci.nvidia_gpus.size(), "NVIDIA GPU") +

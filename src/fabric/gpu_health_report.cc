@@ -83,7 +83,7 @@ GpuHealth* with_uuid(std::vector<GpuHealth>& gpus, std::string_view uuid) {
 }
 
 void add_memory_findings(const GpuHealth& gpu, std::vector<std::string>& findings) {
-  if (gpu.repair_failed) findings.emplace_back("no spare memory rows are left: replace it");
+  if (gpu.repair_failed) findings.emplace_back("no spare memory rows are left: replace the GPU");
   if (gpu.ecc_uncorrected.value_or(0) > 0)
     findings.push_back(counted(*gpu.ecc_uncorrected, "uncorrected memory error") +
                        " since the driver was loaded");
@@ -91,7 +91,7 @@ void add_memory_findings(const GpuHealth& gpu, std::vector<std::string>& finding
     findings.emplace_back("a memory repair waits for a reset of the GPU (nvidia-smi --gpu-reset)");
   constexpr std::uint64_t kMostPages = 60;  // NVIDIA, "Dynamic Page Retirement": replace from here
   if (gpu.retired_pages.value_or(0) >= kMostPages)
-    findings.push_back(counted(*gpu.retired_pages, "memory page") + " retired: replace it");
+    findings.push_back(counted(*gpu.retired_pages, "memory page") + " retired: replace the GPU");
 }
 
 bool is_capped(const GpuHealth& gpu) {
@@ -178,37 +178,38 @@ struct Xid {
 
 // NVIDIA, "XID Errors", "Common XID Errors" and "XID Catalog".
 constexpr std::array kXids{
-    Xid{13, false, "a kernel of the program did something illegal, such as an access out of range"},
-    Xid{31, false, "the program accessed memory of the GPU that is not mapped"},
-    Xid{32, false, "the commands that the program sent to the GPU were damaged"},
-    Xid{38, false, "the driver's firmware has failed"},
-    Xid{43, false, "the GPU has stopped the program after an error"},
-    Xid{45, false, "the driver has ended the program's work on the GPU, after an earlier error"},
-    Xid{48, true, "two bits of the GPU's memory were wrong and could not be corrected (ECC)"},
-    Xid{61, false, "a controller inside of the GPU has stopped"},
-    Xid{62, true, "a controller inside of the GPU has halted"},
-    Xid{63, false, "a defective row of the GPU's memory is to be replaced at the next reset"},
+    Xid{13, false,
+        "a GPU kernel of the program did something illegal, such as an out-of-range access"},
+    Xid{31, false, "the program accessed GPU memory that is not mapped"},
+    Xid{32, false, "the commands that the program sent to the GPU were corrupted"},
+    Xid{38, false, "the driver's firmware failed"},
+    Xid{43, false, "the GPU stopped the program after an error"},
+    Xid{45, false, "the driver ended the program's work on the GPU after an earlier error"},
+    Xid{48, true, "a double-bit error in the GPU's memory could not be corrected (ECC)"},
+    Xid{61, false, "a controller inside the GPU stopped"},
+    Xid{62, true, "a controller inside the GPU halted"},
+    Xid{63, false, "a defective row of the GPU's memory will be replaced at the next reset"},
     Xid{64, true, "a defective row of the GPU's memory could not be replaced"},
-    Xid{68, false, "the video decoder has failed"},
+    Xid{68, false, "the video decoder failed"},
     Xid{69, false, "the program used a unit of the GPU in an illegal way"},
-    Xid{74, true, "an NVLink has failed"},
+    Xid{74, true, "an NVLink failed"},
     Xid{79, true, "the GPU has fallen off the bus: power, heat or a defect"},
-    Xid{92, false, "many bits of the GPU's memory had to be corrected (ECC)"},
-    Xid{94, true, "wrong bits of the GPU's memory have ended this program (ECC)"},
-    Xid{95, true, "wrong bits of the GPU's memory may have reached any program (ECC)"},
+    Xid{92, false, "many errors in the GPU's memory were corrected (ECC)"},
+    Xid{94, true, "an uncorrectable error in the GPU's memory ended this program (ECC)"},
+    Xid{95, true, "an uncorrectable error in the GPU's memory may have affected any program (ECC)"},
     Xid{109, false, "the program did not yield the GPU in time"},
     Xid{119, true, "the GPU's system processor (GSP) does not answer the driver"},
-    Xid{120, true, "the GPU's system processor (GSP) has failed"},
-    Xid{121, false, "the link between CPU and GPU has reported an error"},
-    Xid{140, true, "bits of the GPU's memory were wrong and could not be corrected (ECC)"},
+    Xid{120, true, "the GPU's system processor (GSP) failed"},
+    Xid{121, false, "the link between CPU and GPU reported an error"},
+    Xid{140, true, "an error in the GPU's memory could not be corrected (ECC)"},
     Xid{143, false, "the GPU could not be initialised"},
-    Xid{144, true, "an NVLink has failed"},
-    Xid{145, true, "an NVLink has failed"},
-    Xid{146, true, "an NVLink has failed"},
-    Xid{147, true, "an NVLink has failed"},
-    Xid{148, true, "an NVLink has failed"},
-    Xid{149, true, "an NVLink has failed"},
-    Xid{150, true, "an NVLink has failed"},
+    Xid{144, true, "an NVLink failed"},
+    Xid{145, true, "an NVLink failed"},
+    Xid{146, true, "an NVLink failed"},
+    Xid{147, true, "an NVLink failed"},
+    Xid{148, true, "an NVLink failed"},
+    Xid{149, true, "an NVLink failed"},
+    Xid{150, true, "an NVLink failed"},
     Xid{154, false, "the driver says what the GPU needs to recover, such as a reset"},
 };
 
@@ -356,8 +357,9 @@ std::vector<std::string> health_findings(const GpuHealth& gpu, bool cap_is_meant
   for (const GpuProcess& process : gpu.processes) {
     findings.push_back("pid " + std::to_string(process.pid) +
                        (process.name.empty() ? "" : " (" + process.name + ")") + " holds " +
-                       (process.memory_mib ? std::to_string(*process.memory_mib) + " MiB of it"
-                                           : "some of its memory"));
+                       (process.memory_mib
+                            ? std::to_string(*process.memory_mib) + " MiB of its memory"
+                            : "some of its memory"));
   }
   return findings;
 }

@@ -92,11 +92,11 @@ std::string inactive_numbers(const NvLinks& links) {
 
 std::string fewer_than(const NvLinks& links, int most) {
   const int active = links.active();
-  if (active == 0) return "none of its NVLinks is active, others have " + std::to_string(most);
+  if (active == 0) return "none of its NVLinks is active, other GPUs have " + std::to_string(most);
   const std::string down = inactive_numbers(links);
   const std::string which = down.empty() ? std::string() : " (down: " + down + ')';
   return "only " + std::to_string(active) + " of its NVLinks are active" + which +
-         ", others have " + std::to_string(most);
+         ", other GPUs have " + std::to_string(most);
 }
 
 }  // namespace

@@ -59,7 +59,7 @@ class Reader {
   void odd(const std::string& where, const std::string& text) {
     const std::string shown = plain_or_empty(text, 40);
     oddities_.add(where + (text.empty()    ? " is empty"
-                           : shown.empty() ? " holds no text that can be shown"
+                           : shown.empty() ? " is not printable text"
                                            : " is \"" + shown + '"'));
   }
 
@@ -86,7 +86,7 @@ class Reader {
       if (device.ports.size() == kMostPorts) break;
       device.ports.push_back(port(name, number));
     }
-    if (device.ports.empty()) oddities_.add(name + " shows no port");
+    if (device.ports.empty()) oddities_.add(name + " has no ports");
     return device;
   }
 

@@ -109,7 +109,8 @@ std::string expectation(const Field& field) {
     case Kind::command:
       return "a string or a list of strings";
     case Kind::record_list:
-      return (field.record == "hosts[]." ? "a list of hosts, a host list" : "a list") +
+      return (field.record == "hosts[]." ? "a list of hosts, a string such as gpu[01-04]"
+                                         : "a list") +
              or_words(field);
   }
   return "";

@@ -60,7 +60,7 @@ void put_stdin(JobSpec& job, const Value& value) {
 
 std::string problem_of_stdin(std::string_view text) {
   if (text == "auto" || text == "none" || rank_in(text)) return "";
-  return '"' + std::string(text) + "\" is none of auto, none, rank0, rank1, ...";
+  return '"' + std::string(text) + "\" is not one of auto, none, rank0, rank1, ...";
 }
 
 }  // namespace dlaunch::jobfile

@@ -77,11 +77,11 @@ std::string problem_of_address(std::string_view text) {
   if (is_ipv6(text) && text.size() <= kMostNameLength) return "";
   const bool has_brackets = text.starts_with('[') && text.find(']') != std::string_view::npos;
   if (has_brackets && is_ipv6(text.substr(1, text.find(']') - 1)))
-    return "write an IPv6 address without brackets here, and a port with the key port";
+    return "write an IPv6 address without brackets here, and its port under the key port";
   const auto colon = text.find(':');
   const bool has_port = colon != std::string_view::npos && colon + 1 < text.size() &&
                         text.find_first_not_of("0123456789", colon + 1) == std::string_view::npos;
-  if (has_port) return "give the port with the key port, not after the address";
+  if (has_port) return "give the port under the key port, not after the address";
   return problem_of(text, "an address", kMostNameLength, is_name_character);
 }
 
@@ -118,8 +118,8 @@ std::string problem_of_hosts(std::string_view text) {
 std::string problem_of_argument(std::string_view text) {
   const bool has_control = std::any_of(text.begin(), text.end(),
                                        [](char c) { return (c >= 0 && c < 0x20) || c == 0x7f; });
-  if (has_control) return "control characters cannot be part of it";
-  if (text.starts_with('-')) return "it cannot begin with '-'";
+  if (has_control) return "control characters are not allowed";
+  if (text.starts_with('-')) return "the value cannot begin with '-'";
   return "";
 }
 

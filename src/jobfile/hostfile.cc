@@ -50,8 +50,8 @@ class Reader {
         first = &line;
         file_.form = form;
       } else if (form != file_.form) {
-        error(line.host.range, std::string("this line is in another format (") + described(form) +
-                                   ") than line " + std::to_string(line_number(first->host.range)) +
+        error(line.host.range, std::string("this line has a different format (") + described(form) +
+                                   ") from line " + std::to_string(line_number(first->host.range)) +
                                    " (" + described(file_.form) + ")");
         return;
       }
@@ -85,14 +85,15 @@ class Reader {
   void refuse_size(const HostfileLine& line) {
     is_too_long_ = true;
     error(line.host.range, "the file names more than " + std::to_string(kMostHosts) +
-                               " hosts, or " + std::to_string(kMostLines) + " lines of them");
+                               " hosts, or more than " + std::to_string(kMostLines) +
+                               " host entries");
   }
 
   bool check_host_word(const HostfileLine& line) {
     const std::string_view host = line.host.text;
     if (host == "rank" && !line.settings.empty() && is_digits(line.settings[0].key.text)) {
       error(line.host.range,
-            "this is a rankfile, which says where single ranks run; a hostfile "
+            "this is a rankfile, which places individual ranks; a hostfile "
             "has a host on each line, such as \"gpu01 slots=4\"");
     } else if (line.begins_with_setting) {
       error(line.host.range, "the name of the host is missing before " + in_quotes(host));
@@ -168,10 +169,9 @@ class Reader {
   void refuse_key(const HostfileWord& key) {
     const std::string word = lower(key.text);
     const bool is_case = contains(kSlots, word) || contains(kMaxSlots, word);
-    error(key.range,
-          in_quotes(key.text) + " is not known here" +
-              (is_case ? "; write it in lower case"
-                       : "; after a host only slots=, max_slots=, port= and username= are"));
+    error(key.range, "unknown setting " + in_quotes(key.text) +
+                         (is_case ? "; write it in lower case"
+                                  : "; a host can have slots=, max_slots=, port= and username="));
   }
 
   bool take_number(const HostfileSetting& setting, std::int64_t most,
@@ -227,7 +227,7 @@ class Reader {
   [[nodiscard]] std::string problem_of_word(const HostfileLine& line,
                                             const HostfileWord& word) const {
     if (is_digits(word.text)) {
-      return "what " + in_quotes(word.text) + " means is not clear; for slots write \"" +
+      return "it is unclear what " + in_quotes(word.text) + " means; for slots write \"" +
              std::string(line.host.text) + (file_.form == HostfileForm::colon ? ":" : " slots=") +
              std::string(word.text) + "\"";
     }
@@ -258,8 +258,8 @@ class Reader {
     count.slots += slots.value_or(0);
     count.bare += slots ? 0 : 1;
     if (count.slots + count.bare <= kMostSlots) return true;
-    error(line.host.range, "that makes more than " + std::to_string(kMostSlots) + " slots of " +
-                               in_quotes(host.name));
+    error(line.host.range,
+          in_quotes(host.name) + " has more than " + std::to_string(kMostSlots) + " slots");
     return false;
   }
 
@@ -271,7 +271,8 @@ class Reader {
     error(line.host.range,
           in_quotes(name) + (again ? " is already listed; give its slots on one line only"
                                    : " is already listed, with other hosts in between; MPICH "
-                                     "would start a second group of ranks there, dlaunch cannot"));
+                                     "would start a second group of ranks there, which dlaunch "
+                                     "cannot do; put the lines of each host together"));
     return false;
   }
 
@@ -364,7 +365,7 @@ std::optional<std::size_t> first_control(std::string_view text) {
 Result<Hostfile> read_hostfile(std::string_view text, const std::string& name) {
   text = without_byte_order_mark(text);
   if (text.size() > kMostHostfileBytes) {
-    return fail(exit_code::kJobFile, name + ": error: the file has more than " +
+    return fail(exit_code::kJobFile, name + ": error: the file is larger than " +
                                          std::to_string(kMostHostfileBytes / 1024 / 1024) + " MiB");
   }
   if (const auto at = first_control(text)) {

@@ -144,7 +144,7 @@ class Parser {
       const char c = text_[i];
       if (open == std::string_view::npos) {
         if (kSeparators.find(c) != std::string_view::npos) return i;
-        if (c == ']') refuse(i, i + 1, "this ']' was not opened");
+        if (c == ']') refuse(i, i + 1, "this ']' has no matching '['");
         if (c == '[') open = i;
       } else if (c == ']') {
         open = std::string_view::npos;
@@ -273,7 +273,7 @@ class Parser {
   }
 
   [[noreturn]] void refuse_size(std::size_t begin, std::size_t end) const {
-    refuse(begin, end, "that is more than " + std::to_string(kMostHosts) + " hosts");
+    refuse(begin, end, "this names more than " + std::to_string(kMostHosts) + " hosts");
   }
 
   /// Counts all combinations and appends them, the last part varying fastest.

@@ -10,7 +10,7 @@ constexpr JobRule kRules[] = {
      .broken = R"({"required":["processes","processes_per_node"],)"
                R"("properties":{"processes_per_node":{"not":{"const":"auto"}}}})"},
     {.text = "there are at least as many processes as nodes, and at most 100,000 in all"},
-    {.text = "where all `hosts` have slots, there are at most as many `processes`"},
+    {.text = "there are at most as many `processes` as slots, if all `hosts` have slots"},
     {.text = "`roles` determine the number of processes: not with `processes`",
      .broken = R"({"required":["processes","roles"]})"},
     {.text = "`framework: gcp` starts one process for each machine: not with `processes_per_node`",
@@ -22,12 +22,12 @@ constexpr JobRule kRules[] = {
      .broken = R"({"required":["stage"],"properties":{"stage":{"anyOf":[)"
                R"({"$ref":"#/$defs/unpacksNowhere"},)"
                R"({"type":"array","contains":{"$ref":"#/$defs/unpacksNowhere"}}]}}})"},
-    {.text = "`collect_limit` limits what `collect` names: not without it",
+    {.text = "`collect_limit` needs `collect`",
      .broken = R"({"required":["collect_limit"],"properties":{"collect":{"maxItems":0}}})"},
-    {.text = "`roles` go with `framework: tensorflow` and `gcp` only",
+    {.text = "`roles` work only with `framework: tensorflow` or `gcp`",
      .broken = R"({"required":["roles"],"not":{"required":["framework"],)"
                R"("properties":{"framework":{"enum":["tensorflow","gcp"]}}}})"},
-    {.text = "`roles` count processes, so they go with `launch: per-process` only",
+    {.text = "`roles` count processes, so they need `launch: per-process`",
      .broken = R"({"required":["roles","launch"],)"
                R"("properties":{"launch":{"enum":["per-node","once"]}}})"},
     {.text = "`roles` have at least one process",
@@ -49,11 +49,11 @@ constexpr JobRule kRules[] = {
              "`framework: tensorflow` or `gcp`",
      .broken = R"({"required":["launch","framework"],"properties":{"launch":{"const":"once"},)"
                R"("framework":{"enum":["tensorflow","gcp"]}}})"},
-    {.text = "`framework: mpi` and `horovod` go with `launch: per-process`: a program that starts "
-             "ranks of its own, such as mpirun, is `framework: none`",
+    {.text = "`framework: mpi` and `horovod` need `launch: per-process`; a program that starts "
+             "ranks of its own, such as mpirun, needs `framework: none`",
      .broken = R"({"required":["launch","framework"],"properties":{"launch":{"enum":["per-node",)"
                R"("once"]},"framework":{"enum":["mpi","horovod"]}}})"},
-    {.text = "mpirun starts every rank: `mpi.launcher: mpirun` goes with `launch: per-process`",
+    {.text = "mpirun starts every rank: `mpi.launcher: mpirun` needs `launch: per-process`",
      .broken =
          R"({"required":["launch","mpi"],"properties":{"launch":{"enum":["per-node","once"]},)"
          R"("mpi":{"required":["launcher"],"properties":{"launcher":{"const":"mpirun"}}}}})"},
@@ -63,15 +63,14 @@ constexpr JobRule kRules[] = {
     {.text = "mpirun reaches nodes by ssh: not with `connect.command`",
      .broken = R"({"required":["connect","mpi"],"properties":{"connect":{"required":["command"]},)"
                R"("mpi":{"required":["launcher"],"properties":{"launcher":{"const":"mpirun"}}}}})"},
-    {.text = "`mpi.program` goes with `mpi.launcher: mpirun`",
+    {.text = "`mpi.program` needs `mpi.launcher: mpirun`",
      .broken = R"({"required":["mpi"],"properties":{"mpi":{"required":["program"],"not":)"
                R"({"required":["launcher"],"properties":{"launcher":{"const":"mpirun"}}}}}})"},
     {.text = "mpirun chooses how ranks meet: `mpi.pmi` is for `mpi.launcher: dlaunch`",
      .broken = R"({"required":["mpi"],"properties":{"mpi":{"required":["launcher","pmi"],)"
                R"("properties":{"launcher":{"const":"mpirun"}}}}})"},
     {.text = "mpirun's ranks do not run in a `container`: `mpi.launcher: dlaunch` starts MPI "
-             "programs in "
-             "containers",
+             "programs in containers",
      .broken = R"({"required":["container","mpi"],"properties":{)"
                R"("mpi":{"required":["launcher"],"properties":{"launcher":{"const":"mpirun"}}}}})"},
     {.text = "`isolation: pid-namespace` hides the processes of a `container`, which dlaunch must "
@@ -87,7 +86,7 @@ constexpr JobRule kRules[] = {
                R"({"const":"one-per-process"}}}}})"},
     {.text = "`setup` needs a shell, and a `command` that is a list has none",
      .broken = R"({"required":["setup","command"],"properties":{"command":{"type":"array"}}})"},
-    {.text = "the same for the `command` of a role",
+    {.text = "`setup` needs a shell, and a role's `command` that is a list has none",
      .broken = R"({"required":["setup","roles"],"properties":{"roles":{"not":)"
                R"({"additionalProperties":{"not":{"type":"object","required":["command"],)"
                R"("properties":{"command":{"type":"array"}}}}}}}})"},

@@ -17,18 +17,18 @@ struct Script {
 
 constexpr Script kScripts[] = {
     {"#SBATCH",
-     "this is a batch script of Slurm. To start the line in it that starts the ranks: dlaunch run "
-     "SCRIPT, without bash and --; or submit it with sbatch, with \"dlaunch run -- PROGRAM\" in "
-     "it in place of srun, mpirun or torchrun"},
+     "this is a Slurm batch script. To run the line that starts its ranks: dlaunch run SCRIPT, "
+     "without bash and --; or replace srun, mpirun or torchrun in it with \"dlaunch run -- "
+     "PROGRAM\", and submit it with sbatch"},
     {"#PBS",
-     "this is a batch script of PBS: submit it with qsub. To start its program with dlaunch, put "
-     "\"dlaunch run --hosts auto -- PROGRAM\" in place of mpirun or torchrun in it"},
+     "this is a PBS batch script: submit it with qsub. To start its program with dlaunch, replace "
+     "mpirun or torchrun in it with \"dlaunch run --hosts auto -- PROGRAM\""},
     {"#BSUB",
-     "this is a batch script of LSF: submit it with bsub < SCRIPT. To start its program with "
-     "dlaunch, put \"dlaunch run --hosts auto -- PROGRAM\" in place of mpirun or torchrun in it"},
+     "this is an LSF batch script: submit it with bsub < SCRIPT. To start its program with "
+     "dlaunch, replace mpirun or torchrun in it with \"dlaunch run --hosts auto -- PROGRAM\""},
     {"#$ -",
-     "this is a batch script of Grid Engine: submit it with qsub. To start its program with "
-     "dlaunch, put \"dlaunch run --hosts auto -- PROGRAM\" in place of mpirun or torchrun in it"},
+     "this is a Grid Engine batch script: submit it with qsub. To start its program with "
+     "dlaunch, replace mpirun or torchrun in it with \"dlaunch run --hosts auto -- PROGRAM\""},
 };
 
 /// Conditions are separated by blanks: "a.b" (the key exists), "a.b=value", and "a[].b" (in the
@@ -42,49 +42,47 @@ struct File {
 
 constexpr File kFiles[] = {
     {"apiVersion^=ray.io/", "", "",
-     "this is for a Ray cluster, which starts its workers itself; dlaunch does not start Ray. A "
-     "program without Ray: dlaunch run -n N -- COMMAND"},
+     "this is for a Ray cluster, which starts its workers itself; dlaunch does not start Ray. To "
+     "run a program without Ray: dlaunch run -n N -- COMMAND"},
     {"apiVersion^=batch.volcano.sh/", "", "",
-     "this is a job of Volcano, which dlaunch does not read. With a process for each of its N "
+     "this is a Volcano job, which dlaunch does not read. To run a process for each of its N "
      "replicas: dlaunch run -n N -- COMMAND"},
     {"apiVersion^=batch/ kind=Job", "", "",
-     "the pods of this Job of Kubernetes do not know which of them they are, as without "
-     "completionMode: Indexed; its container's command, in N processes with ranks: dlaunch run -n "
-     "N -- COMMAND"},
+     "the pods of this Kubernetes Job have no index, as it lacks completionMode: Indexed. To run "
+     "its "
+     "container's command in N processes with ranks: dlaunch run -n N -- COMMAND"},
     {"apiVersion^=trainer.kubeflow.org/", "kind=TrainingRuntime kind=ClusterTrainingRuntime", "",
-     "this is a runtime of Kubeflow Trainer v2: append it to the file of its TrainJob, behind a "
-     "line of \"---\", and give that file to dlaunch"},
+     "this is a runtime of Kubeflow Trainer v2: append it to the file of its TrainJob, after a "
+     "line \"---\", and give that file to dlaunch"},
     {"", "type=task type=dev-environment type=service type=fleet", "command",
-     "this is a dstack configuration, which dlaunch does not read. The commands of a task, once on "
-     "each of N nodes: dlaunch run --nnodes N --set launch=per-node -- bash -c 'COMMANDS'"},
+     "this is a dstack configuration, which dlaunch does not read. To run the commands of a task "
+     "once on each of N nodes: dlaunch run --nnodes N --set launch=per-node -- bash -c 'COMMANDS'"},
     {"entrypoint searcher", "", "command",
-     "this is an experiment of Determined, which dlaunch does not read. Its entrypoint, without "
+     "this is a Determined experiment, which dlaunch does not read. To run its entrypoint without "
      "determined.launch: dlaunch run --nnodes N --nproc-per-node gpu -- COMMAND"},
     {"command", "compute.gpus compute.gpu_type compute.cluster integrations[].integration_type",
      "$schema",
-     "this is a run of MosaicML's mcli, which dlaunch does not read. Its command, once on each of "
-     "N "
-     "nodes: dlaunch run --nnodes N --set launch=per-node -- bash -c 'COMMAND'"},
+     "this is a run of MosaicML's mcli, which dlaunch does not read. To run its command once on "
+     "each of N nodes: dlaunch run --nnodes N --set launch=per-node -- bash -c 'COMMAND'"},
     {"roles[].entrypoint", "", "",
-     "this is an app of torchx, which dlaunch does not read. With the entrypoint and args of its "
-     "role, and N replicas: dlaunch run -n N -- COMMAND"},
+     "this is a torchx app, which dlaunch does not read. To run the entrypoint and args of its "
+     "role in N replicas: dlaunch run -n N -- COMMAND"},
     {"", "_target_ _factory_ task._target_ task._factory_ executor._target_ executor._factory_",
      "command",
-     "this is a configuration of NeMo-Run or Hydra, which a Python program reads and dlaunch does "
-     "not; start that program: dlaunch run --nproc-per-node gpu -- python3 PROGRAM"},
+     "this is a configuration of NeMo-Run or Hydra, which a Python program reads, not "
+     "dlaunch; start that program: dlaunch run --nproc-per-node gpu -- python3 PROGRAM"},
     {"", "zero_optimization train_micro_batch_size_per_gpu", "command",
-     "this is a configuration of DeepSpeed, which the program reads: dlaunch run --set "
-     "framework=deepspeed -- python3 PROGRAM --deepspeed_config FILE"},
+     "this is a DeepSpeed configuration, which the program reads; start that program: dlaunch run "
+     "--set framework=deepspeed -- python3 PROGRAM --deepspeed_config FILE"},
     {"cluster_name provider", "available_node_types head_node head_node_type", "command",
      "this is a configuration of a Ray cluster, which starts its workers itself; dlaunch does not "
-     "start Ray. A program without Ray: dlaunch run -n N -- COMMAND"},
+     "start Ray. To run a program without Ray: dlaunch run -n N -- COMMAND"},
     {"cells nbformat", "", "",
-     "this is a Jupyter notebook. As a script: jupyter nbconvert --to script NOTEBOOK, then "
-     "dlaunch "
-     "run -- python3 SCRIPT"},
+     "this is a Jupyter notebook. To run it as a script: jupyter nbconvert --to script NOTEBOOK, "
+     "then dlaunch run -- python3 SCRIPT"},
     {"TrainingJobName AlgorithmSpecification", "", "",
-     "this is a training job of SageMaker, which dlaunch does not read. On N machines: dlaunch run "
-     "--nnodes N -- COMMAND"},
+     "this is a SageMaker training job, which dlaunch does not read. To run its command on N "
+     "machines: dlaunch run --nnodes N -- COMMAND"},
 };
 
 std::string_view take_until(std::string_view& text, char end) {

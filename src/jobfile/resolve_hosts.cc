@@ -63,7 +63,7 @@ Result<ResolvedHosts> inline_hosts(const JobSpec& job) {
     }
   }
   if (resolved.hosts.size() > jobfile::kMostHosts)
-    return wrong("hosts: that is more than " + std::to_string(jobfile::kMostHosts) + " hosts");
+    return wrong("hosts: more than " + std::to_string(jobfile::kMostHosts) + " hosts");
   return resolved;
 }
 
@@ -158,7 +158,7 @@ Result<std::set<std::string>> chosen(const std::string& option, const std::strin
     const auto at = rest.find('@');
     const std::string item(rest.substr(0, at));
     if (item.find(':') != std::string::npos) {
-      return wrong(option + " " + text + ": choosing GPUs of a host (\":0,2\") is not available; " +
+      return wrong(option + " " + text + ": choosing GPUs of a host (\":0,2\") is not supported; " +
                    "name whole hosts");
     }
     const auto entries = jobfile::expand_hostlist(item, option);

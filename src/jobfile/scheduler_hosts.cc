@@ -37,7 +37,7 @@ Result<std::vector<HostSpec>> hosts_of(const SchedulerVariable& variable,
   std::vector<HostSpec> hosts;
   for (SlotsByHost::Count& count : slots_by_host.counts()) {
     if (count.slots > kMostSlots)
-      return wrong(variable, "more than " + std::to_string(kMostSlots) + " slots of one host");
+      return wrong(variable, "one host has more than " + std::to_string(kMostSlots) + " slots");
     count.host.slots = static_cast<int>(count.slots);
     hosts.push_back(std::move(count.host));
   }
@@ -79,7 +79,7 @@ Result<std::vector<HostSpec>> read_counted_pairs(const SchedulerVariable& variab
   const auto count = words.empty() ? std::nullopt : count_from<std::int64_t>(words.front());
   if (!count || static_cast<std::size_t>(*count) * 2 + 1 != words.size()) {
     return wrong(variable,
-                 "a number of hosts and as many pairs are expected, as in \"2 hostA 4 hostB 2\"");
+                 "expected a number of hosts, then that many pairs, as in \"2 hostA 4 hostB 2\"");
   }
   words.erase(words.begin());
   return read_pairs(variable, words);
@@ -117,7 +117,7 @@ Result<SchedulerVariable> find_scheduler_hosts(const Environment& environment) {
   }
   return fail(
       exit_code::kJobFile,
-      "\"hosts: auto\" but no scheduler has given a list of nodes; none of these variables is "
+      "\"hosts: auto\" but no scheduler provides a list of nodes; none of these variables is "
       "set: " +
           joined(kRows, ", ", &Row::variable) +
           "\n  outside of a scheduler, name the hosts: --hosts gpu[01-04]");

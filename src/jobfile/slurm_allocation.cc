@@ -6,6 +6,7 @@
 #include "jobfile/hostlist.h"
 #include "jobfile/slurm_state.h"
 #include "text/number.h"
+#include "text/strings.h"
 
 namespace dlaunch {
 
@@ -22,8 +23,8 @@ Result<std::vector<int>> counts_of(const Environment& environment, std::string_v
   if (text.empty()) return std::vector<int>();
   auto counts = jobfile::read_repeated_counts(text, nodes);
   if (counts && counts->size() == nodes) return std::move(*counts);
-  return fail(exit_code::kJobFile, std::string(name) + ": \"" + text + "\" are not " +
-                                       std::to_string(nodes) + " numbers as in \"2(x3),1\"");
+  return fail(exit_code::kJobFile, std::string(name) + " should list " + counted(nodes, "number") +
+                                       " in the form \"2(x3),1\", but is \"" + text + '"');
 }
 
 /// sbatch(1): SLURM_MEM_PER_NODE, _CPU and _GPU are MiB, as requested or by default; 0 means all
@@ -246,7 +247,7 @@ Status check_single_task(const Environment& environment) {
   const auto rank = count_from<int>(variable(environment, "SLURM_PROCID"));
   if (!tasks || *tasks < 2 || !rank) return {};
   return fail(exit_code::kUsage,
-              "srun has started this dlaunch " + std::to_string(*tasks) + " times (this is task " +
+              "srun started " + std::to_string(*tasks) + " copies of dlaunch (this is task " +
                   std::to_string(*rank) + "), and each would run the whole job\n         try: " +
                   "dlaunch run in the batch script or the shell of salloc, without srun");
 }

@@ -139,8 +139,8 @@ Status check_filled(const JobSpec& job, const SlurmAllocation& allocation, const
     const long here = std::min<long>(left, node.tasks);
     left -= here;
     if (here <= node.gpus) continue;
-    return too_few(in_quotes("processes", *job.processes) + " puts " + std::to_string(here) +
-                       " on " + node.name + ", by its tasks,",
+    return too_few(in_quotes("processes", *job.processes) + " puts " + counted(here, "rank") +
+                       " on " + node.name + ", by its number of tasks,",
                    allocation, counted(node.gpus, "GPU") + " there",
                    option("ntasks-per-node", node.gpus) + kOrNoGpus);
   }

@@ -231,9 +231,9 @@ Result<std::string> slurm_script(const JobSpec& job, const SlurmRequest& request
   for (const auto& [name, value] : *options) script += "#SBATCH --" + name + '=' + value + '\n';
   for (const std::string& option : request.options) script += "#SBATCH " + option + '\n';
   script +=
-      "\n# The script becomes dlaunch, which so receives the signals for the script: the SIGTERM "
-      "of\n"
-      "# --signal, early enough for timeouts.stop to pass before the time limit.\n";
+      "\n# exec turns the script into dlaunch, which then receives the script's signals: the "
+      "SIGTERM\n"
+      "# of --signal comes early enough for timeouts.stop to pass before the time limit.\n";
   script += "cd " + jobfile::shell_quote(folder) + " || exit 1\n";
   script += "exec";
   for (const std::string& word : command) script += ' ' + jobfile::shell_quote(word);

@@ -68,10 +68,10 @@ std::string meaning(SlurmEnding ending, const std::string& job, const SlurmState
     case SlurmEnding::time_limit:
       return "Slurm job " + job + " has reached its time limit";
     case SlurmEnding::preempted:
-      return "Slurm preempts job " + job + ": another one needs its nodes";
+      return "Slurm is preempting job " + job + " for another job";
     case SlurmEnding::requeued:
       return "Slurm job " + job +
-             " is requeued (preemption, a failed node, or scontrol requeue): it starts again later";
+             " was requeued (preemption, a failed node, or scontrol requeue): it will start again";
     case SlurmEnding::cancelled:
       return "Slurm job " + job + " was cancelled by scancel";
     case SlurmEnding::node_failed:
@@ -182,9 +182,10 @@ SlurmNotice slurm_notice(const SlurmSignal& signal, const SlurmState& state) {
     const SlurmTime until = *state.end - signal.came;
     notice.left = for_ranks(until);
     if (ending != SlurmEnding::none) {
-      notice.text += ", and ends it in " + duration_text(until);
+      notice.text += "; job " + signal.job + " ends in " + duration_text(until);
     } else if (until <= kNearEnd) {
-      notice.text = "the time limit of Slurm job " + signal.job + " is in " + duration_text(until);
+      notice.text =
+          "Slurm job " + signal.job + " reaches its time limit in " + duration_text(until);
     }
   } else if (!runs(state) && ending != SlurmEnding::none && signal.kill_wait) {
     notice.left = for_ranks(*signal.kill_wait);

@@ -47,7 +47,8 @@ enum class SlurmEnding { none, time_limit, preempted, requeued, cancelled, node_
 
 /// What a signal of Slurm means for the run.
 struct SlurmNotice {
-  /// A message for the user: "Slurm preempts job 17"; empty: nothing known explains the signal.
+  /// A message for the user: "Slurm job 17 was cancelled by scancel"; empty: nothing known explains
+  /// the signal.
   std::string text;
   /// How long after the signal the remaining ranks must be killed, so that time is left for the
   /// report before Slurm kills everything. nullopt: unknown.

@@ -37,7 +37,7 @@ std::string code_point_name(std::uint32_t value) {
 
 std::string describe(std::uint32_t value) {
   if (value == '\r')
-    return "a carriage return without a line feed; save the file with Unix line ends";
+    return "a carriage return without a line feed; save the file with Unix line endings";
   return "the control character " + code_point_name(value) +
          ", which YAML does not allow; remove it";
 }

@@ -53,7 +53,7 @@ void KeyValidator::check_counts() {
   }
   if (job_.processes && find("roles") != nullptr) {
     contradict("processes", "roles",
-               "roles determine the number of processes; give only one of them");
+               "roles determine the number of processes; give either roles or processes");
   }
   if (job_.framework == Framework::gcp &&
       job_.processes_per_node.kind != ProcessesPerNode::Kind::automatic) {
@@ -74,24 +74,27 @@ void KeyValidator::check_size() {
   if (job_.processes_per_node.kind == ProcessesPerNode::Kind::count &&
       nodes * job_.processes_per_node.count > kMostRanks) {
     contradict("nodes", "processes_per_node",
-               "that makes " + std::to_string(nodes * job_.processes_per_node.count) +
-                   " ranks; dlaunch starts up to " + most);
+               "nodes and processes_per_node make " +
+                   std::to_string(nodes * job_.processes_per_node.count) +
+                   " ranks; dlaunch starts at most " + most);
   }
   if (ranks > kMostRanks) {
-    contradict("roles", "roles",
-               "the roles make " + std::to_string(ranks) + " ranks; dlaunch starts up to " + most);
+    contradict(
+        "roles", "roles",
+        "the roles make " + std::to_string(ranks) + " ranks; dlaunch starts at most " + most);
   }
   // A range uses fewer nodes than its maximum if there are fewer processes.
   const std::int64_t fewest = job_.nodes ? job_.nodes->min : 1;
   if (job_.processes && *job_.processes < fewest) {
     contradict("processes", "nodes",
-               std::to_string(*job_.processes) + " processes do not fill " +
+               std::to_string(*job_.processes) +
+                   (*job_.processes == 1 ? " process" : " processes") + " cannot fill " +
                    std::to_string(fewest) + " nodes");
   }
   if (ranks > 0 && ranks < fewest) {
     contradict("roles", "nodes",
-               "the " + std::to_string(ranks) + " processes of the roles do not fill " +
-                   std::to_string(fewest) + " nodes");
+               "the " + std::to_string(ranks) + (ranks == 1 ? " process" : " processes") +
+                   " of the roles cannot fill " + std::to_string(fewest) + " nodes");
   }
 }
 
@@ -115,8 +118,7 @@ void KeyValidator::check_mpirun() {
   }
   if (job_.launch != Launch::per_process) {
     contradict("mpi.launcher", "launch",
-               "mpirun starts every rank, so mpi.launcher: mpirun goes with launch: per-process "
-               "only");
+               "mpirun starts every rank, so mpi.launcher: mpirun needs launch: per-process");
   }
   if (find("mpi.pmi") != nullptr) {
     contradict("mpi.launcher", "mpi.pmi",
@@ -213,7 +215,7 @@ void KeyValidator::check_command() {
   }
   if (has_command && all_have_own) {
     diagnostics_.error(SourceRange::whole(0),
-                       "every role has its own command, so none would run what is after --");
+                       "every role has its own command, so the command after -- would not run");
   } else if (!has_command && !all_have_own) {
     const std::string whose = without.empty() ? "no command" : "no command for the role " + without;
     diagnostics_.error(SourceRange::whole(0),
@@ -246,8 +248,8 @@ void KeyValidator::check_metrics() {
   if (job_.prometheus.empty() || job_.prometheus.ends_with(".prom")) return;
   const GivenKey* const key = find("metrics.prometheus");
   diagnostics_.error(key != nullptr ? key->value : SourceRange::whole(0),
-                     "metrics.prometheus must be a file whose name ends in .prom, as node_exporter "
-                     "reads them, not " +
+                     "metrics.prometheus must be a file whose name ends in .prom, which "
+                     "node_exporter requires, not " +
                          in_quotes(job_.prometheus));
 }
 
@@ -269,7 +271,7 @@ void KeyValidator::check_stdin() {
 
 void KeyValidator::check_collect() {
   if (job_.collect.empty() && job_.collect_limit > 0)
-    contradict("collect_limit", "collect", "collect_limit goes with collect, which has nothing");
+    contradict("collect_limit", "collect", "collect_limit has no effect: nothing is collected");
   for (std::size_t i = 0; i < job_.collect.size(); ++i) {
     for (std::size_t other = 0; other < i; ++other) check_collect(other, i);
   }
@@ -297,7 +299,7 @@ void KeyValidator::check_collect(std::size_t one, std::size_t other) {
   if (given == nullptr || !given->good) return;
   diagnostics_.error(given->value,
                      key + (is_same ? " has the same `to` as collect[" : " and collect[") +
-                         std::to_string(one) + (is_same ? "]" : "] lie one in the other"));
+                         std::to_string(one) + (is_same ? "]" : "] have nested targets"));
 }
 
 void KeyValidator::check_stage() {
@@ -323,7 +325,7 @@ void KeyValidator::check_stage() {
     if (problem.empty() && place.empty()) problem = "must name a file or a folder, not /";
     const auto [other, is_new] = places.try_emplace(place, i);
     if (problem.empty() && !is_new)
-      problem = "is also that of stage[" + std::to_string(other->second) + "]";
+      problem = "must differ from that of stage[" + std::to_string(other->second) + "]";
     if (!problem.empty())
       diagnostics_.error(given->value, key + " " + problem + ", but is " + in_quotes(to));
   }

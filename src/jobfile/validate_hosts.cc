@@ -61,8 +61,7 @@ std::optional<std::size_t> HostValidator::count() {
     if (key == nullptr || !key->good || !here || *here == 0) return std::nullopt;
     hosts += *here;
     if (hosts <= kMostHosts) continue;
-    diagnostics_.error(key->value,
-                       "hosts: that is more than " + std::to_string(kMostHosts) + " hosts");
+    diagnostics_.error(key->value, "hosts: more than " + std::to_string(kMostHosts) + " hosts");
     return std::nullopt;
   }
   return hosts;
@@ -92,7 +91,8 @@ bool HostValidator::check_item(std::size_t index, std::map<std::string, std::siz
                                   : " (hosts[" + std::to_string(first->second) + "], " +
                                         diagnostics_.refer_to(item(first->second)->value) + ")";
     diagnostics_.error(key->value, path + ": " + in_quotes(host.name) +
-                                       " is named twice; for several ranks there give it slots" +
+                                       " is named twice; to run several ranks on it, give it "
+                                       "slots" +
                                        where);
     return false;
   }
@@ -138,7 +138,7 @@ void HostValidator::check_connect() {
     if (is_listed(via, field.connectors)) continue;
     const std::string problem = find("connect.via") == nullptr
                                     ? " needs connect.via: " + std::string(field.connectors)
-                                    : " has no meaning with via: " + via;
+                                    : " has no effect with via: " + via;
     contradict(key, "connect.via", key + problem);
   }
   if (via == Connect::Via::command && find("connect.command") == nullptr) {
@@ -166,8 +166,9 @@ void HostValidator::check_word(std::size_t index) {
     const std::string_view name = std::string_view(word).substr(open, close - open + 1);
     if (contains(kPlaceholders, name)) continue;
     diagnostics_.error(find("connect.command")->value,
-                       "connect.command[" + std::to_string(index) + "]: " + in_quotes(name) +
-                           " is not known; there are {host}, {user}, {port} and {command}");
+                       "connect.command[" + std::to_string(index) + "]: unknown placeholder " +
+                           in_quotes(name) +
+                           "; the placeholders are {host}, {user}, {port} and {command}");
   }
 }
 

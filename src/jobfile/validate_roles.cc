@@ -57,7 +57,7 @@ void RoleValidator::check_lone_roles() {
 
 void RoleValidator::check_framework() {
   if (!has_tasks(job_.framework))
-    return contradict("roles", "framework", "roles are for framework: tensorflow and gcp only",
+    return contradict("roles", "framework", "roles work only with framework: tensorflow or gcp",
                       "the default framework is pytorch");
   const auto has_role = [this](std::string_view name) {
     for (const RoleSpec& role : job_.roles) {

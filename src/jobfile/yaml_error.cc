@@ -113,7 +113,7 @@ constexpr std::array<Wording, 18> kWordings{{
     {"end of map not found", "expected \"key: value\" here; check the indentation"},
     {"end of sequence flow not found", "a '[' is not closed with ']', or a comma is missing"},
     {"end of sequence not found", "expected \"- item\" here; check the indentation"},
-    {"illegal flow end", "this bracket was not opened"},
+    {"illegal flow end", "this bracket has no opening bracket"},
     {"illegal block entry", "a list item (-) cannot start here"},
     {"illegal map key", "a key cannot start here"},
     {"illegal map value", "a ':' is not allowed here; put text that contains \": \" in quotes"},

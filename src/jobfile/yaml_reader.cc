@@ -157,12 +157,12 @@ class TreeBuilder : public YAML::EventHandler {
 
   void refuse_tag(SourceRange at) {
     if (diagnostics_.is_full()) throw Refusal{at, "too many errors"};
-    diagnostics_.error(at, "tags (!name) are not supported here; remove it");
+    diagnostics_.error(at, "tags (!name) are not supported here; remove the tag");
   }
 
   void check_size(SourceRange at) const {
     if (document_.nodes.size() - nodes_before_ >= kMaxNodes)
-      throw Refusal{at, "a job file holds at most 20,000 values, here is one more"};
+      throw Refusal{at, "a job file holds at most 20,000 values, and this is one more"};
   }
 
   [[noreturn]] static void refuse_depth(SourceRange at) {
@@ -243,15 +243,15 @@ class TreeBuilder : public YAML::EventHandler {
       parent.is_placeholder = is_placeholder;
       diagnostics_.error(
           key.range, is_placeholder
-                         ? "a key must be a plain text, not a mapping; is this the {{place}} of "
-                           "a template that was not filled in? as a text it needs quotes"
-                         : "a key must be a plain text, not a list or a mapping");
+                         ? "a key must be plain text, not a mapping; is this a {{placeholder}} of "
+                           "a template that was not filled in? as text it needs quotes"
+                         : "a key must be plain text, not a list or a mapping");
     } else if (const auto colon = mistake_in(key)) {
       diagnostics_.error({source_, static_cast<std::uint32_t>(colon->offset), 1}, colon->message);
     } else if (key.plain && key.text == "<<") {
       diagnostics_.error(
           key.range,
-          "merge keys (<<) are not supported; repeat the keys, or give a whole value an alias");
+          "merge keys (<<) are not supported; repeat the keys, or use an alias for a whole value");
     } else if (const auto [first, is_new] = parent.keys.emplace(key.text, key.range); !is_new) {
       diagnostics_.error(key.range, "duplicate key " + in_quotes(key.text) + ", already given in " +
                                         diagnostics_.refer_to(first->second));

@@ -22,7 +22,7 @@ namespace dlaunch::jobfile {
 
 /// The error for a file with more documents than allowed.
 inline constexpr const char* kSecondDocument =
-    "a job file holds one YAML document, here a second one starts";
+    "a job file holds one YAML document, but a second one starts here";
 
 struct YamlDocument {
   NodeId root = 0;

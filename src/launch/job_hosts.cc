@@ -81,7 +81,7 @@ Result<JobHosts> resolve_job_hosts(JobSpec& spec, const HostSelection& selection
   if (hosts.slurm_end) {
     const auto left = WallTime(*hosts.slurm_end) - wall_now();
     if (left.count() > 0)
-      hosts.notes.push_back("the time limit of Slurm ends the job in " + duration_text(left));
+      hosts.notes.push_back("Slurm's time limit ends the job in " + duration_text(left));
   }
   spec.hosts = HostList{};
   spec.hosts.hosts = std::move(resolved->hosts);

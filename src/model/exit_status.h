@@ -23,7 +23,7 @@ struct ExitStatus {
   bool signaled = false;
   int value = 0;  // exit code 0..255, or the signal's number
   bool core_dumped = false;
-  /// What the kernel reports about an out-of-memory kill ("limit of its cgroup 12 GiB"); empty:
+  /// What the kernel reports about an out-of-memory kill ("cgroup limit 12 GiB"); empty:
   /// nothing.
   std::string out_of_memory = {};
   /// If aborted, `value` is the code passed to MPI_Abort, as far as an exit code can represent it.

@@ -68,7 +68,7 @@ std::string problem_of_container_workdir(std::string_view text) {
                                        [](char c) { return (c >= 0 && c < 0x20) || c == 0x7f; });
   if (has_control) return "control characters cannot be part of a path";
   if (text == kImagesOwn || text.starts_with('/')) return "";
-  return "expected an absolute path in the image, or \"image\", for the image's own";
+  return "expected an absolute path in the image, or \"image\" for the image's own WORKDIR";
 }
 
 }  // namespace dlaunch

@@ -132,7 +132,8 @@ ReservedPort* FactsService::held_port(std::uint16_t port) {
 FactsService::Cores FactsService::lock_cores(const std::vector<int>& cpus) {
   // Without locks, assume that this run is alone: that is the likelier case.
   if (!locks_)
-    return {true, "dlaunch cannot see the cores of other runs; ranks may share them: " + no_locks_};
+    return {true,
+            "dlaunch cannot see which cores other runs use; ranks may share them: " + no_locks_};
   if (locks_->try_lock(cpus)) return {};
   return {false, "another run took the planned cores first: ranks are not bound"};
 }

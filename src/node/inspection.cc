@@ -90,8 +90,8 @@ void add_health(const std::vector<GpuFact>& facts, NodeCondition& condition) {
     if (!gpus.empty()) break;
   }
   if (gpus.empty()) {
-    return add_silence({exit_code::kPreflight, "nvidia-smi lists none of " +
-                                                   std::to_string(facts.size()) + " that are here"},
+    return add_silence({exit_code::kPreflight, "nvidia-smi lists no GPU, but this node has " +
+                                                   std::to_string(facts.size())},
                        condition);
   }
   if (const auto rows = smi.ask(fabric::remapped_rows_query()))

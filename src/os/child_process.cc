@@ -36,7 +36,7 @@ Error not_started(const std::string& program, const StartFailure& failure) {
 
 Error no_descriptors(int error_number) {
   return {exit_code::kInternal, "cannot make a pipe: " + errno_text(error_number) +
-                                    (error_number == EMFILE ? " (ulimit -n)" : "")};
+                                    (error_number == EMFILE ? " (raise ulimit -n)" : "")};
 }
 
 /// spawn() requires all signals to be blocked around it.

@@ -17,9 +17,9 @@ Result<std::string> read_kernel_log(std::string_view word) {
   constexpr std::chrono::seconds kLimit{1};
   const UniqueFd log(::open("/dev/kmsg", O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
   if (!log) {
-    return fail(exit_code::kPreflight, errno == ENOENT ? "there is no /dev/kmsg here (a container?)"
-                                                       : "/dev/kmsg may not be read (" +
-                                                             errno_text(errno) + "); root may");
+    return fail(exit_code::kPreflight,
+                errno == ENOENT ? "there is no /dev/kmsg here (a container?)"
+                                : "cannot read /dev/kmsg (" + errno_text(errno) + "); root can");
   }
   std::string found;
   std::array<char, 8192> record;  // LOG_LINE_MAX and PREFIX_MAX of the kernel are below 2 KiB

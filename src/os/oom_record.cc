@@ -100,7 +100,7 @@ std::string describe_oom(const std::optional<OomKill>& kill, std::optional<std::
   if (kill && !kill->by_cgroup) {
     add("the memory of the node was full");
   } else if (limit) {
-    add("limit of its cgroup " + bytes_text(*limit));
+    add("cgroup limit " + bytes_text(*limit));
   } else {
     add("its cgroup counted the kill");
   }

@@ -83,7 +83,7 @@ std::uint64_t soft_limit(__rlimit_resource resource) {
 Result<std::string> current_folder() {
   char path[PATH_MAX];
   if (::getcwd(path, sizeof path) == nullptr)
-    return fail_errno(exit_code::kUsage, "the folder that dlaunch was started in", errno);
+    return fail_errno(exit_code::kUsage, "cannot find the current working directory", errno);
   return std::string(path);
 }
 

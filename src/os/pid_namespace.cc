@@ -68,8 +68,8 @@ std::string namespace_advice(const std::string& step, int error_number,
   if (error_number == ENOSPC || error_number == EUSERS) {
     if (switches.max_user_namespaces == 0)
       return "set sysctl user.max_user_namespaces above 0" + otherwise;
-    return "raise sysctl user.max_user_namespaces and user.max_pid_namespaces, whose limit is "
-           "reached" +
+    return "raise sysctl user.max_user_namespaces and user.max_pid_namespaces (one of these limits "
+           "is reached)" +
            otherwise;
   }
   if (error_number == EINVAL || error_number == ENOSYS)
@@ -79,7 +79,7 @@ std::string namespace_advice(const std::string& step, int error_number,
   if (switches.apparmor_restricts_unprivileged == 1)
     return "set sysctl kernel.apparmor_restrict_unprivileged_userns to 0" + otherwise;
   if (step == kMountProc) return "give the container an unmasked /proc" + otherwise;
-  return "allow namespaces (or CAP_SYS_ADMIN) in the sandbox or container that this is" + otherwise;
+  return "allow namespaces (or grant CAP_SYS_ADMIN) in this sandbox or container" + otherwise;
 }
 
 Status open_pid_namespace() {

@@ -82,7 +82,7 @@ struct RunningProgram::State : std::enable_shared_from_this<State> {
   }
   void give_up() {
     late = Error{exit_code::kTimeLimit,
-                 '"' + call.argv.front() + "\" has not ended within " + duration_text(call.limit)};
+                 '"' + call.argv.front() + "\" did not end within " + duration_text(call.limit)};
     if (has_ended) {
       end_group();
       return finish(tl::unexpected(*late));

@@ -245,8 +245,8 @@ Result<std::vector<Usable>> usable_of_nodes(const RendezvousSpec& spec, const Cl
     usable.push_back(usable_addresses(node.facts, choice));
     if (!usable.back().empty() || choice.is_auto() || node.facts.interfaces.empty()) continue;
     return fail(exit_code::kPreflight, "rendezvous.interface: " + spec.interface +
-                                           " leaves no interface of " + node.name +
-                                           " that is up; it has " + interface_list(node.facts));
+                                           " matches no interface that is up on " + node.name +
+                                           ", which has " + interface_list(node.facts));
   }
   return usable;
 }

@@ -138,8 +138,8 @@ Result<const RuntimeRow*> choose(const Container& container, const Cluster& clus
                                  LaunchPlan& plan) {
   if (cluster.is_assumed) {
     const bool open = container.runtime == Runtime::automatic;
-    plan.notes.push_back(open ? "offline: the container's command is podman's; which runtime the "
-                                "nodes have is not known"
+    plan.notes.push_back(open ? "offline: which container runtime the nodes have is not known; the "
+                                "plan shows podman's command"
                               : "offline: whether the nodes have " +
                                     std::string(name_of(container.runtime)) + " is not known");
     return &row_of(open ? Runtime::podman : container.runtime);
@@ -223,7 +223,7 @@ Result<std::uint64_t> shared_memory(const Container& container, Runtime runtime,
   return fail(exit_code::kPreflight,
               "/dev/shm of " + node.name + " holds " + size_text(facts.shm_bytes) +
                   ", less than container.shm_size: " + size_text(container.shm_bytes) +
-                  "; the ranks of a node share it, so that NCCL and MPI can\n"
+                  "; the ranks of a node share it for NCCL and MPI\n"
                   "         try: mount -o remount,size=" +
                   std::to_string(container.shm_bytes) + " /dev/shm there");
 }
@@ -251,8 +251,7 @@ std::string unfit(const NodeView& view, const std::vector<Mount>& mounts) {
         mount.host.find_first_of(is_line ? ":, \t\n\\" : ":,") != std::string::npos;
     if (is_awkward && !has_engine(view.row.runtime))
       return "\"" + mount.host + "\" cannot be mounted by " + std::string(view.row.name) +
-             ", whose options use ':'" + (is_line ? ", ',', '\\' and blanks" : " and ','") +
-             " themselves";
+             ": its options reserve ':'" + (is_line ? ", ',', '\\' and blanks" : " and ','");
   }
   return {};
 }

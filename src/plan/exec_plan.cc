@@ -22,9 +22,9 @@ Status check_addresses(const ExecInput& input) {
   if (!world.hosts.empty() && world.in_order) return {};
   return fail(exit_code::kPreflight,
               "--framework " + std::string(name_of(input.framework)) +
-                  " needs the addresses of all ranks, and " + world.launcher +
+                  " needs the addresses of all ranks, but " + world.launcher +
                   (world.hosts.empty() ? " does not name all hosts"
-                                       : " does not have ranks in order of the nodes"));
+                                       : " does not number the ranks node by node"));
 }
 
 void add_nodes(const World& world, LaunchPlan& plan) {

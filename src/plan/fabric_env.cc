@@ -27,7 +27,7 @@ std::string why_unusable(const NodeFacts& facts, LinkLayer layer) {
                std::string(name_in(kPortStateNames, port.state));
       if (layer == LinkLayer::infiniband && !is_infiniband_card(device))
         return device.name + " is " + (device.driver == "hfi1" ? "Omni-Path" : device.driver);
-      if (!device.is_usable) return "its file in /dev/infiniband is not there or may not be opened";
+      if (!device.is_usable) return "its file in /dev/infiniband is missing or cannot be opened";
     }
   }
   return facts.fabric.no_rdma;
@@ -50,7 +50,7 @@ LinkLayer common_layer(const Cluster& cluster, std::size_t nodes, std::vector<st
     const std::string why = why_unusable(without->facts, layer);
     notes.push_back("InfiniBand can be used on " + with->name + " but not on " + without->name +
                     (why.empty() ? "" : " (" + why + ")") +
-                    ": NCCL may hang or fail; to go without: env NCCL_IB_DISABLE=1");
+                    ": NCCL may hang or fail; to run without InfiniBand: --env NCCL_IB_DISABLE=1");
     break;
   }
   return LinkLayer::unknown;
@@ -71,7 +71,7 @@ void set_gid_index(const Node& node, const std::vector<FabricPort>& ports, NodeF
   notes.push_back(node.name + ": NCCL_IB_GID_INDEX is not set, because RoCE v2 is at index " +
                   std::to_string(index) + " of " + ports.front().device->name + " and " +
                   std::to_string(roce_v2_index(*other->port)) + " of " + other->device->name +
-                  "; NCCL 2.21 and newer find it");
+                  "; NCCL 2.21 and newer find the index themselves");
 }
 
 /// Without a topology file NCCL assumes that devices with an unknown position are far apart.

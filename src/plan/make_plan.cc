@@ -50,8 +50,8 @@ Status check_crowding(const JobSpec& spec, const Cluster& cluster, const LaunchP
     const std::size_t cores = cluster.nodes[i].facts.cores.size();
     if (cluster.nodes[i].slots > 0 || cores == 0 || ranks <= cores) continue;
     return fail(exit_code::kJobFile,
-                std::to_string(ranks) + " MPI ranks on " + plan.nodes[i].name + ", which has " +
-                    counted(cores, "core") +
+                std::to_string(ranks) + " MPI ranks are too many for " + plan.nodes[i].name +
+                    ", which has " + counted(cores, "core") +
                     "\n         if that is intended: --set mpi.oversubscribe=true, or slots in the "
                     "host list");
   }
@@ -61,7 +61,7 @@ Status check_crowding(const JobSpec& spec, const Cluster& cluster, const LaunchP
 Status check_rank(const char* key, std::uint32_t rank, std::size_t ranks) {
   if (rank < ranks) return {};
   return fail(exit_code::kJobFile,
-              std::string(key) + ": there is no rank " + std::to_string(rank) + ", this job has " +
+              std::string(key) + ": there is no rank " + std::to_string(rank) + "; this job has " +
                   (ranks == 1 ? "only rank 0" : "ranks 0 to " + std::to_string(ranks - 1)));
 }
 
@@ -298,17 +298,15 @@ Result<Meeting> meet(const JobSpec& spec, const Cluster& cluster, LaunchPlan& pl
 void add_assumptions(const JobSpec& spec, const Cluster& cluster, LaunchPlan& plan) {
   if (!cluster.is_assumed) return;
   plan.notes.emplace_back(
-      "offline: no node was contacted; GPUs, cores, addresses, and whether files and programs are "
-      "there, "
-      "are not known");
+      "offline: no node was contacted; GPUs, cores and addresses are not known, nor whether files "
+      "and programs exist");
   const bool counts_gpus = spec.processes_per_node.kind != ProcessesPerNode::Kind::count &&
                            !spec.processes && spec.roles.empty() &&
                            spec.launch == Launch::per_process;
   if (counts_gpus)
     plan.notes.emplace_back(
-        "offline: as many ranks on a node as it has slots, else one, where it would be one for "
-        "each "
-        "GPU");
+        "offline: a node gets one rank per slot, or a single rank if it has no slots, instead of "
+        "one per GPU");
   if (ports_wanted(spec) > 0)
     plan.notes.emplace_back("offline: ports are examples; free ones are chosen on the nodes");
 }
@@ -331,7 +329,8 @@ void add_role_notes(const JobSpec& spec, const Placement& placement, LaunchPlan&
   if (has_command && std::all_of(roles.begin(), roles.end(), has_own))
     plan.notes.emplace_back("command is not used: every role has its own");
   if (!spec.roles.empty() && spec.processes_per_node.kind != ProcessesPerNode::Kind::automatic)
-    plan.notes.emplace_back("processes_per_node is not used: roles say how many there are");
+    plan.notes.emplace_back(
+        "processes_per_node is not used: the roles set the number of processes");
   if (spec.placement == PlacementPolicy::spread && plan.ranks.size() > plan.nodes.size() &&
       !spec.roles.empty()) {
     const std::string tasks = std::to_string(plan.ranks.size());

@@ -79,7 +79,7 @@ Result<Ssh> ssh_of(const MpirunInput& input) {
   const auto port = common(input.host_specs, &HostSpec::port);
   if (!user || !port) {
     return refuse(
-        "users or ports of hosts differ, but mpirun uses one for all; name them in ~/.ssh/config");
+        "users or ports of hosts differ, but mpirun uses one for all; set them in ~/.ssh/config");
   }
   Words words;
   const std::string& login = user->empty() ? connect.user : *user;
@@ -94,7 +94,7 @@ Result<Ssh> ssh_of(const MpirunInput& input) {
   }
   for (const std::string& word : words) {
     if (word == connect.identity_file && word.find(' ') != std::string::npos)
-      return refuse("connect.identity_file has a blank, which mpirun cannot pass to ssh");
+      return refuse("connect.identity_file contains a space, which mpirun cannot pass to ssh");
     ssh.arguments += (ssh.arguments.empty() ? "" : " ") + word;
   }
   return ssh;
@@ -139,7 +139,7 @@ void add_temporary(const MpirunInput& input, Words& argv) {
 Result<MpirunKind> kind_on(const JobSpec& spec, const Cluster& cluster, LaunchPlan& plan) {
   const Node& node = cluster.nodes.front();
   if (cluster.is_assumed) {
-    plan.notes.emplace_back("offline: the command is that for mpirun of Open MPI 4");
+    plan.notes.emplace_back("offline: the plan shows the command for mpirun of Open MPI 4");
     return MpirunKind::open_mpi_4;
   }
   if (node.facts.mpirun.empty()) {
@@ -155,7 +155,7 @@ Result<MpirunKind> kind_on(const JobSpec& spec, const Cluster& cluster, LaunchPl
               node.facts.mpirun + " on " + node.name +
                   " is neither Open MPI 4 or 5 nor Hydra (MPICH, Intel MPI); it calls itself: " +
                   first_line(node.facts.mpirun_version) +
-                  "\n         try: --set mpi.program=PATH of another one");
+                  "\n         try: --set mpi.program=PATH, with the path of another mpirun");
 }
 
 /// The same path on all nodes: in a folder of the user alone, whose name contains the user id. If

@@ -261,7 +261,7 @@ Result<std::uint32_t> ranks_of_node(const JobSpec& spec, const Node& node, std::
       if (is_assumed) {
         return misfit(
             as_typed(spec, "processes_per_node", "gpu") +
-            " needs to know the GPUs of the nodes, which --offline does not ask for; give "
+            " needs to know the GPUs of the nodes, which are unknown with --offline; give "
             "the hosts slots");
       }
       if (gpus == 0) {
@@ -311,7 +311,7 @@ Result<Counts> counts_without_roles(const JobSpec& spec, const Cluster& cluster,
     if (spec.processes_per_node.kind != ProcessesPerNode::Kind::automatic) {
       return misfit(
           "\"framework: gcp\" starts one process for each machine of the service; leave out "
-          "processes_per_node, and say processes or roles for several on a node");
+          "processes_per_node, and use processes or roles to start several on a node");
     }
     return Counts(gpus.size(), 1);
   }

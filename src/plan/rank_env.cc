@@ -153,7 +153,7 @@ FabricPlan fabric_of(const JobSpec& spec, const Cluster& cluster, const PlanCont
 void keep_settings(const Rows& rows, const Node& node, const PlanContext& context,
                    const std::vector<Variable>& of_job, std::vector<Variable>& variables) {
   apply_kept(rows.node, of_job, rank_table::chosen_in_mca_files(node.facts),
-             "kept: set in a file of Open MPI's (mca-params.conf) on this node", variables);
+             "kept: set in an Open MPI file (mca-params.conf) on this node", variables);
   apply_kept(rows.node, of_job, node.facts.fabric.nccl_settings,
              "kept: set in NCCL's own file on this node", variables);
   if (node.is_launcher) {

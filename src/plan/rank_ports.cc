@@ -32,7 +32,7 @@ Status assign_task_ports(ClusterForm form, const Cluster& cluster, LaunchPlan& p
     if (ports.size() < needed) {
       return fail(exit_code::kPreflight, "only " + std::to_string(ports.size()) +
                                              " free ports were found on " + plan.nodes[i].name +
-                                             ", " + std::to_string(needed) + " are needed");
+                                             ", but " + std::to_string(needed) + " are needed");
     }
   }
   return {};

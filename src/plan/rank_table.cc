@@ -315,7 +315,7 @@ std::string no_rdma_reason(const View& v) {
   std::string reason =
       "no node has InfiniBand or similar: MPI_Init need not search for it (0.1 s instead of 0.3 s)";
   if (v.facts->mca_settings.contains(name))
-    reason += "; components that a file of Open MPI excludes here stay excluded";
+    reason += "; components that an Open MPI file excludes here stay excluded";
   return reason;
 }
 constexpr char kPml[] = "OMPI_MCA_pml";
@@ -402,8 +402,8 @@ constexpr Row kTable[] = {
      [](const View& v) { return number(v.node->ranks.size()); }, "ranks on this node"},
     {"OMPI_COMM_WORLD_NODE_RANK", kMpi, Scope::rank, Keep::no,
      [](const View& v) { return number(v.rank->local_rank.value); },
-     "index on its node over all jobs of an mpirun, of which there is one here (not the index of "
-     "the node)"},
+     "index on its node among all jobs of an mpirun, here only this one (not the index of the "
+     "node)"},
     {"OMPI_UNIVERSE_SIZE", kMpi, Scope::job, Keep::no,
      [](const View& v) {
        return if_started_by_us(v, [&] { return *number(v.plan.ranks.size()); });
@@ -480,7 +480,7 @@ constexpr Row kTable[] = {
      [](const View& v) { return v.plan.master.reason; }},
     {"OMPI_MCA_orte_hnp_uri", kJax, Scope::job, Keep::no,
      [](const View& v) -> Value { return open_mpi_uri(v); },
-     "tells JAX that the next three are set"},
+     "tells JAX that the next three variables are set"},
     {"OMPI_COMM_WORLD_SIZE", kJax, Scope::job, Keep::no,
      [](const View& v) { return number(v.plan.ranks.size()); }, "number of processes, for JAX"},
     {"OMPI_COMM_WORLD_RANK", kJax, Scope::rank, Keep::no,
@@ -503,7 +503,7 @@ constexpr Row kTable[] = {
      },
      "", tf_config_reason},
     {"TF_NUM_INTEROP_THREADS", kTensorflow | kGcp, Scope::node, Keep::if_set, interop_threads,
-     "with one, TensorFlow's default on one core, parameter servers wait forever"},
+     "TensorFlow's default on one core is one thread, with which parameter servers wait forever"},
     {"TF_CONFIG", kGcp, Scope::rank, Keep::no,
      [](const View& v) -> Value { return gcp_tf_config(v); }, "", tf_config_reason},
     {"CLUSTER_SPEC", kGcp, Scope::rank, Keep::no,
@@ -599,7 +599,8 @@ constexpr Row kTable[] = {
     {"DLAUNCH_NODE_RANK", kEvery, Scope::node, Keep::no,
      [](const View& v) { return number(v.node_index); }, "index of the node"},
     {"DLAUNCH_DEADLINE_FILE", kEvery, Scope::node, Keep::no, deadline_file,
-     "when the job ends, in seconds since the epoch; written when that is announced"},
+     "a file that appears when the job's end is announced, with its time in seconds since the "
+     "epoch"},
     {"DLAUNCH_HEARTBEAT_FILE", kEvery, Scope::rank, Keep::no, heartbeat_file,
      "a file that the rank may touch to show that it makes progress"},
     {"DLAUNCH_ATTEMPT", kEvery, Scope::job, Keep::no,

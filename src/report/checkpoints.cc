@@ -78,8 +78,8 @@ std::string checkpoint_text(const CheckpointAccount& account,
               size_text(account.bytes) + ')';
   } else {
     text = "no checkpoint was written in this attempt";
-    text += account.older ? "; the last one is " + shown(*account.older) + ", from " +
-                                duration_text(account.older->age) + " before its end"
+    text += account.older ? "; the last one is " + shown(*account.older) + ", written " +
+                                duration_text(account.older->age) + " before the end"
                           : "; nothing matches " + plain_line(joined(patterns));
   }
   for (const std::string& problem : account.problems) text += "; " + plain_line(problem);

@@ -36,8 +36,8 @@ class CheckpointTally {
 };
 
 /// "saved ckpt/step-300 (2.4 GB) 3 s before the end, the last of 3 in this attempt (7.2 GB)",
-/// "no checkpoint was written in this attempt; the last one is ckpt/step-100 (2.4 GB), from 2 h
-/// before its end". `patterns`: shown if there is no checkpoint at all. Safe for a terminal.
+/// "no checkpoint was written in this attempt; the last one is ckpt/step-100 (2.4 GB), written
+/// 2 h before the end". `patterns`: shown if there is no checkpoint at all. Safe for a terminal.
 [[nodiscard]] std::string checkpoint_text(const CheckpointAccount& account,
                                           const std::vector<std::string>& patterns);
 

@@ -26,13 +26,14 @@ constexpr auto kRows = std::to_array<ExitCodeRow>({
      "correct the line that the message names; dlaunch plan checks the file"},
     {kNodeLost, kNodeLost, "69", "A node could not be reached, or was lost.",
      "the report quotes ssh; dlaunch check tests the nodes"},
-    {kInternal, kInternal, "70", "A fault of dlaunch, or of mpirun where mpirun starts the ranks.",
+    {kInternal, kInternal, "70", "A fault in dlaunch, or in mpirun where mpirun starts the ranks.",
      "the message says which process failed; please report it"},
     {kNotCollected, kNotCollected, "74",
-     "The ranks have succeeded, but what `collect` names is not all here.", "dlaunch collect"},
+     "The ranks succeeded, but not everything that `collect` names was copied here.",
+     "dlaunch collect"},
     {kPreflight, kPreflight, "75",
-     "A condition of the run is not met: no address at which the nodes meet, a missing library, a "
-     "failed `sync`, a failed preflight check, isolation that the kernel refuses. Nothing was "
+     "A prerequisite of the run is not met: no address that every node reaches, a missing library, "
+     "a failed `sync`, a failed preflight check, isolation that the kernel refuses. Nothing was "
      "started.",
      "follow the `try:` line; dlaunch check tests the nodes"},
     {kTimeLimit, kTimeLimit, "124",
@@ -46,7 +47,7 @@ constexpr auto kRows = std::to_array<ExitCodeRow>({
      "check PATH on the node; dlaunch plan --env 0"},
     {kPreempted, kPreempted, "158",
      "A node was about to be taken away (`preemption`), and no restart followed. A rank that "
-     "SIGPWR killed has the same number.",
+     "SIGPWR killed has the same exit code.",
      "submit the job again; dlaunch help preemption"},
     {kSignalBase + 1, kSignalBase + 64, "128 + n",
      "Signal n killed the rank that failed first (137: SIGKILL, 139: SIGSEGV), or ended dlaunch "
@@ -81,8 +82,7 @@ std::string exit_code_help(int code) {
   }
   if (own.empty()) return of_ranks.empty() ? row_text(kRows[1], code) : of_ranks;
   if (code == kOk) return own;
-  return own +
-         "  A rank may exit with the same number: `origin` in summary.json says whose it is.\n";
+  return own + "  A rank may exit with the same code; `origin` in summary.json is then \"rank\".\n";
 }
 
 }  // namespace dlaunch

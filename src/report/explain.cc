@@ -51,7 +51,7 @@ std::string help_of_key(const Field& field) {
   append_wrapped(text, "  ", "  ", field.help);
   add_row(text, "value", expectation(field) + (field.record.empty() ? "" : ", or a mapping"));
   if (field.required) {
-    add_row(text, "default", "none: it must be given");
+    add_row(text, "default", "none: the key is required");
   } else if (!field.fallback.empty()) {
     add_row(text, "default", field.fallback);
   }
@@ -141,7 +141,8 @@ std::string rows_about(std::string_view text) {
   rows.resize(rows.size() - more);
   std::string all = joined(rows, "\n");
   if (more > 0)
-    all += '\n' + counted(more, "more message") + ": more words of the message tell which\n";
+    all +=
+        '\n' + counted(more, "more message") + ": add words of the message to narrow the search\n";
   return all;
 }
 
@@ -194,7 +195,7 @@ std::string option_help(std::string_view option) {
     own.settle();
     std::string here = own.is_module ? "-- python3 -m MODULE" : joined(own.words(), " ");
     for (const jobfile::LeftOut& one : own.left_out) here += (here.empty() ? "" : "; ") + one.why;
-    if (here.empty()) here = "not needed: dlaunch does so by itself";
+    if (here.empty()) here = "not needed: dlaunch does this by itself";
     append_wrapped(
         text,
         std::string(option) + " of " + std::string(jobfile::name_of_launcher(row.launchers)) + ": ",

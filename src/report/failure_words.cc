@@ -84,8 +84,9 @@ std::string script_advice(const StartFailure& failure, const std::vector<Command
   const std::string file = plain_line(failure.path);
   if (failure.error_number == ENOENT && file.find(' ') != std::string::npos) {
     const std::string line = plain_line(as_several_words(failure.path, commands));
-    return '"' + file + "\" is one word with a space in it; the command as several words: -- " +
-           line + ", or in the job file command: " + line;
+    return '"' + file +
+           "\" is one word with a space in it; pass the command as several words: -- " + line +
+           ", or in the job file command: " + line;
   }
   const bool is_python = file.ends_with(".py");
   if (!is_python && !file.ends_with(".sh")) return {};
@@ -147,7 +148,7 @@ std::string FailureWords::left_early() const {
   const auto& left = outcome_.left_early;
   const std::string who_left = left.size() == 1 ? who(left.front()) : "ranks " + rank_ranges(left);
   const std::string collective = collective_of(in_.evidence);
-  return who_left + " left with code 0 while others were still " +
+  return who_left + " exited with code 0 while others were still " +
          (collective.empty() ? "running" : "in " + collective);
 }
 
@@ -206,7 +207,7 @@ std::vector<std::string> FailureWords::earlier_attempts() const {
   std::vector<std::string> lines;
   const auto& all = report_.earlier;
   const std::size_t hidden = all.size() > kShown ? all.size() - (kShown - 1) : 0;
-  if (hidden > 0) lines.push_back(counted(hidden, "attempt") + " before: see summary.json");
+  if (hidden > 0) lines.push_back("the first " + counted(hidden, "attempt") + ": see summary.json");
   for (std::size_t i = hidden; i < all.size(); ++i) {
     std::string line = "attempt " + std::to_string(all[i].attempt.value) + ": " +
                        describe_attempt(all[i]) + " after " + duration_text(all[i].ran);

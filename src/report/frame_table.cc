@@ -192,7 +192,7 @@ std::string waits_for(const std::vector<StackFrame>& frames) {
     case peer:
       return what + ", for another rank";
     case start:
-      return what + ", for ranks that have not come";
+      return what + ", for ranks that have not arrived";
     case step:
       return what + ", for its device or the other ranks";
     case device:
@@ -200,7 +200,7 @@ std::string waits_for(const std::vector<StackFrame>& frames) {
     case loader:
       return "its data loader";
     case children:
-      return what + ", for a process that it has started";
+      return what + ", for a process that it started";
   }
   return "";
 }

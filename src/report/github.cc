@@ -71,7 +71,7 @@ std::string github_annotation(const SummaryInput& input, std::string_view worksp
   }
   const bool has_error = input.evidence.exception.has_value();
   const std::string text = has_error ? *input.evidence.exception + '\n' + what : what;
-  return "::error " + properties + "title=" + escaped("dlaunch: the run has failed", true) +
+  return "::error " + properties + "title=" + escaped("dlaunch: the run failed", true) +
          "::" + escaped(text, false) + '\n';
 }
 

@@ -39,7 +39,7 @@ std::string advice_for_stdin(const Failure& f, const std::string& call) {
   const std::string guarded = "if os.environ[\"RANK\"] == \"" + number + "\": " + call;
   if (!f.in.stdin_rank) {
     return "dlaunch run --pty " + number + ": without it a rank's stdin is empty, and " + call +
-           " ends there; with it rank " + number + " has the terminal" +
+           " fails; with it rank " + number + " has the terminal" +
            (f.in.report.ranks.size() > 1 ? "; guard the call: " + guarded : "");
   }
   // The rank had the terminal: the user ended the program there.
@@ -60,7 +60,7 @@ std::string why_killed(const Failure& f) {
                          ? "the signal was sent neither by dlaunch nor, according to the "
                            "kernel's records, by its OOM killer"
                          : "the signal was not sent by dlaunch; dlaunch cannot read the records of "
-                           "the kernel's OOM killer there (dmesg as root shows them)");
+                           "the kernel's OOM killer on that node (dmesg as root shows them)");
 }
 
 bool has_lost_peer(const Failure& f) {
@@ -78,16 +78,16 @@ std::string why_peer_lost(const Failure& f) {
   const std::vector<Rank> silent = suspects(f.in);
   if (silent.empty())
     return "the error says that " + means + ", and so do the errors of all others";
-  return "the error says that " + means + "; what happened there is not known, see the output of " +
+  return "the error says that " + means + "; for the cause, see the output of " +
          (silent.size() == 1 ? "rank " : "ranks ") + rank_ranges(silent);
 }
 
 std::string why_never_connected(const Failure& f) {
   if (f.is_by_mpirun()) {
-    return "every rank of an MPI job must call MPI_Init, and this one has not met mpirun (" +
+    return "every rank of an MPI job must call MPI_Init, and this one did not connect to mpirun (" +
            f.in.plan->mpirun->name +
-           "): the program was built with another MPI library, so that each rank is a world of its "
-           "own; or it is not an MPI program; or a container hides mpirun's server from it";
+           "): the program was built with another MPI library, so each rank is a world of its own; "
+           "or it is not an MPI program; or a container hides mpirun's server from it";
   }
   return "every rank of an MPI job must call MPI_Init, which connects it to dlaunch over PMIx "
          "(Open "
@@ -98,20 +98,21 @@ std::string why_never_connected(const Failure& f) {
 
 std::string what_else_for_mpi(const Failure& f) {
   if (f.is_by_mpirun()) {
-    return "the mpirun of the library that the program was built with (mpi.program); or leave "
-           "out mpi.launcher: dlaunch starts programs of either kind; framework: none for other "
-           "programs";
+    return "the mpirun of the library that the program was built with (mpi.program); or leave out "
+           "mpi.launcher: dlaunch itself starts Open MPI and MPICH programs; framework: none for "
+           "programs without MPI";
   }
   return "mpi.init: optional for programs that only read MPI's variables; framework: none for "
-         "others; for other MPI libraries their own mpirun, with mpi.launcher: mpirun";
+         "programs without MPI; for other MPI libraries their own mpirun, with mpi.launcher: "
+         "mpirun";
 }
 
 std::string why_other_world(const Failure& f) {
   const std::size_t planned = f.in.plan == nullptr ? 0 : f.in.plan->ranks.size();
   return "the ranks of this job are one world" +
          (planned == 0 ? "" : " of " + std::to_string(planned)) +
-         ", but this one's MPI library has made a world of its own: something between dlaunch and "
-         "the program has changed or removed the variables that give it its rank (PMI_RANK, "
+         ", but this one's MPI library made a world of its own: something between dlaunch and the "
+         "program changed or removed the variables that hold its rank (PMI_RANK, "
          "PMI_SIZE: env -i, sudo, a wrapper, a container that does not pass them)";
 }
 
@@ -146,8 +147,7 @@ std::string why_by_table(const Failure& f) {
   if (!row.of_node || !knows_node) return why;
   const NodeRank node = plan->ranks[f.outcome.first->value].node;
   if (!failed_on_other_nodes(f, node))
-    why += "; no rank of a node other than " + plain_line(plan->nodes[node.value].name) +
-           " failed in this way";
+    why += "; only ranks on " + plain_line(plan->nodes[node.value].name) + " failed in this way";
   return why;
 }
 
@@ -162,7 +162,7 @@ constexpr std::array<KnownCause, 11> kCauses{{
      [](const Failure& f) { return f.end != nullptr && !f.end->status.out_of_memory.empty(); },
      [](const Failure& f) {
        const std::string& record = f.end->status.out_of_memory;
-       return "the kernel ended it: out of memory (" +
+       return "the kernel killed the rank: out of memory (" +
               plain_line(record.substr(0, record.find('\n'))) + ')';
      },
      nullptr},
@@ -230,7 +230,7 @@ constexpr std::size_t kLines = 20;
 constexpr std::string_view kClosed = "another rank closed its connection";
 constexpr std::string_view kNetwork = "another rank is gone, or the network failed";
 constexpr std::string_view kStore = "the store of rank 0 is gone";
-constexpr std::string_view kWaited = "another rank did not come";
+constexpr std::string_view kWaited = "another rank did not arrive in time";
 constexpr std::string_view kCoordinator = "another process of the job is gone";
 
 // tests/unit/report/known_causes_test.cc has a real message for each row.

@@ -119,7 +119,7 @@ std::string metric_line(const Metric& metric) {
   if (metric.ranks.empty()) {
     line += metric.not_numbers == 0
                 ? ": no line of the output matches its pattern"
-                : ": what its group has matched is not a number (\"" +
+                : ": what its group matched is not a number (\"" +
                       cut_to_columns(plain_line(metric.not_number), kColumns) + "\")";
     return line;
   }

@@ -106,7 +106,7 @@ void add_head(std::string& out, const LaunchPlan& plan) {
   add_line(out, "workdir", label, plan.workdir, "");
   if (plan.sync) {
     add_line(out, "sync", label,
-             files_text(plan.sync->files, plan.sync->bytes) + " of it to the other nodes",
+             files_text(plan.sync->files, plan.sync->bytes) + " to the other nodes",
              "what they lack is sent before the start");
   }
   if (plan.master.port != 0) {

@@ -120,9 +120,9 @@ class PrometheusText {
     of_ranks(
         "rank_quiet_seconds", "gauge", "Time since the rank last printed something.",
         [&](const RankStatus& rank) { return is_seen(rank) ? seconds(rank.pulse.quiet_ms) : ""; });
-    of_ranks("rank_output_bytes_total", "counter", "What the rank has printed.",
+    of_ranks("rank_output_bytes_total", "counter", "Bytes that the rank printed.",
              [&](const RankStatus& rank) { return std::to_string(rank.pulse.output); });
-    of_ranks("rank_cpu_seconds_total", "counter", "Processor time of the rank's processes.",
+    of_ranks("rank_cpu_seconds_total", "counter", "CPU time of the rank's processes.",
              [&](const RankStatus& rank) { return seconds(rank.pulse.cpu_ms); });
     of_ranks("rank_memory_bytes", "gauge", "Resident memory of the rank's processes.",
              [&](const RankStatus& rank) {

@@ -71,7 +71,7 @@ class Grouping {
       out.push_back(subject(*ranks) + was(*ranks) + "stopped by dlaunch");
     }
     // These ranks ended between the time limit and the signal.
-    if (!late_.empty()) out.push_back(subject(late_) + " ended with 0 when told to stop");
+    if (!late_.empty()) out.push_back(subject(late_) + " exited with 0 when told to stop");
     add(out, How::exited, "had succeeded");
     if (const Ranks* ranks = find(How::not_started)) {
       out.push_back(subject(*ranks) + was(*ranks) + "not started");

@@ -137,8 +137,8 @@ std::string comparison_text(const RunTexts& first, const RunTexts& second,
     for (std::size_t i = 0; i < std::min(section.differences.size(), kMostLines); ++i)
       text += difference_text(section.differences[i], width, columns);
     if (section.differences.size() > kMostLines)
-      text +=
-          "  and " + std::to_string(section.differences.size() - kMostLines) + " more: --json\n";
+      text += "  and " + std::to_string(section.differences.size() - kMostLines) +
+              " more: see --json\n";
   }
   return text + "\nequal: " + (equal.empty() ? "nothing" : joined(equal)) + '\n';
 }

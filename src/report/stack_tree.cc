@@ -126,7 +126,7 @@ std::string activity_of(const ThreadStack& thread) {
       return "in an uninterruptible wait" + (thread.doing.empty() ? "" : ": " + thread.doing);
     case 'Z':
     case 'X':
-      return "has ended, and its parent has not asked for its exit status";
+      return "ended, but its parent has not reaped it";
     default:
       return thread.doing;
   }

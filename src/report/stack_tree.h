@@ -41,7 +41,7 @@ struct StackGroup {
 [[nodiscard]] std::vector<StackGroup> merge_stacks(const std::vector<RankStacks>& ranks);
 
 /// "reading /mnt/x"; "running"; "stopped by a signal"; "in an uninterruptible wait: reading
-/// /mnt/x"; "has ended, and its parent has not asked for its exit status". Empty: unknown.
+/// /mnt/x"; "ended, but its parent has not reaped it". Empty: unknown.
 [[nodiscard]] std::string activity_of(const ThreadStack& thread);
 
 /// The process that does the rank's work: a shell that waits for its only child stands for that

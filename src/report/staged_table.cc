@@ -87,7 +87,8 @@ std::string cleaned_text(const std::vector<StagedOnNode>& nodes, bool is_narrowe
     }
   }
   if (lines.empty() && staged_problems(nodes).empty())
-    return is_narrowed ? "nothing was staged there; the same line with --list shows what was\n"
+    return is_narrowed ? "nothing was staged there; the same command with --list instead of "
+                         "--clean shows what is staged\n"
                        : "nothing was staged there\n";
   std::string text;
   for (const Shared& line : lines)

@@ -191,8 +191,8 @@ class Summary {
   void append_return_advice() {
     const bool several = outcome_.lost_nodes.size() > 1;
     wrap("  try     ", "          ",
-         several ? "bring them back, or leave them out of the hosts, and run it again"
-                 : "bring it back, or leave it out of the hosts, and run it again");
+         several ? "bring them back, or leave them out of the hosts, then run the job again"
+                 : "bring it back, or leave it out of the hosts, then run the job again");
   }
 
   void cannot_execute() {

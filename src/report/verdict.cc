@@ -98,7 +98,7 @@ std::string state_of(const Standing& one, Length length) {
       return "waits" + in_place;
   }
   if (one.is_busy) return "is busy" + in_place;
-  if (place.empty()) return detail.empty() ? "is in a place that was not seen" : "is " + detail;
+  if (place.empty()) return detail.empty() ? "is in an unknown place" : "is " + detail;
   return "is in " + place + (length == Length::line ? after_word(", ", detail) : "");
 }
 
@@ -235,12 +235,12 @@ class Judge {
   void decide() {
     using Kind = Verdict::Kind;
     if (all_.empty())
-      return set(Kind::unknown, no_move() + ", and where the ranks are was not seen");
+      return set(Kind::unknown, no_move() + ", and it is unknown where the ranks are");
     const bool only_cpu = !sees_frames_ && !moved_.empty();
     if (only_cpu) {
       return set(Kind::unknown, "nothing printed for " + time_ + ": " +
                                     clause_of(groups_of(moved_).front()) +
-                                    ", and where in the program was not seen");
+                                    ", but where in the program is unknown");
     }
     const bool a_waiting_one_moves = std::any_of(
         waiting_.begin(), waiting_.end(), [](const Standing* one) { return one->has_moved; });

@@ -183,7 +183,7 @@ struct MemberWriter {
 
 Result<EventLog> EventLog::open(const std::string& path) {
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-  if (fd < 0) return fail_errno(exit_code::kInternal, "open " + path, errno);
+  if (fd < 0) return fail_errno(exit_code::kInternal, "cannot open " + path, errno);
   return EventLog(fd, path);
 }
 
@@ -269,7 +269,7 @@ Status EventLog::flush() {
   buffer_.erase(0, done);
   // After an error it retries with every further 64 KiB, not with every line.
   flush_at_ = buffer_.size() + kBuffer;
-  if (error != 0) return fail_errno(exit_code::kInternal, "write " + path_, error);
+  if (error != 0) return fail_errno(exit_code::kInternal, "cannot write " + path_, error);
   if (missing_ == 0) return {};
   buffer_ = "{\"event\": \"gap\", \"lines\": " + std::to_string(std::exchange(missing_, 0)) + "}\n";
   return flush();

@@ -112,7 +112,7 @@ std::string job_record_text(const JobRecord& record, const RunOrigin& origin) {
   if (!origin.python_environment.empty())
     add_comment(std::string(kPython) + origin.python_environment, text);
   if (record.native.empty())
-    add_comment("the command is not UTF-8, which no job file can hold", text);
+    add_comment("the command is not UTF-8, so a job file cannot hold it", text);
   text += record.native;
   if (record.given.empty()) return text;
   text += '\n';

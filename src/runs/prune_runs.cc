@@ -97,13 +97,13 @@ PrunedRun prune(RunView seen, const PruneRule& rule, WallTime boot) {
   const auto now = read_run_state(path);
   pruned.kept = now ? why_kept(*now, last_change(*now), boot) : now.error().message;
   if (now && name_inside(*now) != file_name(path))
-    pruned.kept = "what it holds is of another run: \"" + plain_line(name_inside(*now)) + '"';
+    pruned.kept = "its files belong to another run: \"" + plain_line(name_inside(*now)) + '"';
   if (!pruned.kept.empty()) return pruned;
   pruned.bytes = bytes_below(*folder);
   if (rule.dry_run) return pruned;
   if (const int error = remove_folder(path, *folder); error != 0) {
     pruned.failed = true;
-    pruned.kept = "cannot remove all of it: " + errno_text(error);
+    pruned.kept = "cannot remove it completely: " + errno_text(error);
   }
   return pruned;
 }
@@ -118,7 +118,7 @@ std::string why_kept(const RunView& run, WallTime last, WallTime boot) {
   // Another machine may have the same name. A run that ended with an earlier boot of this machine
   // has written nothing since this boot.
   if (!is_here(run.witness) && last >= boot)
-    return "it may be running on another machine with the name of this one";
+    return "it may be running on another machine with the same name as this one";
   // A container of the same machine has its own processes, and its own name.
   if (!run.witness.record->locked && run.witness.record->host != run.witness.host)
     return "it may be running in a container of this machine";

@@ -40,7 +40,7 @@ Result<std::string> read_at(const OpenedFile& file, const std::string& path, std
   do {
     n = ::pread(file.fd.get(), bytes.data(), size, static_cast<off_t>(offset));
   } while (n < 0 && errno == EINTR);
-  if (n < 0) return fail_errno(exit_code::kInternal, "read " + path, errno);
+  if (n < 0) return fail_errno(exit_code::kInternal, "cannot read " + path, errno);
   bytes.resize(static_cast<std::size_t>(n));
   return bytes;
 }

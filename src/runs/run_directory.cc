@@ -65,7 +65,8 @@ bool write_in_one_step(const std::string& folder, const std::string& path, std::
 Result<std::string> absolute_path(const std::string& path) {
   std::error_code error;
   const std::filesystem::path absolute = std::filesystem::absolute(path, error);
-  if (error) return fail_errno(exit_code::kInternal, "find the current folder", error.value());
+  if (error)
+    return fail_errno(exit_code::kInternal, "cannot find the current folder", error.value());
   std::string text = absolute.lexically_normal().string();
   while (text.size() > 1 && text.back() == '/') text.pop_back();
   return text;
@@ -81,7 +82,7 @@ Result<RunDirectory> RunDirectory::create_in(const std::string& base,
   if (!folder) return tl::unexpected(folder.error());
   bool is_new = false;
   if (const int error = make_folders(*folder, &is_new); error != 0) {
-    return fail_errno(exit_code::kInternal, "create " + *folder, error);
+    return fail_errno(exit_code::kInternal, "cannot create " + *folder, error);
   }
   // An existing folder may hold other things, too. Runs do not need the file.
   if (is_new) (void)write_file(*folder + "/.gitignore", kIgnoreAll);
@@ -92,11 +93,11 @@ Result<RunDirectory> RunDirectory::create_in(const std::string& base,
     std::string path = *folder + '/' + id;
     if (::mkdir(path.c_str(), kFolderMode) == 0)
       return RunDirectory(std::move(id), std::move(path));
-    if (errno != EEXIST) return fail_errno(exit_code::kInternal, "create " + path, errno);
+    if (errno != EEXIST) return fail_errno(exit_code::kInternal, "cannot create " + path, errno);
     tried = std::move(id);
   }
   return fail(exit_code::kInternal,
-              "create " + *folder + '/' + tried + ": it exists, and the clock stands still");
+              "cannot create " + *folder + '/' + tried + ": it exists, and the clock stands still");
 }
 
 Result<RunDirectory> RunDirectory::create(const std::string& base, const std::string& state_base,
@@ -130,7 +131,7 @@ Status RunDirectory::write(std::string_view name, std::string_view text) const {
   if (error == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
   if (error == 0) return {};
   ::unlink(temporary.c_str());
-  return fail_errno(exit_code::kInternal, "write " + path, error);
+  return fail_errno(exit_code::kInternal, "cannot write " + path, error);
 }
 
 Status RunDirectory::write_stacks(WallTime at, std::string_view json) const {
@@ -151,7 +152,7 @@ Result<std::string> RunDirectory::make_attempt_folder(Attempt attempt) const {
   std::string path = path_ + "/attempt-" + std::to_string(attempt.value);
   if (::mkdir(path.c_str(), kFolderMode) == 0) return path;
   if (const int error = make_folders(path); error != 0) {
-    return fail_errno(exit_code::kInternal, "create " + path, error);
+    return fail_errno(exit_code::kInternal, "cannot create " + path, error);
   }
   return path;
 }

@@ -122,7 +122,8 @@ tl::unexpected<Error> none_like(const RunFolders& folders, const std::string& wo
   }
   std::string message = "no run \"" + shown + "\" in " + plain_line(folders.base);
   if (is_folder(word))
-    message = plain_line(word) + " is not the folder of a run; to list those in it: dlaunch runs " +
+    message = plain_line(word) +
+              " is not the folder of a run; to list the runs in it: dlaunch runs " +
               plain_line(word);
   return fail(exit_code::kUsage, message + "\n         try: dlaunch runs");
 }

@@ -158,12 +158,12 @@ Result<RunPresence> RunPresence::announce(const RunDirectory& folder, RunRecord 
   const std::string temporary = path + ".tmp";
   file.reset(
       ::open(temporary.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, kFileMode));
-  if (!file) return fail_errno(exit_code::kInternal, "create " + temporary, errno);
+  if (!file) return fail_errno(exit_code::kInternal, "cannot create " + temporary, errno);
   int error = fill(file.get(), record);
   if (error == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
   if (error == 0) return RunPresence(std::move(file));
   ::unlink(temporary.c_str());
-  return fail_errno(exit_code::kInternal, "write " + path, error);
+  return fail_errno(exit_code::kInternal, "cannot write " + path, error);
 }
 
 void RunPresence::set_stopping(bool stopping) {

@@ -280,7 +280,8 @@ std::string state_text(const RunView& view) {
       return std::string(name_of(view.state)) +
              (view.duration ? " since " + duration_text(*view.duration) : "");
     case RunState::unknown:
-      return "on " + plain_line(view.witness.record->host) + ", its state is not known from here";
+      return "was started on " + plain_line(view.witness.record->host) +
+             "; its state is not known from here";
     default: {
       const RunWitness& seen = view.witness;
       const bool rebooted = seen.record && !seen.boot_id.empty() &&

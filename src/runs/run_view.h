@@ -104,7 +104,7 @@ struct RunView {
 [[nodiscard]] std::string left_text(const std::vector<LeftOutput>& left);
 
 /// How it ended, or its state: "done in 3.2 s", "lost: its launcher was killed",
-/// "running since 3 min 12 s", "on gpu03, its state is not known from here".
+/// "running since 3 min 12 s", "was started on gpu03; its state is not known from here".
 [[nodiscard]] std::string state_text(const RunView& view);
 
 }  // namespace dlaunch

@@ -99,10 +99,10 @@ bool RestartBudget::waits_for_nodes() const {
 
 /// What forbids a restart whatever the budget; empty: nothing.
 std::string RestartBudget::objection(RestartCause cause, int exit_code, NodesLeft nodes) const {
-  if (!answers(cause)) return std::string("restart.on has no \"") + word_of(cause) + '"';
-  if (nodes.stuck) return "a node could not be emptied";
+  if (!answers(cause)) return std::string("restart.on does not include \"") + word_of(cause) + '"';
+  if (nodes.stuck) return "a node did not confirm that its processes are gone";
   if (nodes.lost && !answers(RestartCause::node_loss))
-    return "a node was lost, and restart.on has no \"node-loss\"";
+    return "a node was lost, and restart.on does not include \"node-loss\"";
   if (cause != RestartCause::failure) return "";
   const std::string code = "exit code " + std::to_string(exit_code);
   if (exit_code == exit_code::kCannotExecute || exit_code == exit_code::kNotFound)

@@ -20,7 +20,7 @@ Outcome Starter::failure() const {
 
 Outcome Starter::too_few(std::uint32_t begun, std::uint32_t ranks) const {
   const std::string what =
-      where_ + " has started " + std::to_string(begun) + " of " + counted(ranks, "rank");
+      where_ + " started " + std::to_string(begun) + " of " + counted(ranks, "rank");
   if (end_) {
     return ended::by_starter(what + " and exited with code 0", end_->said, exit_code::kPreflight);
   }
@@ -30,8 +30,8 @@ Outcome Starter::too_few(std::uint32_t begun, std::uint32_t ranks) const {
 }
 
 Outcome Starter::ended_ranks() const {
-  return ended::by_starter(name_ + " has ended ranks, and exited with code 0",
-                           end_ ? end_->said : "", exit_code::kInternal);
+  return ended::by_starter(name_ + " ended ranks, but exited with code 0", end_ ? end_->said : "",
+                           exit_code::kInternal);
 }
 
 Outcome Starter::settle(Outcome halted, const Outcome& by_rank, WallTime failed) const {

@@ -310,8 +310,8 @@ void Supervisor::handle(const event::NodeEmpty& e) {
   if (unaccounted > 0 && !attempt_.outcome) {
     // A rank whose end was not seen may have failed: that is never success.
     attempt_.progress.close(e.node, NodeState::empty);
-    halt(ended::by_internal_error("node " + std::to_string(e.node.value) + " reports no end of " +
-                                  counted(unaccounted, "rank")));
+    halt(ended::by_internal_error("node " + std::to_string(e.node.value) +
+                                  " did not report the end of " + counted(unaccounted, "rank")));
     return;
   }
   close_node(e.node, NodeState::empty);

@@ -37,9 +37,9 @@ Outcome Supervisor::final_outcome() const {
 void Supervisor::attempt_over() {
   if (!attempt_.outcome && attempt_.ended_by_others) {
     // No rank has failed by itself, yet some were ended. The halt calls this function again.
-    return halt(attempt_.starter ? attempt_.starter->ended_ranks()
-                                 : ended::by_internal_error(
-                                       "a node has ended ranks that it was not told to end"));
+    return halt(attempt_.starter
+                    ? attempt_.starter->ended_ranks()
+                    : ended::by_internal_error("a node ended ranks that it was not told to end"));
   }
   if (!attempt_.outcome) return advance(Step::emptied);
   FailedAttempt failed = as_failed();
@@ -371,8 +371,10 @@ void Supervisor::enforce_limits() {
 void Supervisor::enforce_phase_limit() {
   if (phase_ == Phase::wait) return advance(Step::waited);
   if (phase_ == Phase::plan) {
-    return halt(ended::by_plan_error(
-        {exit_code::kInternal, "no plan within " + wording::duration(config_.connect_limit)}));
+    return halt(
+        ended::by_plan_error({exit_code::kInternal, "the plan was not ready within " +
+                                                        wording::duration(config_.connect_limit) +
+                                                        " (timeouts.connect)"}));
   }
   for (const auto& [node, channel] : nodes_) {
     if (channel != Channel::opening || returns_.waits_for(node)) continue;

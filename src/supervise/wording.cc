@@ -80,8 +80,9 @@ std::string stopping_at_limit(Duration limit, const Stopping& what) {
 }
 
 std::string stopping_stragglers(Duration limit, const Stopping& what) {
-  return counted(what.ranks, "rank") + (what.ranks == 1 ? " still runs " : " still run ") +
-         duration(limit) + " after the first one succeeded, " + stopping(what);
+  return counted(what.ranks, "rank") +
+         (what.ranks == 1 ? " is still running " : " are still running ") + duration(limit) +
+         " after the first one succeeded, " + stopping(what);
 }
 
 std::string stopping_the_others(const Stopping& what) {
@@ -177,7 +178,7 @@ std::string no_restart(const std::string& why) {
 }
 
 std::string beyond_the_limit(Duration wait, Duration limit) {
-  return "its wait of " + duration(wait) + " would end after the time limit of " + duration(limit);
+  return "the wait of " + duration(wait) + " would end after the time limit of " + duration(limit);
 }
 
 std::string killing(std::uint32_t count) {
@@ -189,7 +190,7 @@ std::string no_facts(Duration limit) {
 }
 
 std::string tried_again(const std::string& node, const std::string& what) {
-  return node + ": " + what + "; it is tried again";
+  return node + ": " + what + "; trying again";
 }
 
 std::string no_answer(Duration limit) {

@@ -149,8 +149,8 @@ Decision decide(const SyncEntry& wanted, const Found& found, const SyncEntry* re
 }
 
 std::string refusal(const SyncEntry& wanted, const Found& found) {
-  return std::string("is ") + name_of(found.kind) + " there and " +
-         name_of(found_kind(wanted.kind)) + " here";
+  return std::string("is ") + name_of(found.kind) + " there but " +
+         name_of(found_kind(wanted.kind)) + " at the source";
 }
 
 std::uint64_t cost_of(const SyncEntry& entry) {

@@ -65,7 +65,7 @@ struct Decision {
 /// `recorded`: the record of the same path; null: no sync has put `found` there.
 [[nodiscard]] Decision decide(const SyncEntry& wanted, const Found& found,
                               const SyncEntry* recorded);
-/// Why decide() refused: "is a link there and a folder here".
+/// Why decide() refused: "is a link there but a folder at the source".
 [[nodiscard]] std::string refusal(const SyncEntry& wanted, const Found& found);
 
 /// How much of a window a message takes: about its bytes on the wire. The same at both ends.

@@ -34,9 +34,9 @@ Result<Head> checked_head(std::string_view payload, std::size_t& position) {
   const auto first = static_cast<std::uint8_t>(payload[position++]);
   const auto major = static_cast<std::uint8_t>(first >> 5);
   const auto low = static_cast<std::uint8_t>(first & 0x1f);
-  if (major == 6) return bad(start, "CBOR tags are not part of the protocol: one");
+  if (major == 6) return bad(start, "a CBOR tag, which the protocol does not use,");
   if (low == kIndefinite) {
-    return bad(start, "CBOR of indefinite length is not part of the protocol: one");
+    return bad(start, "a CBOR item of indefinite length, which the protocol does not use,");
   }
   if (low > kEightBytesFollow) return bad(start, "it is not CBOR: reserved length code");
   Head head{static_cast<Major>(major), low};

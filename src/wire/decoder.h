@@ -44,7 +44,7 @@ class Decoder {
   bool get(MpiEnd& out);
   template <HasNames Value>
   bool get(Value& out) {
-    return get_name(kNamesOf<Value>, out, "expected one of the names of such a value");
+    return get_name(kNamesOf<Value>, out, "expected one of the names that the field allows");
   }
   bool get(std::string& out);
   bool get(std::optional<std::string>& out);

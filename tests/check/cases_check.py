@@ -256,7 +256,7 @@ def an_azure_size_is_compared_with_the_nodes(box):
     found = notes("--azure-size", "nc24r")
     expect_equal([one for one in found if one[0] == "azure-size"], [("azure-size", [])], "without SR-IOV")
     run = check(box, "--no-fabric", "--azure-size", "large", code=64)
-    expect_in("is not the name of a size", text(run.err), "what is wrong")
+    expect_in("is not the name of an Azure VM size", text(run.err), "what is wrong")
     box.write("azure.yaml", "$schema: https://azuremlschemas.azureedge.net/latest/commandJob.schema.json\ntype: command\ncommand: 'true'\n"
                             "resources: {instance_count: 2, instance_type: Standard_HB120rs_v3}\n")
     run = box.run("check", "azure.yaml", "--no-fabric", "--hosts", "node1,node2", "--ssh", box.cluster.ssh)

@@ -93,7 +93,7 @@ def into_the_run_folder_by_default_and_what_ranks_wrote_there(box):
         with open(os.path.join(folder, "made", str(rank)), encoding="ascii") as file:
             expect_equal(file.read(), f"{rank}\n", node.name)
     expect_equal(os.stat(last_run(box)).st_mode & 0o077, 0, "others may enter the run folder")
-    expect_in("note: collect: node[1-2]: /run/none is not there", run.text, "a note")
+    expect_in("note: collect: node[1-2]: /run/none does not exist", run.text, "a note")
     expect_in("collected 4 files,", run.text, "what was done")
 
 
@@ -147,9 +147,9 @@ def a_lost_node_is_named_and_collected_later(box):
     cluster[2].link_down()
     run.end(NODE_LOST, patience=30, left=1000)
     expect_collected([cluster[1]], box.path("results/{node}"))
-    expect_in("collect: not all files are here", run.text, "what is wrong")
+    expect_in("collect: not all files were collected", run.text, "what is wrong")
     expect_in("node2: was lost (", run.text, "which node")
-    words = run.text[run.text.index("to go on: dlaunch ") + len("to go on: dlaunch "):].split()[:2]
+    words = run.text[run.text.index("to collect the rest: dlaunch ") + len("to collect the rest: dlaunch "):].split()[:2]
     again = box.start(*words).end(NOT_COLLECTED, patience=30, left=1000)
     expect_in("node2: ", again.text, "a node that is still down")
     cluster[2].link_up()
@@ -165,7 +165,7 @@ def what_cannot_be_written_here_is_an_error_of_its_own(box):
     results(cluster)
     write(box.path("results"), b"a file")
     run = launch(box, f"[{{from: {OUT}, to: 'results/{{node}}'}}]").end(NOT_COLLECTED)
-    expect_in("collect: not all files are here", run.text, "what is wrong")
+    expect_in("collect: not all files were collected", run.text, "what is wrong")
     expect_in(f"node1: {box.path('results')}", run.text, "where")
     summary = box.json("summary.json")
     expect_equal((summary["cause"], summary["exit_code"], summary["origin"]), ("not-collected", NOT_COLLECTED, "dlaunch"), "the summary")
@@ -181,12 +181,12 @@ def limits_of_size_and_time(box):
     cluster = box.make_cluster(2)
     results(cluster)
     run = launch(box, f"[{{from: {OUT}, to: 'results/{{node}}'}}]", "--set", "collect_limit=100k").end(NOT_COLLECTED)
-    expect_in("node[1-2]: 197 kB are there, and `collect_limit` is 102 kB", run.text, "the limit of size")
+    expect_in("node[1-2]: the size is 197 kB, but `collect_limit` is 102 kB", run.text, "the limit of size")
     expect(not os.path.exists(box.path("results")), "something was copied")
     write(cluster[1].path(f"{OUT}/large"), pseudo_random_bytes(1 << 20, 1) * 40)
     cluster[1].slow_link("20mbit")
     run = launch(box, f"[{{from: {OUT}, to: 'results/{{node}}'}}]", "--set", "timeouts.collect=2s").end(NOT_COLLECTED, patience=40)
-    expect_in("node1: not finished within 2 s (timeouts.collect)", run.text, "the limit of time")
+    expect_in("node1: did not finish within 2 s (timeouts.collect)", run.text, "the limit of time")
     expect_collected([cluster[2]], box.path("results/{node}"))
     box.expect_nodes_empty("the nodes")
 
@@ -242,11 +242,11 @@ def the_command_says_what_is_wrong(box):
     cluster = box.make_cluster(1)
     box.launch("/bin/true").end(0)
     run = box.run("collect", code=USAGE)
-    expect_in("has no `collect`; to name something now: dlaunch collect", run.text, "nothing to collect")
+    expect_in("has no `collect`; to collect a path anyway: dlaunch collect", run.text, "nothing to collect")
     expect_in("no run", box.run("collect", "zzz", code=USAGE).text, "no such run")
     run = launch(box, "[{from: /run/x}]", command=LONG)
     wait_for_ranks(cluster.nodes)
-    expect_in("has not ended; it collects at its end. To end it: dlaunch stop", box.start("collect").end(USAGE, left=1000).text, "a live run")
+    expect_in("has not ended and collects when it ends; to end it: dlaunch stop", box.start("collect").end(USAGE, left=1000).text, "a live run")
     run.signal(signal.SIGINT)
     run.end(130)
 

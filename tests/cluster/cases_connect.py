@@ -64,7 +64,7 @@ def a_node_with_another_processor_is_refused(box):
     node.sh("mkdir -p /run/home/bin && printf '#!/bin/sh\\necho aarch64\\n' > /run/home/bin/uname && chmod 755 /run/home/bin/uname")
     node.set_rc("PATH=/run/home/bin:$PATH\n")
     run = hello(box, code=NODE_LOST)
-    expect_in("its processor is aarch64, this dlaunch is for", run.text.replace("\n         ", " "), "the error")
+    expect_in("its processor is aarch64, but this dlaunch is for", run.text.replace("\n         ", " "), "the error")
     expect_in("node2", run.text, "whose it is")
     expect(not os.path.exists(node.home(CACHE)), "something was put there")
 

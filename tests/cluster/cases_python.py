@@ -171,7 +171,7 @@ def a_missing_workdir_could_be_copied(box):
     job.write("a.log", "x" * 1000)
     options = ["--set", f"workdir={job.root}"]
     run = box.launch(PYTHON, "show.py", options=options).end(CANNOT_EXECUTE)
-    expect_in(f'node[1-2]: cannot enter the workdir "{job.root}": No such file or directory (it must be there on every node)', run.text, "what")
+    expect_in(f'node[1-2]: cannot enter the workdir "{job.root}": No such file or directory (it must exist on every node)', run.text, "what")
     expect_in("try: --sync, which copies it there first (3 files, 4.0 kB), or a folder that all nodes share", run.text, "what to do")
     box.launch(PYTHON, "show.py", options=[*options, "--sync"]).end(0)
     expect(os.path.exists(job.on(cluster[2], "data")), "the workdir was copied")

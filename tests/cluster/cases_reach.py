@@ -107,7 +107,7 @@ def the_chosen_interface_and_the_chosen_address(box):
                     [f"rendezvous.address={SECOND}.1"]):
         expect_equal(master(plan(box, "--set", *options))["address"], f"{SECOND}.1", options[0])
     run = plan(box, "--set", "rendezvous.interface=eth1", code=75)
-    expect_in("rendezvous.interface: eth1 leaves no interface of node2 that is up; it has eth0 (10.77.0.2)", run.text, "the error")
+    expect_in("rendezvous.interface: eth1 matches no interface that is up on node2, which has eth0 (10.77.0.2)", run.text, "the error")
     expect_equal(master(plan(box, "--set", "rendezvous.interface=fd77::/64"))["address"], cluster[1].address6, "IPv6")
 
 

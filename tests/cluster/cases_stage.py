@@ -139,8 +139,8 @@ def nodes_that_do_not_reach_each_other(box):
     expect_staged(box, cluster.nodes)
     expect_equal(sources(box), {1: None, 2: None, 3: "node1"}, "who fed whom")
     expect_in("stage: node2 could not feed node3 (10.77.0.2:", run.text, "a note")
-    expect_in("Connection refused), which was fed by node1", run.text, "a note")
-    expect_in("which was fed by the launcher", run.text, "a note")
+    expect_in("Connection refused); node1 fed it instead", run.text, "a note")
+    expect_in("; the launcher fed it instead", run.text, "a note")
 
 
 def begin_a_long_one(box, nodes, *options, rate="20mbit", megabytes=10):
@@ -193,7 +193,7 @@ def a_connection_that_breaks_in_the_middle_is_bridged(box):
     run.end(0, patience=60)
     expect_large(cluster.nodes)
     expect_equal(sources(box), {1: None, 2: "node1", 3: "node1"}, "who fed whom")
-    expect_in("which was fed by node1", run.text, "a note")
+    expect_in("; node1 fed it instead", run.text, "a note")
     size = os.path.getsize(f"{FROM}/large")
     expect_equal(staged(box)[1]["from_launcher"], size, "bytes from the launcher: none twice")
 
@@ -264,7 +264,7 @@ def another_ones_folder_in_the_place_of_a_file(box):
     cluster = box.make_cluster(2)
     cluster[2].sh(f"mkdir -p {TO}/w.bin/folder")
     run = launch(box, tree()).end(NOT_COPIED)
-    expect_in(f"node2: {TO}/w.bin: is a folder there and a file here", run.text, "why")
+    expect_in(f"node2: {TO}/w.bin: is a folder there but a file at the source", run.text, "why")
     cluster[2].sh(f"rm -r {TO}/w.bin && mkdir /var/tmp/precious && echo precious > /var/tmp/precious/x && ln -s /var/tmp/precious/x {TO}/w.bin")
     launch(box, tree_again()).end(0)
     expect_equal(cluster[2].sh("cat /var/tmp/precious/x"), "precious\n", "behind a link")
@@ -315,7 +315,7 @@ def the_command_says_what_is_wrong(box):
     box.write("job.yaml", "command: 'true'\n")
     box.write("data", "")
     for words, code, text in [
-            (("--to", "/run/x"), 64, "--to goes with one --from"),
+            (("--to", "/run/x"), 64, "--to needs exactly one --from"),
             (("job.yaml",), 64, "the job has no `stage`: name a file or folder with --from"),
             (("data:/run/data",), 64, "data:/run/data is not a job file; to copy it: dlaunch stage --from data --to /run/data --hosts node1"),
             (("data",), JOB_FILE, "to copy the file itself: dlaunch stage --from data --hosts node1"),
@@ -353,7 +353,7 @@ def what_is_gone_is_removed_where_a_staging_put_it(box):
     for name in ("changed", "mine"):
         os.unlink(f"{FROM}/corpus/{name}")
     run = launch(box, stage, "-v").end(0)
-    expect_in(", 3 removed that are gone here", run.words, "what is said")
+    expect_in(", 3 removed that no longer exist here", run.words, "what is said")
     expect_equal(there(1), ["a", "changed", "old", "old/own"], "on node1")
     expect_equal(there(2), ["a", "changed", "mine", "old", "old/one", "old/two"], "on node2")
     expect_equal({node: event["removed"] for node, event in staged(box).items()}, {1: 3, 2: 0}, "events.jsonl")

@@ -111,7 +111,7 @@ def only_some_of_it_is_removed(box):
     run = box.run("stage", *hosts_of(cluster), "--clean", "job.yaml", code=USAGE)
     expect_in("to name a job file, put it first: dlaunch stage job.yaml --clean", run.words, "a job file behind it")
     run = box.run("stage", *hosts_of(cluster), "--clean", f"{TO}/b/x", "/none")
-    expect_in("the same line with --list shows what was", run.out.decode(), "a path within")
+    expect_in("the same command with --list instead of --clean shows what is staged", run.out.decode(), "a path within")
     expect_equal(there(), ["a", "b", "c"], "so far")
     box.run("stage", *hosts_of(cluster), "--clean", f"{TO}/c/", "/none")
     expect_equal(there(), ["a", "b"], "by its path")
@@ -119,10 +119,10 @@ def only_some_of_it_is_removed(box):
     box.run("stage", "job.yaml", "--clean")
     expect_equal(there(), ["b"], "what the job stages")
     for words, text in [(("--list", "--clean"), "give --list or --clean, not both"),
-                        (("--json",), "--json goes with --list or --clean"),
-                        (("--clean", ""), "--clean got an empty word"),
-                        (("--clean=",), "--clean got an empty word"),
-                        (("--list", "--from", "/etc/passwd"), "do not go with them")]:
+                        (("--json",), "--json needs --list or --clean"),
+                        (("--clean", ""), "--clean got an empty argument"),
+                        (("--clean=",), "--clean got an empty argument"),
+                        (("--list", "--from", "/etc/passwd"), "leave out --from, --to and --unpack")]:
         expect_in(text, box.run("stage", *hosts_of(cluster), *words, code=USAGE).words, str(words))
 
 
@@ -156,7 +156,7 @@ def two_runs_that_stage_the_same_share_one_copy(box):
     cluster, stage, first = begin_a_long_one(box, 2, rate="4mbit")
     name = os.path.basename(last_run(box))
     second = launch(box, stage, "--set", "framework=none", "--set", "logs.dir=other")
-    waits = f"stage: waits for run {name}, which stages {TO}/large on node"
+    waits = f"stage: waiting for run {name}, which stages {TO}/large on node"
     wait_until(lambda: says(second, waits), "the second waits", 30, 0.01)
     for node in cluster.nodes:
         node.fast_link()

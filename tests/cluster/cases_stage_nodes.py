@@ -75,7 +75,7 @@ def files_of_a_node_that_others_do_not_reach(box):
     passed = {node: event["from_launcher"] > 0 for node, event in staged(box).items()}
     expect_equal(passed, {1: True, 2: False, 3: False}, "whose bytes passed through the launcher")
     expect_in("stage: node2 could not feed node1 (10.77.0.2:", run.text, "a note")
-    expect_in("which was fed by the launcher", run.text, "a note")
+    expect_in("; the launcher fed it instead", run.text, "a note")
 
 
 @case
@@ -91,12 +91,12 @@ def sources_on_nodes_that_are_none(box):
     box.make_cluster(2)
     for source, code, text in [
             ("node1:/run/missing", JOB_FILE, "stage: from node1: /run/missing: No such file or directory"),
-            ("node9:/run/x", JOB_FILE, "stage: node9:/run/x: node9 is not a node of this job (node1, node2); for a path of this machine: ./node9:/run/x"),
+            ("node9:/run/x", JOB_FILE, "stage: node9:/run/x: node9 is not a node of this job (node1, node2); for a path on this machine: ./node9:/run/x"),
             ("./node1:/run/x", JOB_FILE, "node1:/run/x: No such file or directory")]:
         run = launch(box, f"[{{from: {source}, to: {TO}/x}}]").end(code)
         expect_in(text, run.words, source)
     run = launch(box, f"[{{from: node1:/etc/hostname, to: {TO}/x}}, {{from: /etc/hostname, to: {TO}/x/y}}]").end(JOB_FILE)
-    expect_in(f"stage: {TO}/x and {TO}/x/y are the same or lie one in the other, which lines with files of nodes must not", run.words, "targets")
+    expect_in(f"stage: {TO}/x and {TO}/x/y are the same, or one lies inside the other; a line that stages from a node needs a separate target", run.words, "targets")
     expect_equal([name for name in os.listdir("/run") if name == "local"], [], "what was made")
 
 

@@ -66,7 +66,7 @@ def a_python_that_nodes_lack_is_named_before_anything_is_sent(box):
     stage = f"[{{from: {VENV}}}]"
     show = ("python", "-c", SHOW)
     run = launch(box, stage, command=show, env=env).end(NOT_COPIED)
-    expect_in(f"node[1-2]: {BASE}/bin/{RELEASE} is not there, and the environment {VENV} needs it", run.words, "what is missing")
+    expect_in(f"node[1-2]: {BASE}/bin/{RELEASE} does not exist, but the environment {VENV} needs it", run.words, "what is missing")
     expect_in(f"stage it too, to the same path: {{from: {BASE}}}", run.words, "what to do")
     expect(not os.path.exists(cluster[1].path(VENV)), "something is on node1")
     run = launch(box, f"{stage[:-1]}, {{from: {BASE}}}]", command=show, env=env).end(0)  # as the message says
@@ -117,7 +117,7 @@ def an_environment_of_conda_has_its_own_python(box):
     run = launch(box, "[{from: /run/envs/train}]", command=show).end(0)
     expect_in(b"/run/envs/train /run/envs/train conda", run.out, "the rank's Python")
     run = launch(box, "[{from: /run/envs/train, to: /run/other}]", command=("/run/other/bin/python", "-c", SHOW)).end(0)
-    expect_in("scripts of the environment /run/other name the path that it has on this machine", run.words, "what may not work")
+    expect_in("scripts in the environment /run/other contain its path on this machine", run.words, "what may not work")
 
 
 @case

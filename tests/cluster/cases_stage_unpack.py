@@ -160,8 +160,8 @@ def what_would_be_written_elsewhere_refuses_the_archive(box):
             ([good, ("a/../../beside/x", FILE, b"evil")], "its member a/../../beside/x leads out of the folder"),
             ([good, ("l", LINK, "../beside"), ("l/x", FILE, b"evil")], "its member l/x leads through a link or a file"),
             ([good, ("l", LINK, f"{TO}/beside/x"), ("l", FOLDER, b""), ("l/y", FILE, b"evil")], "its member l/ leads through a link or a file"),
-            ([good, ("h", HARD, "../beside/x")], "its member h links to ../beside/x, which is out of the folder"),
-            ([good, ("h", HARD, f"{TO}/beside/x")], f"its member h links to {TO}/beside/x, which is out of the folder"),
+            ([good, ("h", HARD, "../beside/x")], "its member h links to ../beside/x, which is outside the folder"),
+            ([good, ("h", HARD, f"{TO}/beside/x")], f"its member h links to {TO}/beside/x, which is outside the folder"),
             ([good, ("l", LINK, "../../beside"), ("h", HARD, "l/x")], "its member h leads through a link or a file"),
             ([good, ("h", HARD, "missing")], "its member h: No such file or directory")]:
         archive = tar_of(*members)
@@ -205,7 +205,7 @@ def what_is_no_archive_or_a_broken_one(box):
     run = launch(box, line(f"{FROM}/text.zst")).end(JOB_FILE)
     expect_in(f"stage: {FROM}/text.zst: cannot be unpacked: archives are tar (also compressed with gzip, xz, zstd or bzip2) and zip", run.text, "by its content")
     run = launch(box, line(f"{FROM}/content")).end(JOB_FILE)
-    expect_in(f"stage: {FROM}/content: is a folder, and `unpack` is for archives", run.text, "a folder")
+    expect_in(f"stage: {FROM}/content: is a folder, but `unpack` is for archives", run.text, "a folder")
     write(f"{FROM}/text", b"no archive\n" * 100)
     subprocess.run(["gzip", "-k", f"{FROM}/text"], check=True)
     run = launch(box, line(f"{FROM}/text.gz")).end(NOT_COPIED)
@@ -228,12 +228,12 @@ def folders_of_others_stay(box):
     archive = packed("tar.zst")
     cluster[2].sh(f"mkdir -p {DATA} && echo precious > {DATA}/x")
     run = launch(box, line(archive)).end(NOT_COPIED)
-    expect_in(f"node2: {DATA} is not empty, and what is in it was not unpacked by dlaunch: remove the folder there, or name another one", run.text, "why")
+    expect_in(f"node2: {DATA} is not empty, and dlaunch did not unpack what is in it: remove the folder there, or name another one", run.text, "why")
     expect_nothing([cluster[1]])
     cluster[2].sh(f"rm -r {DATA} && touch {DATA}")
     expect_in(f"node2: {DATA} is not a folder", launch(box, line(archive)).end(NOT_COPIED).text, "a file")
     cluster[2].sh(f"rm {DATA} && mkdir {DATA} && mount -t tmpfs tmpfs {DATA}")
-    expect_in(f"node2: {DATA} is where a file system is mounted", launch(box, line(archive)).end(NOT_COPIED).text, "a mount point")
+    expect_in(f"node2: {DATA} is a mount point and cannot be replaced", launch(box, line(archive)).end(NOT_COPIED).text, "a mount point")
     cluster[2].sh(f"umount {DATA}")  # an empty one may be a place prepared for it
     launch(box, line(archive)).end(0)
     expect_unpacked(cluster.nodes)
@@ -326,7 +326,7 @@ def a_process_that_is_killed_while_it_unpacks(box):
     expect_equal(len(unpackers), 1, "processes that unpack")
     os.kill(unpackers[0], signal.SIGKILL)
     run.end(NOT_COPIED, patience=30)
-    expect_in(f"node1: {DATA}: cannot be unpacked: the process that did it was killed or has failed", run.text, "why")
+    expect_in(f"node1: {DATA}: cannot be unpacked: the unpacking process was killed or failed", run.text, "why")
     box.expect_nodes_empty("the node")
     cluster[1].fast_link()
     launch(box, line(archive)).end(0)
@@ -344,6 +344,6 @@ def the_command_unpacks(box):
     run = box.run("stage", *hosts, "--from", archive, "--to", DATA, "--unpack")
     expect_in(": 0 bytes sent from here", run.words, "sent again")
     run = box.run("stage", *hosts, "--from", archive, "--unpack", code=64)
-    expect_in("--unpack goes with --to, the folder for the archive's content", run.words, "without --to")
+    expect_in("--unpack needs --to, the folder for the archive's content", run.words, "without --to")
     run = box.run("stage", *hosts, "--set", f"stage=[{{from: {archive}, to: {DATA}, unpack: true}}, {{from: {archive}, to: {DATA}/x}}]", code=JOB_FILE)
     expect_in(f"{DATA}/x: lies in {DATA}, which an archive is unpacked into", run.words, "a target in it")

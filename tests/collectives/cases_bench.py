@@ -197,7 +197,7 @@ def the_probe_reports_each_back_end(box):
     expect_in("mpi: ready", run.out.decode(), "MPI")
     if not os.path.exists("/dev/nvidiactl"):
         nccl = run.out.decode().split("\nnccl: ")[1]
-        expect(re.match(r"this dlaunch was built without NCCL|NCCL [0-9.]+ is installed, but no NVIDIA driver|libnccl\.so\.2: ", nccl), f"why not NCCL: {nccl}")
+        expect(re.match(r"this dlaunch was built without NCCL|NCCL [0-9.]+ is installed, but there is no NVIDIA driver|libnccl\.so\.2: ", nccl), f"why not NCCL: {nccl}")
     run = box.run("collectives", "--backend", "mpi", "nothing", code=64)
     expect_in("dlaunch starts this program itself", run.text, "a user's try")
 

@@ -81,7 +81,7 @@ def a_node_without_mpi_is_named(box):
     box.ssh("node2", HIDE_MPI)
     run = bench(box, "all_reduce", "-e", "8", *over_nodes(box)).end(75)
     expect_in("rank 1 on node2", run.text, "where")
-    expect_in("libmpi.so.40 of this node cannot be used", run.text, "what")
+    expect_in("libmpi.so.40 on this node cannot be used", run.text, "what")
     expect_in("Debian, Ubuntu: libopenmpi3", run.text, "what to do")
 
 
@@ -185,4 +185,4 @@ def a_rank_that_is_stopped_is_reported_in_time(box):
     os.kill(ranks_of(box)[0], signal.SIGSTOP)
     run.end(124, patience=60)
     # On a busy machine the ranks may not have begun yet.
-    expect(re.search(r"(all_reduce of 1M|the start) did not end within 2 s", run.words), f"the report: {run.words}")
+    expect(re.search(r"(all_reduce of 1M|the startup) did not end within 2 s", run.words), f"the report: {run.words}")

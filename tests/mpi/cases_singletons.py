@@ -32,7 +32,7 @@ def expect_other_world(box, run, size, planned):
 def mpich_ranks_that_are_each_a_world_of_one(box):
     run = box.mpi_here(2, *ALONE, mpich(box, "init"))
     expect_other_world(box, run, "1 rank", 2)
-    expect_in("begins an MPI world of 1, and the job has 2 ranks", run.words, "the note at its start")
+    expect_in("starts an MPI world of 1, but the job has 2 ranks", run.words, "the note at its start")
 
 
 @case
@@ -46,7 +46,7 @@ def mpich_a_program_that_cleans_its_own_environment(box):
     """Invisible from outside: only its requests show it."""
     run = box.mpi_here(2, mpich(box, "alone"))
     expect_other_world(box, run, "1 rank", 2)
-    expect("begins an MPI world" not in run.words, "a note of what cannot be known")
+    expect("starts an MPI world" not in run.words, "a note of what cannot be known")
 
 
 @case
@@ -58,7 +58,7 @@ def mpich_one_rank_of_several_is_a_world_of_its_own(box):
         run = box.mpi(shape, "sh", "-c", script)
         run.end()
         expect(run.code != 0, "it failed")
-        expect_in("rank 1 begins an MPI world of 1, and the job has 2 ranks", run.words, "who, and why")
+        expect_in("rank 1 starts an MPI world of 1, but the job has 2 ranks", run.words, "who, and why")
     box.expect_no_files()
 
 
@@ -189,7 +189,7 @@ def mpirun_starts_another_number(box, program, option, extra=()):
     run = box.mpi_here(2, box.program("world"), options=[*by_mpirun(box, program, another_number(program, option)), *extra])
     run.end()
     expect(run.code != 0, "it failed")
-    expect_in("mpirun has started 3 ranks, and the job has 2", run.words, "why")
+    expect_in("mpirun started 3 ranks, but the job has 2", run.words, "why")
     expect_equal(summary(box)["cause"], "mpirun", "summary.json")
 
 

@@ -26,7 +26,7 @@ def check(box, program, failure, why, advice):
 def a_port_that_another_process_has(box):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         check(box, f"import socket\nsocket.create_server(('127.0.0.1', {taken.getsockname()[1]}))\n",
-              "address-in-use", "the program listens on a port that another process has", "ss -ltnp on that node")
+              "address-in-use", "the program listens on a port that another process uses", "ss -ltnp on that node")
 
 
 @case

@@ -62,5 +62,5 @@ def faults_of_gpus(box):
     # CUDA cannot use the GPUs of these files, if this dlaunch can ask it and has the time.
     expect(("BAD, 4 findings" in text) != ("BAD, 5 findings" in text and "CUDA can use" in text), f"findings: {text}")
     for words in ("gpu 2: slowed down by heat (92 C)", "gpu 1: a memory repair waits for a reset of the GPU",
-                  "gpu 3: pid 4711 (python) holds 61199 MiB", "gpu 2: only 1 of its NVLinks are active (down: 1), others have 2"):
+                  "gpu 3: pid 4711 (python) holds 61199 MiB", "gpu 2: only 1 of its NVLinks are active (down: 1), other GPUs have 2"):
         expect_in(words, text, "findings")

@@ -72,7 +72,7 @@ def one_from_before_is_none_of_this_attempt(box):
     run = start(box, "trap 'exit 0' TERM\n" + FOREVER)
     stop = look(box, "stop")
     run.end(143)
-    expect_in("warning: no checkpoint was written in this attempt; the last one is ckpt/step-1 (2.0 kB), from ", run.words, "the console")
+    expect_in("warning: no checkpoint was written in this attempt; the last one is ckpt/step-1 (2.0 kB), written ", run.words, "the console")
     expect_in("warning: no checkpoint was written in this attempt", stop.words, "what stop says")
     expect_equal(box.json("summary.json")["checkpoint"]["older"]["path"], "ckpt/step-1", "summary.json")
 
@@ -130,7 +130,7 @@ def stop_waits_for_one_that_ranks_write_while_they_run(box):
     stop = look(box, "stop", "--checkpoint")
     run.end(143)
     expect(box.exists("asked-1") and box.exists("termed"), "both signals have come")
-    expect_in("the ranks are to write a checkpoint (SIGUSR1), up to 30 s; then the run is stopped", run.words, "the console")
+    expect_in("waiting up to 30 s for the ranks to write a checkpoint (SIGUSR1); then the run is stopped", run.words, "the console")
     expect_in("a new checkpoint is complete, stopping", run.words, "the console")
     expect_in("saved ckpt/step-7", stop.words, "what stop says")
 
@@ -145,7 +145,7 @@ def stop_waits_no_longer_than_it_may(box):
         stop = look(box, "stop", "--checkpoint", code=LATE)
         run.end(143)
         expect_in(words, run.words, "the console")
-        expect_in("has ended without a new checkpoint", stop.words, "what stop says")
+        expect_in("ended without a new checkpoint", stop.words, "what stop says")
         os.unlink(box.path("ready-0"))
 
 
@@ -156,7 +156,7 @@ def one_that_was_written_before_stop_is_not_enough(box):
     stop = look(box, "stop", "--checkpoint", code=LATE)
     run.end(143)
     expect_in("saved ckpt/early", stop.words, "what there is")
-    expect_in("has ended without a new checkpoint", stop.words, "what stop says")
+    expect_in("ended without a new checkpoint", stop.words, "what stop says")
 
 
 @case

@@ -42,7 +42,7 @@ def a_list_of_ranks_is_shown(box):
 @case
 def a_rank_that_does_not_exist_cannot_be_shown(box):
     run = box.run("run", "-n", "4", "--set", "logs.console=[0, 4]", "--", "true", code=65)
-    expect_in("logs.console: there is no rank 4, this job has ranks 0 to 3", run.text, "what is wrong")
+    expect_in("logs.console: there is no rank 4; this job has ranks 0 to 3", run.text, "what is wrong")
 
 
 @case

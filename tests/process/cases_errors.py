@@ -246,7 +246,7 @@ def a_program_where_a_job_file_is_expected(box):
 def a_batch_script_where_a_job_file_is_expected(box):
     box.write("job.sbatch", "#!/bin/bash\n#SBATCH --nodes=2\nsrun python3 train.py\n")
     run = box.run("run", "-n", "4", "--", "job.sbatch", code=JOB_FILE)
-    expect_in("job.sbatch: this is a batch script of Slurm. To start the line in it that starts the ranks: dlaunch run SCRIPT", run.text, "what")
+    expect_in("job.sbatch: this is a Slurm batch script. To run the line that starts its ranks: dlaunch run SCRIPT", run.text, "what")
     expect("dlaunch run -n 4" not in run.text, "advises to run it under every rank:\n" + run.text)
 
 
@@ -258,7 +258,7 @@ def a_batch_script_is_not_run_by_every_rank(box):
                         (["run", "--", "bash", "-x", "job.sh", "a"], JOB_FILE), (["bash", "job.sh"], JOB_FILE),
                         (["run", "-n", "2", "./job.sh", "a"], USAGE), (["-n", "2", "bash", "job.sh"], USAGE)):
         run = box.run(*words, code=code)
-        expect_in("job.sh: this is a batch script of Slurm.", run.text, f"dlaunch {' '.join(words)}")
+        expect_in("job.sh: this is a Slurm batch script.", run.text, f"dlaunch {' '.join(words)}")
         expect("ran" not in run.text.split() and "-- ./job.sh" not in run.text, "it was run or advised:\n" + run.text)
     run = box.run("run", "job.sh", code=JOB_FILE)
     expect_in("job.sh: error: no line of this batch script starts a program with srun, mpirun, torchrun", run.text, "a script without a launch line")
@@ -383,7 +383,7 @@ def a_rank_variable_in_env(box):
 def where_staged_files_go(box):
     for to, why in (("b", "must be an absolute path"), ("/a/../b", "must not contain .."), ("//", "must name a file or a folder")):
         expect_refused(box, f"stage:\n  - {{from: a, to: {to}}}\n", "job.yaml:3:19: error: stage[0].to " + why)
-    expect_refused(box, "stage: [{from: a, to: /x/y}, {from: b, to: /x//y/}]\n", "stage[1].to is also that of stage[0]")
+    expect_refused(box, "stage: [{from: a, to: /x/y}, {from: b, to: /x//y/}]\n", "stage[1].to must differ from that of stage[0]")
     expect_refused(box, "stage: [{from: a, unpack: true}]\n", "unpack needs `to`, the folder for the archive's content")
 
 

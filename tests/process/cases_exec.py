@@ -145,11 +145,11 @@ def a_port_that_is_taken_is_said_by_rank_0(box):
 @case
 def worlds_that_do_not_add_up_are_refused(box):
     for env, options, code, words in [
-            ({}, [], 75, "no launcher has started this process"),
+            ({}, [], 75, "no launcher started this process"),
             ({**TASK, "SLURM_NODEID": "0"}, [], 75, "node 0 of SLURM_STEP_NODELIST is node01"),
             ({**TASK, "SLURM_STEP_NUM_TASKS": "5"}, [], 75, "SLURM_STEP_NUM_TASKS is 5"),
-            (TASK, ["-n", "3"], 64, "has started 4"),
-            (TASK, ["--framework", "torch"], 64, "is none of pytorch"),
+            (TASK, ["-n", "3"], 64, "started 4 ranks"),
+            (TASK, ["--framework", "torch"], 64, "is not one of pytorch"),
             (TASK, ["--master-port", "70000"], 64, "1 to 65535")]:
         run = box.run("exec", *options, "--", "touch", box.path("started"), env=env, code=code)
         expect_in(words, run.text, "message")

@@ -93,7 +93,7 @@ def what_has_none_says_why_and_what_to_type(box):
             (["--rdzv_endpoint=h:1", "--nproc_per_node=2"], "finds a free port", "dlaunch run --nproc-per-node 2 -- true x"),
             (["-n", "2", "--cpus-per-task", "4", "--partition", "gpu"], "is for Slurm's queue", "dlaunch submit --partition gpu -n 2 -- true x"),
             (["--report-bindings"], "dlaunch plan shows", "dlaunch run -- true x"),
-            (["-np", "3", "-ppn", "2"], "3 processes in all do not give that many on each", "dlaunch run -n 3 -- true x")):
+            (["-np", "3", "-ppn", "2"], "2 on each node: does not match 3 processes in all", "dlaunch run -n 3 -- true x")):
         message = box.run("run", *words, "--", "true", "x", code=USAGE).text
         expect_in(why, message, f"run {words}: why")
         expect_in(f"try: {line}\n", message, f"run {words}: the line")
@@ -132,10 +132,10 @@ def an_empty_value_is_an_error(box):
     for words, what in ((["run", "-n", "", "--", "true"], "-n"), (["run", "--name", "", "--", "true"], "--name"),
                         (["run", "--name=", "job.yaml"], "--name"), (["stop", ""], "dlaunch stop"), (["run", ""], "dlaunch run"),
                         (["logs", ""], "dlaunch logs"), (["plan", "--env", "", "--", "true"], "--env")):
-        expect_in(f"{what} got an empty word", box.run(*words, code=USAGE).text, str(words))
+        expect_in(f"{what} got an empty argument", box.run(*words, code=USAGE).text, str(words))
     for words, option in ((["--hosts", "-n", "2"], "--hosts"), (["--name", "-n", "2"], "--name")):
         message = box.run("run", *words, "--", "true", code=USAGE).text
-        expect_in(f"{option} needs a value, and \"-n\" is an option", message, str(words))
+        expect_in(f"{option} needs a value, but \"-n\" is an option", message, str(words))
     expect_in("-n needs a value", box.run("run", "-n", "", "--bind-to", "core", "--", "true", code=USAGE).text, "beside an option of mpirun")
     box.run("run", "--env=A=", "--", "true")
 
@@ -187,7 +187,7 @@ def an_option_of_dlaunch_keeps_its_meaning(box):
     box.write("job.yaml", "command: [sh, -c, 'echo $WORLD_SIZE']\nprocesses: 1\n")
     run = box.run("run", "job.yaml", "--timeout", "60", "-x", "A=1")
     expect_equal(run.out, b"1\n", "a job file beside them")
-    expect_in("replaces the list of the job file", box.run("run", "job.yaml", "-x", "A", code=USAGE).text, "env_pass")
+    expect_in("replaces the job file's list", box.run("run", "job.yaml", "-x", "A", code=USAGE).text, "env_pass")
     expect_in("unknown option", box.run("logs", "--bind-to", "core", code=USAGE).text, "a command that takes no job")
     for words in (["-q", "-v"], ["--gpus", "all", "-n", "1", "--dry-run"]):
         box.start("run", *words, "--", "true").end()

@@ -125,7 +125,7 @@ def info_tells_of_every_shape(box):
             "roce-v2": "NCCL_IB_GID_INDEX=3", "roce-v2-uneven": "5 of mlx5_7", "four-rails": "NCCL_IB_HCA==mlx5_0:1,mlx5_1:1,mlx5_2:1,mlx5_3:1",
             "port-down": "DOWN (Polling)", "half-rate": "100 Gb/s (2X HDR)", "mixed-cx6-cx7": "NCCL_IB_HCA==mlx5_1:1,mlx5_10:1",
             "driver-without-device": "the InfiniBand driver is loaded, but has no device", "no-rdma": "rdma      none: ",
-            "container": "gpus      none: the driver lists 1 GPU", "container-without-files": "cannot open all of them"}
+            "container": "gpus      none: the driver lists 1 GPU", "container-without-files": "cannot open some of these devices"}
     expect_equal(sorted(said), sorted(shapes.SHAPES), "shapes")
     for name, words in said.items():
         text = box.run("info", "--root", made(box, name)).out.decode()
@@ -150,7 +150,7 @@ def info_knows_names_of_azure_sizes(box):
     size = info_json(box, "--azure-size", "nd96asr_v4")
     expect_equal((size["name"], size["has_rdma"], size["has_sriov"]), ("Standard_ND96asr_v4", True, True), "ND96asr_v4")
     expect_in("no RDMA", box.run("info", "--azure-size", "Standard_NC24s_v3").out.decode(), "NC24s_v3")
-    expect_in("is not the name of a size", box.run("info", "--azure-size", "gpu", code=64).text, "the error")
+    expect_in("is not the name of an Azure VM size", box.run("info", "--azure-size", "gpu", code=64).text, "the error")
     box.run("info", "--azure-size", "NC24r", "--root", ".", code=64)
 
 
@@ -206,7 +206,7 @@ def info_asks_nvidia_smi(box):
         expect_in(words, text, "health")
     expect_equal(text.count("see below"), 3, "GPUs that are not well")
     expect_equal(len(box.read("asked").split()), 5, "questions: new names, old names, rows, processes, NVLinks")
-    expect_in("gpu 2: only 1 of its NVLinks are active (down: 1), others have 2", text, "a link that is down")
+    expect_in("gpu 2: only 1 of its NVLinks are active (down: 1), other GPUs have 2", text, "a link that is down")
     for words in ("2 x 26.6 GB/s", "1 of 2 active"):
         expect_in(words, text, "NVLinks in the table")
     os.rmdir(box.path("four-rails", "new-dev"))

@@ -30,7 +30,7 @@ FOLDERS = {
     "pyproject": ({"pyproject.toml": "[project]\nname = \"x\"\n"}, "train.py", ["pip install ."]),
     "dockerfile": ({"Dockerfile": "FROM python:3.12\nENTRYPOINT [\"torchrun\", \"--nproc_per_node=2\", \"train.py\"]\n"},
                    "Dockerfile:2 (torchrun)", ["processes_per_node: 2", "# container:\n#   image: dockerfile\n"]),
-    "script": ({}, "train.py", ["Guessed by the script's name", "processes_per_node: auto"]),
+    "script": ({}, "train.py", ["Guessed from the script's name", "processes_per_node: auto"]),
 }
 
 
@@ -133,7 +133,7 @@ def ordinary_scripts_become_valid_jobs(box):
 def a_file_is_replaced_only_when_that_is_asked(box):
     box.write("train.py", TRAIN)
     box.write("job.yaml", "command: mine\n")
-    expect_in("job.yaml exists, and stays as it is", box.run("init", code=USAGE).text, "what is wrong")
+    expect_in("job.yaml already exists and was not changed", box.run("init", code=USAGE).text, "what is wrong")
     expect_equal(box.read("job.yaml"), b"command: mine\n", "the file")
     box.run("init", "-o", "other.yaml")
     box.run("plan", "other.yaml")

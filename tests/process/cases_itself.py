@@ -78,7 +78,7 @@ def words_are_completed(box):
     commands = completed(box, "")
     expect("run" in commands and "self-check" in commands and "agent" not in commands, f"commands: {commands}")
     expect_equal(list(completed(box, "ru")), ["run", "runs"], "ru")
-    expect_equal(completed(box, "run", "--det"), {"--detach": "Once all ranks have started, print the id of the run and return; it goes on"}, "run --det")
+    expect_equal(completed(box, "run", "--det"), {"--detach": "Once all ranks have started, print the id of the run and return; the run goes on"}, "run --det")
     expect_equal(list(completed(box, "-n", "4", "--det")), ["--detach"], "without a command")
     expect_equal(list(completed(box, "run", "--set", "restart.max")), ["restart.max="], "a key")
     expect_in("framework=jax", completed(box, "run", "--set", "framework="), "words of a key")
@@ -155,7 +155,7 @@ def zsh_completes(box):
 def a_completion_for_no_shell_is_an_error(box):
     expect_in("which shell?", box.run("completion", code=64).text, "without a shell")
     expect_in('no completion for "tcsh"', box.run("completion", "tcsh", code=64).text, "an unknown shell")
-    expect_in('no command "nonsense"', box.run("man", "nonsense", code=64).text, "a page of no command")
+    expect_in('unknown command "nonsense"', box.run("man", "nonsense", code=64).text, "a page of no command")
 
 
 @case

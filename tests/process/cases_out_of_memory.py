@@ -44,14 +44,14 @@ def out_of_memory_is_told_from_the_kernels_records(box):
             script = f"[ $RANK = 0 ] && exec {box.rank} pause; exec /usr/bin/python3 {eat}"
             run = box.start("run", "-n", "2", "--set", f"logs.dir=runs-{name}", *more, "--", "sh", "-c", script, before=cgroup.enter)
             run.end(128 + signal.SIGKILL)
-            expect_in("why     the kernel ended it: out of memory (", run.text, name)
+            expect_in("why     the kernel killed the rank: out of memory (", run.text, name)
             expect_in("64 MiB)", run.words, "the limit")
             summary = box.json("summary.json", f"runs-{name}")
             expect_equal((summary["cause"], summary["first"], summary["exit_code"], summary["origin"]),
                          ("out-of-memory", 1, 137, "rank"), "summary.json")
-            expect_in(f"limit of its cgroup {box.memory(64) >> 20} MiB", summary["ranks"][1]["out_of_memory"], "the rank's entry")
+            expect_in(f"cgroup limit {box.memory(64) >> 20} MiB", summary["ranks"][1]["out_of_memory"], "the rank's entry")
             exited = [event for event in events(box, "rank-exited", f"runs-{name}") if event["rank"] == 1]
-            expect_in("limit of its cgroup", exited[0]["out_of_memory"], "the event")
+            expect_in("cgroup limit", exited[0]["out_of_memory"], "the event")
     finally:
         cgroup.remove()
 

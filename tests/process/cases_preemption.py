@@ -90,14 +90,14 @@ def a_command_that_cannot_run_is_told_once(box):
         run = box.start("run", "-n", "1", "--set", f"preemption.command={command}", "--set", "preemption.interval=100ms", "--",
                         box.rank, "sleep", "600")
         run.end(0)
-        expect_equal(run.words.count("preemption.command gives no answer: " + words), 1, run.words)
+        expect_equal(run.words.count("preemption.command gave no answer: " + words), 1, run.words)
 
 
 @case
 def a_command_that_hangs_is_killed_with_what_it_started(box):
     script(box, "sleep 1000 &\nyes &\nwhile :; do sleep 1000; done\n")
     run = start(box, "{command: ./notice.sh, interval: 100ms}", words=("tell", "ready", "gate"))
-    wait_until(lambda: "it has not ended within 1.0 s, and was killed" in run.words, "what dlaunch says")
+    wait_until(lambda: "it did not end within 1.0 s and was killed" in run.words, "what dlaunch says")
     box.open_gate()
     run.end(0)
     expect("leftover" not in run.words, "its processes are none of the job's")

@@ -84,7 +84,7 @@ def a_program_of_every_python_sees_the_same(box):
             same(box, [python, program(box)])
             continue
         run = box.start("run", "-n", "1", "--preload", "decimal", "--set", f"logs.dir={version}", "--", python, "-c", "pass").end(0)
-        expect_in("no rank has started a program of Python 3.8 or newer", run.words, f"with {version}")
+        expect_in("no rank started a Python interpreter (3.8 or newer)", run.words, f"with {version}")
 
 
 @case
@@ -158,12 +158,12 @@ def what_an_import_prints_is_every_ranks(box):
 
 
 UNFIT = {
-    "a thread": ("import threading, time\nthreading.Thread(target=time.sleep, args=(60,), daemon=True).start()\n", "an import leaves 1 thread"),
+    "a thread": ("import threading, time\nthreading.Thread(target=time.sleep, args=(60,), daemon=True).start()\n", "an import leaves 1 thread running"),
     "a socket": ("import socket\nkept = socket.socket()\n", "an import leaves an open socket"),
-    "a device": ("kept = open('/dev/full')\n", "an import has opened /dev/full"),
+    "a device": ("kept = open('/dev/full')\n", "an import opened /dev/full"),
     "a variable": ("import os\nos.environ['NEW'] = '1'\n", "an import sets NEW"),
-    "nothing": ("raise RuntimeError('not here')\n", "it cannot import unfit: RuntimeError: not here"),
-    "its end": ("import os\nos.kill(os.getpid(), 9) if os.environ.get('RANK') is None else None\n", "the template ended while it imported"),
+    "nothing": ("raise RuntimeError('not here')\n", "cannot import unfit: RuntimeError: not here"),
+    "its end": ("import os\nos.kill(os.getpid(), 9) if os.environ.get('RANK') is None else None\n", "the template ended during its imports"),
 }
 
 
@@ -183,10 +183,10 @@ def a_template_that_is_not_used(box):
 @case
 def programs_that_have_none(box):
     run = box.start("run", "-n", "2", "--preload", "decimal", "--set", "logs.dir=a", "--", "true").end(0)
-    expect_in("note: preload: no rank has started a program of Python", run.words, "another program")
+    expect_in("note: preload: no rank started a Python interpreter", run.words, "another program")
     box.write("b.py", "print('b')\n")
     run = box.start("run", "-n", "2", "--preload", "decimal", "--set", "logs.dir=b", "--", PYTHON, "-I", "b.py").end(0)
-    expect_in("note: preload: no rank has started a program of Python 3.8 or newer that reads PYTHONPATH", run.words, "python -I")
+    expect_in("note: preload: no rank started a Python interpreter (3.8 or newer) that reads PYTHONPATH", run.words, "python -I")
     run = box.start("run", "-n", "2", "--preload", "decimal", "--set", "logs.dir=c", "--", "sh", "-c", "python3 b.py; echo after").end(0)
     expect_in("write exec before the name of the interpreter", run.words, "a shell that stays")
     expect_equal(box.rank_output(0, runs="c"), b"b\nafter\n", "output")

@@ -80,7 +80,7 @@ def prune_leaves_alone_what_may_still_be_needed(box):
     fcntl.flock(lock, fcntl.LOCK_EX)
     run = start(box, "tell", "ready", "gate")
     seen = {one["run"]: one["kept"] for one in json.loads(look(box, "runs", "--prune", "--keep", "0", "--json").out)["runs"]}
-    for name, why in ((elsewhere, "on gpu77"), (rebooted, "another machine with the name of this one"), (in_use, "another process uses it"),
+    for name, why in ((elsewhere, "on gpu77"), (rebooted, "another machine with the same name as this one"), (in_use, "another process uses it"),
                       (foreign, "belongs to user 65534"), (other, "it is a link")):
         expect_in(why, seen[name] or "removed", name)
         expect(box.exists("runs", name, "run.json"), f"{name} was touched")
@@ -109,6 +109,6 @@ def prune_removes_folders_without_permissions_but_follows_no_link(box):
 def mistakes_in_pruning_are_said(box):
     for words, mistake in ((["--older", "30d"], "--older is for --prune"), (["--keep", "3"], "--keep is for --prune"),
                            (["--dry-run"], "--dry-run is for --prune"), (["--prune", "--older", "30x"], "--older 30x: expected a time such as 30d"),
-                           (["--prune", "--older", ""], "--older got an empty word"), (["--prune", "--keep", "-1"], "--keep"),
+                           (["--prune", "--older", ""], "--older got an empty argument"), (["--prune", "--keep", "-1"], "--keep"),
                            (["--prune", "--keep", "many"], "--keep"), (["--prune", "--all"], "--all")):
         expect_in(mistake, box.run("runs", *words, code=USAGE).text, f"runs {words}")

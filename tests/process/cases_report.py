@@ -128,7 +128,7 @@ def mistakes_are_said(box):
     expect_in("cannot write no/page.html: No such file or directory", box.run("report", "-o", "no/page.html", code=NO_PERMISSION).text, "no such folder")
     text = box.run("report", "--open", env={"BROWSER": "no-such-browser", "PATH": "/nowhere"}, code=127).text
     expect_in("no browser can be started here", text, "no browser")
-    expect_in(f"open it yourself: runs/{run}/report.html", text, "where it is")
+    expect_in(f"open the report yourself: runs/{run}/report.html", text, "where it is")
     text = box.run("report", "-o", "a.html", "--trace", "./a.html", code=USAGE).text
     expect_in("report and trace are the same file: a.html", text, "one name for both")
     expect(not box.exists("a.html"), "a.html is written")

@@ -19,7 +19,7 @@ def the_same_job_in_the_same_folder(box):
     box.run("run", "-n", "2", "--env", "A=b c", "--name", "odd", "--", "sh", "script.sh", "a 'b'\n\"c\"")
     first = listed(box)[0]
     again = box.run("rerun", first["path"] if first["path"].startswith("/") else box.path(first["path"]), cwd=box.make_folder("elsewhere"))
-    expect("differs from then" not in again.text, f"a difference: {again.text}")
+    expect("changed since that run" not in again.text, f"a difference: {again.text}")
     runs = listed(box)
     expect_equal([run["name"] for run in runs], ["odd", "odd"], "names, in one list of runs")
     expect_equal(runs[0]["ranks"], 2, "ranks")

@@ -112,7 +112,7 @@ def a_missing_program_is_not_tried_again(box):
 @case
 def causes_that_are_not_named_are_not_restarted(box):
     failing_job(box, times=9, on="[hang]")
-    expect_in('restart.on has no "failure"', box.run("run", code=7).text, "why")
+    expect_in('restart.on does not include "failure"', box.run("run", code=7).text, "why")
 
 
 @case
@@ -139,7 +139,7 @@ def ctrl_c_in_the_wait_ends_it_at_once(box):
 def a_wait_beyond_the_time_limit_is_not_begun(box):
     failing_job(box, times=9, backoff="1h..1h")
     run = box.run("run", "--set", "timeouts.run=30m", code=7)
-    expect_in("no restart: its wait of 1 h would end after the time limit of 30 min", run.text, "why")
+    expect_in("no restart: the wait of 1 h would end after the time limit of 30 min", run.text, "why")
 
 
 @case
@@ -297,7 +297,7 @@ def stragglers_are_stopped_and_named(box):
     box.write("job.yaml", f"command: test $RANK = 1 || exec {box.rank} pause\nprocesses: 3\n"
               "timeouts: {stragglers_after_success: 10ms}\nrestart: {max: 2}\n")
     run = box.run("run", code=124)
-    expect_in("2 ranks still run 10 ms after the first one succeeded", run.words, "live line")
+    expect_in("2 ranks are still running 10 ms after the first one succeeded", run.words, "live line")
     expect_in("ranks 0, 2 were still running after others had succeeded (timeouts.stragglers_after_success: 10 ms)", run.words, "summary")
     summary = box.json("summary.json")
     expect_equal((summary["cause"], summary["stragglers"], summary["attempt"]), ("stragglers", [0, 2], 0), "summary.json")
@@ -383,4 +383,4 @@ def without_node_loss_in_restart_on_a_lost_agent_ends_the_run(box):
     box.expect_events(["up"])
     os.kill(run.chain()[2], signal.SIGKILL)
     run.end(69)
-    expect_in('restart.on has no "node-loss"', run.text, "why")
+    expect_in('restart.on does not include "node-loss"', run.text, "why")

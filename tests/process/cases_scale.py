@@ -116,7 +116,7 @@ def scale_says_what_is_wrong(box):
                                 (["--metric", "a", "--counts", "1,,2"], 64, "expected a list of numbers such as 1,2,4"),
                                 (["--metric", "a", "--counts", "0"], 64, "expected a list of numbers"),
                                 (["--metric", "a", "--over", "half"], 64, "expected sum, rank0 or each"),
-                                (["--metric", "a", "--repeats", "0"], 64, "--repeats: at least 1")):
+                                (["--metric", "a", "--repeats", "0"], 64, "--repeats: expected 1 or more")):
         expect_in(wanted, box.run("scale", *words, code=code).text, f"{words}")
 
 

@@ -40,7 +40,7 @@ def a_second_stop_only_waits(box):
     first.end(-signal.SIGINT, left=1000)
     second = box.start("stop", only_id(box))
     wait_until(lambda: os.path.exists(box.path("stderr-2")), "its stderr")
-    wait_until(lambda: "is stopping already; dlaunch stop --now kills at once" in second.text, "what the second one says")
+    wait_until(lambda: "is already stopping; dlaunch stop --now kills it at once" in second.text, "what the second one says")
     box.open_gate()
     run.end(143)
     second.end(0)
@@ -59,7 +59,7 @@ def stop_during_a_failing_attempt_ends_the_run(box):
     box.expect_events(["term 1"])
     stop = box.start("stop")
     wait_until(lambda: os.path.exists(box.path("stderr-1")), "its stderr")
-    wait_until(lambda: "is stopping already" in stop.text, "what stop says")
+    wait_until(lambda: "is already stopping" in stop.text, "what stop says")
     run.end(143, left=1000)
     stop.end(0)
 

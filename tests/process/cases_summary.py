@@ -185,7 +185,7 @@ def a_rank_that_leaves_with_0_before_the_others_is_the_cause(box):
     run = box.run("run", "-n", "2", "--", "sh", "-c",
                   "test $RANK = 1 && { echo $$ >new; mv new pid; exit 0; }; until test -e pid; do sleep 0.01; done; "
                   "while kill -0 $(cat pid) 2>/dev/null; do sleep 0.01; done; exec /usr/bin/python3 lost.py", code=1)
-    expect(re.search(r"FAILED after .*: rank 1 on \S+ left with code 0 while others were still running ", run.words), run.text)
+    expect(re.search(r"FAILED after .*: rank 1 on \S+ exited with code 0 while others were still running ", run.words), run.text)
     expect_in("rank 0 exited with code 1, because another rank closed its connection", run.words, "why")
     expect_equal(box.json("summary.json")["left_early"], [1], "left_early")
     expect_in("1, rank 1", box.run("runs").out.decode(), "the table of runs")
@@ -222,7 +222,7 @@ def sigkill_from_outside_is_said_with_the_last_lines(box):
 @case
 def a_loss_that_is_no_number_is_noted(box):
     run = box.run("run", "-n", "2", "--", "echo", "step 3 loss: nan")
-    expect_in('dlaunch: note: rank 0 has printed "loss: nan"', run.text, "note")
+    expect_in('dlaunch: note: rank 0 printed "loss: nan"', run.text, "note")
     expect("note" not in box.run("run", "-n", "2", "--", "echo", "step 3 loss: 0.25").text, "a note without a reason")
     run = box.run("run", "--set", "metrics.loss=loss: (\\S+)", "--", "printf", "loss: 0.25\\nloss: nan\\n")
     expect_in("1 value of the metric loss is not a number", run.words, "note of a metric")
@@ -243,7 +243,7 @@ def github_gets_an_annotation_and_a_step_summary(box):
     run = box.run(*command, env=github, code=1)
     annotations = [line for line in run.text.splitlines() if line.startswith("::")]
     expect_equal(len(annotations), 1, run.text)
-    expect(annotations[0].startswith("::error file=train.py,line=1,title=dlaunch%3A the run has failed::RuntimeError: 50%25 done%0AFAILED after"),
+    expect(annotations[0].startswith("::error file=train.py,line=1,title=dlaunch%3A the run failed::RuntimeError: 50%25 done%0AFAILED after"),
            annotations[0])
     summary = box.read(box.folder, "steps.md").decode()
     expect(summary.startswith("before\n### dlaunch"), summary)

@@ -29,7 +29,7 @@ FILES, FILES_ALL = 500, 10_000
 SEED = 20_261
 # What the reader refuses beyond the schema: a name, the message, the most of a hundred files.
 BEYOND = [
-    ("counts that do not fit together", r"do not fill|that makes \d+ ranks|the roles make \d+ ranks", 8),
+    ("counts that do not fit together", r"cannot fill|(processes_per_node|the roles) make \d+ ranks", 8),
     ("more processes than the hosts have slots", r"processes, but the hosts have only \d+ slots?", 5),
     ("lost_after compared with fence_after", r"timeouts\.lost_after must be more than", 5),
     ("a name in env and in env_secret", r"is in env, whose values are shown", 5),
@@ -37,10 +37,10 @@ BEYOND = [
     ("a range that goes down", r"must go from the shorter to the longer|nodes\.min is greater than nodes\.max", 5),
     ("a number that JSON does not have", r"must be a number .* not the number [-+]?\.(inf|Inf|INF|nan|NaN|NAN)$", 5),
     ("a host list whose brackets or slots are wrong", r"hosts(\[\d+\](\.name)?)?: (.* cannot (be part of|begin with)|this ['\[(]|these brackets|a number is|this range|.* is not a "
-     r"number or a range|what follows|an address in brackets|brackets cannot|a host has|no host is named|the name of the|that is more than)", 5),
+     r"number or a range|what follows|an address in brackets|brackets cannot|a host has|no host is named|the name of the|(this names )?more than)", 5),
     ("hosts that contradict each other", r"is named twice|are given twice|is given twice|one address cannot be|auto stands alone|hosts? (is|are) given|names no host", 5),
     ("an address or a user beyond its characters", r"(address|user|interface): (give the port|write an IPv6 address|.* has at most)", 5),
-    ("keys of connect that do not go together", r"has no meaning with via|has no effect with connect|needs connect\.command|connect\.command", 5),
+    ("keys of connect that do not go together", r"has no effect with (via|connect)|needs connect\.command|connect\.command", 5),
     ("a pattern without its one group, or that is none; another file name", r"(the pattern of )?metrics\.", 5),
     ("longer than the longest duration", r"must be a duration such as .* not \"?36501d", 5),
 ]

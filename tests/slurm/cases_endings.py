@@ -35,8 +35,8 @@ def a_preempted_job_has_its_grace_time(box):
         expect_equal(box.rank_output(rank), b"SIGTERM\n", f"signals of rank {rank}")
     summary = summary_of(box)
     expect_equal((summary["exit_code"], summary["cause"]), (143, "cancelled"), "the report")
-    expect_in(f"Slurm preempts job {job}: another one needs its nodes, and ends it in ", summary["slurm"]["said"], "why")
-    expect_in(f"Slurm preempts job {job}", box.batch_text(), "why, on the console")
+    expect_in(f"Slurm is preempting job {job} for another job; job {job} ends in ", summary["slurm"]["said"], "why")
+    expect_in(f"Slurm is preempting job {job}", box.batch_text(), "why, on the console")
 
 
 @case(budget=150)
@@ -52,7 +52,7 @@ def a_preempted_job_of_one_node_has_its_grace_time(box):
     box.end_of_job(job, patience=80)
     for rank in range(2):
         expect_equal(box.rank_output(rank), b"SIGTERM\n", f"signals of rank {rank}")
-    expect_in(f"Slurm preempts job {job}", summary_of(box)["slurm"]["said"], "why")
+    expect_in(f"Slurm is preempting job {job}", summary_of(box)["slurm"]["said"], "why")
 
 
 @case(budget=400)
@@ -70,7 +70,7 @@ def a_job_that_is_preempted_and_requeued_runs_again(box):
     urgent = take_the_nodes(box, 2)
     (first,) = wait_for_summary(box, patience=80)
     expect_equal(first["exit_code"], 143, "exit code of the first run")
-    expect_in(f"Slurm job {job} is requeued (preemption", first["slurm"]["said"], "why")
+    expect_in(f"Slurm job {job} was requeued (preemption", first["slurm"]["said"], "why")
     expect_in("DUE TO PREEMPTION", box.batch_text(), "Slurm's own word")
     box.slurm.wait_for_job(urgent, ("COMPLETED",), patience=80)
     wait_for_second_start(box, job, "start-1-1")
@@ -101,7 +101,7 @@ def signals_that_a_job_has_asked_for_before_its_time_ends(box):
     for rank in range(2):
         wait_until(lambda: said("to-steps", rank) == b"SIGUSR2\n", f"rank {rank} has SIGUSR2", 70, 0.05)
     for job, name in ((to_script, "a.err"), (to_steps, "b.err")):
-        told = re.compile(rb"SIGUSR[12]: the time limit of Slurm job %d is in \d+ min" % job)
+        told = re.compile(rb"SIGUSR[12]: Slurm job %d reaches its time limit in \d+ min" % job)
         wait_until(lambda: told.search(box.read(name)), f"the deadline in {name}", 20, 0.05)
         folder = box.path(name.replace("a.err", "to-script").replace("b.err", "to-steps"))
         deadline = os.path.join(folder, box.runs(folder)[0], "attempt-0", "deadline")

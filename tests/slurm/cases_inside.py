@@ -128,7 +128,7 @@ def several_dlaunches_of_one_srun_are_refused(box):
     box.make_slurm(2)
     job = box.submit(script=f"#!/bin/sh\nexec srun -N2 -n2 {box.dlaunch} run -- /bin/true\n")
     box.end_of_job(job, 64)
-    expect_in("srun has started this dlaunch 2 times", box.batch_text(), "what is wrong")
+    expect_in("srun started 2 copies of dlaunch", box.batch_text(), "what is wrong")
 
 
 @case
@@ -156,7 +156,7 @@ def ranks_know_the_job_but_no_step(box):
                      env={"MY_OWN": "a b", "SLURM_JOB_START_TIME": str(int(time.time())),
                           "SLURM_JOB_END_TIME": str(int(time.time()) + 3600)})  # as Slurm 23.02 does
     box.end_of_job(job, 0)
-    expect_in("the time limit of Slurm ends the job in 5", box.batch_text(), "the deadline")
+    expect_in("Slurm's time limit ends the job in 5", box.batch_text(), "the deadline")
     for rank in range(4):
         found = variables(box, rank)
         expect_equal(found["SLURM_JOB_ID"], str(job), f"SLURM_JOB_ID of rank {rank}")

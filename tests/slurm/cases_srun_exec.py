@@ -114,8 +114,8 @@ def exec_refuses_a_world_that_does_not_add_up(box):
     """Every task prints the reason, and none becomes the command."""
     box.make_slurm(2)
     touch = f"-- touch {box.folder}/started"
-    told = {"SLURM_STEP_NUM_TASKS=5": "SLURM_STEP_TASKS_PER_NODE (2,1) is 3 tasks in all, but SLURM_STEP_NUM_TASKS is 5",
-            "SLURM_STEP_NODELIST=node1": "SLURM_STEP_NODELIST names 1 nodes, but SLURM_STEP_TASKS_PER_NODE (2,1) is for 2",
+    told = {"SLURM_STEP_NUM_TASKS=5": "SLURM_STEP_TASKS_PER_NODE (2,1) adds up to 3 tasks, but SLURM_STEP_NUM_TASKS is 5",
+            "SLURM_STEP_NODELIST=node1": "SLURM_STEP_NODELIST names 1 node, but SLURM_STEP_TASKS_PER_NODE (2,1) is for 2",
             "SLURM_STEP_NODELIST=node[2-3]": "is node1, but node 0 of SLURM_STEP_NODELIST is node2"}
     lines = [f"srun -N2 -n3 env '{setting}' EXEC {touch} || echo code $?" for setting in told]
     lines += [f"srun -N2 -n3 EXEC -n 4 {touch} || echo code $?",
@@ -127,8 +127,8 @@ def exec_refuses_a_world_that_does_not_add_up(box):
     expect_equal(box.read("batch.out").split(b"\n")[:-1], [b"code 75"] * 3 + [b"code 64"] + [b"code 75"] * 2, "exit codes")
     for reason in told.values():
         expect_in(reason, said, "why")
-    expect_in("does not have ranks in order of the nodes", said, "why tensorflow cannot be told")
-    expect_in("this is a Slurm job, but not a task of srun try: srun dlaunch exec", said, "why, outside of a step")
+    expect_in("does not number the ranks node by node", said, "why tensorflow cannot be told")
+    expect_in("this process is in a Slurm job, but srun did not start it try: srun dlaunch exec", said, "why, outside of a step")
     expect(not box.exists("started"), "a command was started")
 
 

@@ -76,7 +76,7 @@ def what_cannot_be_says_why(box):
     run = box.start("run", "-n", "2", "--set", "timeouts.stop=1s", "--", box.rank, "tell", "ready", "only", "0", "exit", "0")
     box.expect_all("ready", 2)
     expect_in("the run has no rank 2: its ranks are 0 to 1", beside(box, "2", code=USAGE).text, "no such rank")
-    expect_in("beside which rank?", beside(box, code=USAGE).text, "no rank")
+    expect_in("attach to which rank?", beside(box, code=USAGE).text, "no rank")
     expect_in("is not a rank", beside(box, "x", code=USAGE).text, "a word")
     expect_in("nothing-here", beside(box, "1", "--", "nothing-here", code=127).text, "no such program")
     expect_in("cannot execute", beside(box, "1", "--", "/etc/passwd", code=126).text, "not executable")

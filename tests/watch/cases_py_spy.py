@@ -27,7 +27,7 @@ def stand(box, nodes, *options, hidden, **more):
 
 
 def brought(run, node):
-    return run.text.count(f"py-spy is brought to {node}: ")
+    return run.text.count(f"py-spy was sent to {node}: ")
 
 
 def all_have_frames(said):
@@ -83,7 +83,7 @@ def one_that_must_not_be_sent_is_named_with_the_reason(box):
         expect_equal(functions(main_thread(said["ranks"][0])), [], "frames")
         expect_equal(main_thread(said["ranks"][0])["doing"], "sleeping", "what is known without")
     box.until_stacks(lambda said: main_thread(said["ranks"][0])["doing"] == "sleeping")
-    expect_in("there is none here to send", box.stacks().out.decode(), "where the launcher has none either")
+    expect_in("this machine has no py-spy to send", box.stacks().out.decode(), "where the launcher has none either")
     os.chmod(program, 0o757)
     refused("other users may write to it (chmod go-w)")
     os.chmod(program, 0o644)

@@ -100,7 +100,7 @@ def a_data_loader_is_a_branch_of_its_rank(box):
     os.kill(loader["pid"], signal.SIGKILL)
     wait_until(lambda: (stat_of(loader["pid"]) or "Z")[0] == "Z", "its end")
     text = box.stacks(py_spy=py_spy).out.decode()
-    expect_in("= has ended, and its parent has not asked for its exit status", text, "the dead worker")
+    expect_in("= ended, but its parent has not reaped it", text, "the dead worker")
     os.kill(rank["pid"], signal.SIGCONT)
     run.end(0)  # there is no worker that it would wait for
 

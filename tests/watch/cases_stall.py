@@ -100,7 +100,7 @@ def a_hang_is_not_restarted_if_the_job_does_not_want_it(box):
     run = watched(box, "sleep", "none", more=options)
     run.end(TIME_LIMIT)
     expect_equal(box.json("summary.json")["earlier"], [], "earlier attempts")
-    expect_in('restart.on has no "hang"', run.err.decode(), "why")
+    expect_in('restart.on does not include "hang"', run.err.decode(), "why")
 
 
 @case

@@ -47,7 +47,7 @@ class CommandReader {
     }
     if (next_ == words_.size()) return refuse("there is no program after the options");
     if (is_module_ && no_python_)
-      return refuse("-m is for a Python module, and --no_python for other programs");
+      return refuse("use -m for a Python module or --no_python for another program, not both");
     refuse_launchers();
     set_command();
   }
@@ -87,8 +87,8 @@ class CommandReader {
       return true;
     }
     refuse(in_quotes(name) +
-           " is an option of accelerate launch; use the keys of the file, -n and --nnodes; after "
-           "-- give the program, or -m MODULE");
+           " is an option of accelerate launch; use the keys of the file, -n and --nnodes instead; "
+           "after --, give only the program, or -m MODULE");
     return false;
   }
 
@@ -100,8 +100,8 @@ class CommandReader {
     const auto launcher = started_launcher(line);
     if (type_ != "NO" && launcher)
       refuse(launcher->name +
-             " starts its own workers, and would do so in each process of the file; write only "
-             "the program behind it");
+             " starts its own workers, and would do so in each process of the file; give only "
+             "the program that follows it");
   }
 
   /// Python runs a script, as in accelerate.
@@ -160,14 +160,14 @@ class AccelerateConfig {
     if (environment && environment->text != "LOCAL_MACHINE")
       t_.diagnostics.error(environment->range, "compute_environment " +
                                                    in_quotes(environment->text) +
-                                                   " is not supported; dlaunch starts "
+                                                   " is not supported; dlaunch supports only "
                                                    "LOCAL_MACHINE");
     const auto type = keys_.text("distributed_type");
     if (!type) {
       if (!keys_.has_mistake("distributed_type"))
         t_.diagnostics.error(keys_.range(),
-                             "distributed_type is missing: MULTI_GPU, MULTI_CPU, DEEPSPEED, FSDP, "
-                             "NO and the like");
+                             "distributed_type is missing; set it, for example to MULTI_GPU, "
+                             "MULTI_CPU, DEEPSPEED, FSDP or NO");
       return "NO";
     }
     // "NO" without quotes is a boolean in YAML 1.1, so a tool may have rewritten it.
@@ -181,8 +181,8 @@ class AccelerateConfig {
       const bool is_tpu = name == "XLA" || name == "TPU";
       t_.diagnostics.error(type->range,
                            "distributed_type " + in_quotes(type->text) +
-                               (is_tpu ? " is for TPUs, which dlaunch does not start"
-                                       : " is not one that dlaunch starts" +
+                               (is_tpu ? " is for TPUs, which dlaunch does not support"
+                                       : " is not one that dlaunch supports" +
                                              did_you_mean(name, {kKnown.begin(), kKnown.end()})));
     }
     const char* framework = name == "NO" ? "none" : name == "DEEPSPEED" ? "deepspeed" : "pytorch";
@@ -211,21 +211,22 @@ class AccelerateConfig {
       if (keys_.find("num_processes") && !processes) return;
       if (keys_.has_mistake("num_processes")) return;
       t_.diagnostics.error(
-          at, count == 0
-                  ? "num_processes must be 1 or more, not 0; write the total, or give it: -n N"
-              : processes ? "num_processes: -1 leaves the number to the command "
-                            "line; give it: -n N"
-                          : "num_processes is not given; give it: -n N");
+          at,
+          count == 0
+              ? "num_processes must be 1 or more, not 0; correct the file, or give the number: -n N"
+          : processes ? "num_processes: -1 leaves the number to the command "
+                        "line; give it: -n N"
+                      : "num_processes is not given; give it: -n N");
       return;
     }
     const std::int64_t each = count / nodes;
     if (each < 1)
-      return t_.diagnostics.error(at, "num_processes " + std::to_string(count) + " do not fill " +
-                                          std::to_string(nodes) + " machines");
+      return t_.diagnostics.error(at, "num_processes " + std::to_string(count) +
+                                          " is too few for " + std::to_string(nodes) + " machines");
     if (count % nodes != 0) {
       t_.note_at(at, std::to_string(count) + " processes on " + std::to_string(nodes) +
                          " machines: " + std::to_string(each) +
-                         " on each, as accelerate divides them");
+                         " on each, as accelerate rounds down");
     }
     t_.job.number({"processes_per_node"}, each, at);
   }

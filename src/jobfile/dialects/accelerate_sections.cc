@@ -269,7 +269,7 @@ class SectionReader {
     if (node.kind != NodeKind::scalar)
       return t_.diagnostics.error(key.key, keys_.path_of(key.name) + " must have one value, not " +
                                                found_instead(node) +
-                                               "; several are written as a, b");
+                                               "; write several values as a, b");
     if (has_its_other(option))
       set(variable_of(option), with_letters(python_text(node), option.letters),
           range_of(t_.document, key));
@@ -304,7 +304,7 @@ class SectionReader {
     const bool is_three = node.kind == NodeKind::sequence && node.items.size() == 3;
     if (!is_three)
       return t_.diagnostics.error(key.key, keys_.path_of(key.name) +
-                                               " must be three of true and false, such as "
+                                               " must be a list of three booleans, such as "
                                                "[false, false, true]");
     for (std::size_t i = 0; i < 3; ++i) {
       const Node& item = t_.document[node.items[i]];
@@ -340,8 +340,8 @@ class SectionReader {
       if (!t_.document[key.value].plain) continue;  // a text counts as true there
       t_.diagnostics.error(range_of(t_.document, key),
                            keys_.path_of(key.name) +
-                               ": false needs fsdp_cpu_ram_efficient_loading: false, which is true "
-                               "without the key; accelerate launch refuses it, too");
+                               ": false needs fsdp_cpu_ram_efficient_loading: false (default: "
+                               "true); accelerate launch refuses this combination, too");
     }
   }
 

@@ -104,11 +104,11 @@ class TrainingInput {
   }
 
   static std::string why_no_tier(const std::string& name) {
-    if (name == "BASIC_TPU") return " has TPUs, which dlaunch does not start";
+    if (name == "BASIC_TPU") return " has TPUs, which dlaunch does not support";
     std::vector<std::string_view> tiers{"CUSTOM"};
     for (const Tier& tier : kTiers) tiers.push_back(tier.name);
-    return " is none" + did_you_mean(name, tiers) +
-           "; there are BASIC, STANDARD_1, PREMIUM_1, BASIC_GPU and CUSTOM";
+    return " does not exist" + did_you_mean(name, tiers) +
+           "; the tiers are BASIC, STANDARD_1, PREMIUM_1, BASIC_GPU and CUSTOM";
   }
 
   void read_arguments() {
@@ -148,7 +148,7 @@ class TrainingInput {
     if (type) check_custom(pool.type, type->range);
     if (type && type->text.starts_with("cloud_tpu")) {
       t_.diagnostics.error(type->range, std::string(pool.type) + ' ' + in_quotes(type->text) +
-                                            " is a TPU, which dlaunch does not start");
+                                            " is a TPU, which dlaunch does not support");
     }
     ForeignKeys config = keys_.mapping(pool.config);
     if (config.is_given()) group.range = config.range();
@@ -166,7 +166,7 @@ class TrainingInput {
   /// For an unknown tier the required keys are unknown.
   void check_custom(std::string_view key, SourceRange at) {
     if (!is_custom_ && is_known_)
-      t_.diagnostics.error(at, std::string(key) + " applies with scaleTier: CUSTOM only");
+      t_.diagnostics.error(at, std::string(key) + " applies only with scaleTier: CUSTOM");
   }
 
   /// "workerConfig.imageUri: if not set, AI Platform uses the value of masterConfig.imageUri", and
@@ -216,8 +216,8 @@ class TrainingInput {
                          "imageUri in masterConfig"
                        : "the words after -- begin with an option, " + in_quotes(words.front()) +
                              ", and the file has no pythonModule to pass it to") +
-            "; give it as for gcloud: --module trainer.task --package-path ./trainer, or give the "
-            "command after --: -- python3 train.py");
+            "; name the module as for gcloud: --module trainer.task --package-path ./trainer, or "
+            "give the command after --: -- python3 train.py");
     return false;
   }
 

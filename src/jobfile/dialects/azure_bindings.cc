@@ -237,7 +237,7 @@ class BindingReader {
       binding.value = local;
     } else {
       translation_.note_at(at, "the output " + binding.name + " goes to outputs/" + binding.name +
-                                   " here; --output " + binding.name + "=DIR says where else");
+                                   " here; for another folder: --output " + binding.name + "=DIR");
     }
   }
 
@@ -265,12 +265,13 @@ class BindingReader {
         continue;
       }
       binding->range = at;
-      if (binding->is_path && refuse_path("it", given.value, at)) {
+      if (binding->is_path && refuse_path("the value", given.value, at)) {
         binding->value = "";
       } else if (!binding->is_path) {
         binding->value = given.value;
       } else if (is_remote(given.value)) {
-        translation_.diagnostics.error(at, "dlaunch cannot fetch it; give a local file or folder");
+        translation_.diagnostics.error(
+            at, "dlaunch cannot fetch remote data; give a local file or folder");
       } else {
         binding->value =
             path_below(translation_.input.foreign.current_folder, without_file_scheme(given.value));
@@ -284,10 +285,10 @@ class BindingReader {
       Binding* binding = find(outputs, given.name);
       if (binding == nullptr) {
         refuse_unknown(at, "job", "output", given.name, outputs);
-      } else if (refuse_path("it", given.value, at)) {
+      } else if (refuse_path("the value", given.value, at)) {
         binding->value = "";
       } else if (is_remote(given.value)) {
-        translation_.diagnostics.error(at, "dlaunch writes to folders only");
+        translation_.diagnostics.error(at, "dlaunch writes outputs only to local folders");
       } else {
         binding->value = path_below(translation_.input.foreign.current_folder, given.value);
       }

@@ -93,11 +93,11 @@ class CommandTranslator {
     const auto command = keys_.text("command");
     if (!command) {
       if (!keys_.find("command") && !keys_.has_mistake("command"))
-        t_.diagnostics.error(
-            keys_.range(), job_.component.empty()
-                               ? "there is no command to run"
-                               : "there is no command to run, neither here nor in the component " +
-                                     in_quotes(job_.component));
+        t_.diagnostics.error(keys_.range(),
+                             job_.component.empty()
+                                 ? "there is no command to run"
+                                 : "there is no command to run, here or in the component " +
+                                       in_quotes(job_.component));
       return;
     }
     const std::string text = resolve_command(t_, *command, bindings_);
@@ -119,8 +119,8 @@ class CommandTranslator {
       const auto option = text.substr(first, text.find_first_of(" \t\n=", first) - first);
       t_.note_at(command_.range,
                  "the command has a line that begins with " + in_quotes(std::string(option)) +
-                     ", which the shell takes for a command of its own: in a folded text (>) all "
-                     "lines must be indented alike");
+                     ", which the shell takes for a separate command: indent all lines of a folded "
+                     "text (>) alike");
       return;
     }
   }
@@ -221,7 +221,7 @@ class CommandTranslator {
     const auto name = resolved({*image, where});
     t_.job.text({"container", "image"}, name.value_or(*image), where);
     if (value_of(t_.document, environment->value, "conda_file"))
-      t_.note_at(at, "conda_file is not installed into the image");
+      t_.note_at(at, "the packages of conda_file are not installed in the image");
     if (const auto size = shm_size_ ? resolved(*shm_size_) : std::nullopt)
       t_.job.text({"container", "shm_size"}, *size, shm_size_->range);
     std::vector<LocatedText> mounts = data_mounts();
@@ -337,7 +337,7 @@ void read_docker_arguments(Translation& translation, const NativeJob::Path& path
     }
   }
   if (!rest.empty())
-    translation.note_at(arguments.range, "docker's options are not passed on: " + rest);
+    translation.note_at(arguments.range, "these docker options are not passed on: " + rest);
 }
 
 }  // namespace dlaunch::jobfile::azure

@@ -39,7 +39,7 @@ void check_word(ForeignKeys& keys, const char* key, const Words& known) {
   if (contains(known, lower(word->text))) return;
   const std::string meant = did_you_mean(word->text, known);
   keys.error(word->range, "unknown " + keys.path_of(key) + ' ' + in_quotes(word->text) +
-                              (meant.empty() ? "; there are " + joined(known) : meant));
+                              (meant.empty() ? "; known here: " + joined(known) : meant));
 }
 
 }  // namespace
@@ -136,7 +136,7 @@ std::optional<Component> read_component(Translation& t, const std::string& text,
   const auto root = read_yaml(t.sources, component.source, t.document, t.diagnostics);
   if (!root) return std::nullopt;
   if (t.document[*root].kind != NodeKind::mapping)
-    return refuse("the file " + in_quotes(path) + " holds no component");
+    return refuse("the file " + in_quotes(path) + " does not contain a component");
   component.root = *root;
   return component;
 }

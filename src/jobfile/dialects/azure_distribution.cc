@@ -40,15 +40,14 @@ void report_several(Translation& t, const WorkerLauncher& launcher, const Proces
   const auto workers = told_workers(launcher.arguments);
   const std::string times = std::to_string(count.per_node) + " times on each node";
   if (workers && *workers > 1)
-    return t.diagnostics.error(count.range, "the command begins " + std::to_string(*workers) +
-                                                " workers on each node by itself (" +
-                                                launcher.name + "), and would be started " + times +
-                                                "; leave out " + count.key +
-                                                ", and it is started once on each");
+    return t.diagnostics.error(
+        count.range, "the command itself starts " + std::to_string(*workers) +
+                         " workers on each node (" + launcher.name + "), but would be started " +
+                         times + "; leave out " + count.key + " to start it once on each node");
   t.note_at(count.range, launcher.name + " is started " + times +
-                             "; if it starts workers for all "
-                             "of the node, leave out " +
-                             count.key + ", and it is started once on each");
+                             "; if it starts all workers of the "
+                             "node, leave out " +
+                             count.key + " to start it once on each node");
 }
 
 }  // namespace
@@ -65,9 +64,9 @@ bool is_per_node(Translation& t, const LocatedText& command, const ProcessCount&
   if (launcher) return true;
   if (count.is_given || !mentions_variable(command.text, "NODE_RANK")) return false;
   t.note_at(command.range,
-            "a command with $NODE_RANK and without " + count.key +
-                " is one that starts its own workers: it runs once on each node, without RANK and "
-                "LOCAL_RANK; if it starts none, give " +
+            "the command uses $NODE_RANK, and there is no " + count.key +
+                ": dlaunch assumes that it starts its own workers and runs it once on each node, "
+                "without RANK and LOCAL_RANK; if it starts none, give " +
                 count.key);
   return true;
 }
@@ -100,7 +99,7 @@ class DistributionTranslator {
     if (kind == "pytorch") return pytorch(distribution, *type);
     if (kind == "mpi") return mpi(distribution, *type);
     if (kind == "tensorflow") return tensorflow(distribution, *type);
-    const std::string advice = "; dlaunch starts pytorch, mpi and tensorflow";
+    const std::string advice = "; dlaunch supports pytorch, mpi and tensorflow";
     t_.diagnostics.error(
         type->range, (kind == "ray" ? "distribution.type: ray starts a cluster of "
                                       "its own, which dlaunch does not do"
@@ -115,9 +114,8 @@ class DistributionTranslator {
   void one_process() {
     t_.job.text({"framework"}, "none", keys_.range());
     if (nodes_.value > 1 && !size_.is_told) {
-      t_.note_at(nodes_.range,
-                 "there is no distribution, so the command runs once, on one node of " +
-                     std::to_string(nodes_.value));
+      t_.note_at(nodes_.range, "there is no distribution, so the command runs once, on one of " +
+                                   std::to_string(nodes_.value) + " nodes");
       nodes_.value = 1;
     }
     t_.job.number({"nodes"}, nodes_.value, nodes_.range);
@@ -128,7 +126,7 @@ class DistributionTranslator {
                    std::initializer_list<std::string_view> wrong, const std::string& right) {
     for (const LocatedText& key : distribution.given_of(wrong)) {
       t_.diagnostics.error(key.range,
-                           key.text + " does not go with type: " + kind + "; it has " + right);
+                           key.text + " does not apply to type: " + kind + "; use " + right);
     }
     distribution.refuse_others();
   }
@@ -208,9 +206,8 @@ class DistributionTranslator {
     const std::int64_t tasks = count + (servers ? servers->value : 0);
     t_.job.number({"nodes"}, std::min(nodes_.value, tasks), nodes_.range);
     if (tasks < nodes_.value) {
-      t_.note_at(nodes_.range, counted(tasks, "task") +
-                                   " of TensorFlow, so instance_count counts as " +
-                                   std::to_string(tasks));
+      t_.note_at(nodes_.range, "TensorFlow has only " + counted(tasks, "task") +
+                                   ", so instance_count counts as " + std::to_string(tasks));
       if (!size_.is_told) nodes_.value = tasks;
     }
     t_.job.number({"roles", "worker"}, count, workers ? workers->range : nodes_.range);

@@ -27,7 +27,7 @@ std::string known_names(std::string_view name, std::string_view kind,
   std::vector<std::string_view> names;
   names.reserve(bindings.size());
   for (const Binding& binding : bindings) names.push_back(binding.name);
-  if (names.empty()) return "; it has none: write it under " + std::string(kind);
+  if (names.empty()) return "; the job has none: add it under " + std::string(kind);
   name.remove_prefix(kind.size() + 1);
   return did_you_mean(name, names) + "; it has " + joined(names);
 }
@@ -156,7 +156,7 @@ class Resolver {
       error(whole, in_quotes(name) + " is not an output of this job" +
                        known_names(name, "outputs", bindings_.outputs));
     } else if (name.starts_with("search_space.")) {
-      error(whole, in_quotes(name) + " is chosen by a sweep, which dlaunch does not do");
+      error(whole, in_quotes(name) + " is chosen by a sweep, which dlaunch does not run");
     } else {
       error(whole, "unknown expression " + in_quotes(name) +
                        "; a command supports ${{inputs.NAME}} and ${{outputs.NAME}}");

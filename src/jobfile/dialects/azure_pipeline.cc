@@ -111,7 +111,7 @@ class StepReader {
     }
     const bool is_data = value_of(t_.document, *declared, "path").has_value();
     return refused(node.range, "the pipeline's input " + in_quotes(reference->name) +
-                                   (is_data ? " is data, which only an input of the step can take"
+                                   (is_data ? " is data, which only the step's inputs can refer to"
                                             : " has no value; give one: --input " +
                                                   reference->name + "=VALUE"));
   }
@@ -150,7 +150,7 @@ class StepReader {
     const std::string meant = did_you_mean(name, names);
     return "the pipeline has no input " + in_quotes(name) +
            (!meant.empty()  ? meant
-            : names.empty() ? "; write it under inputs"
+            : names.empty() ? "; add it under inputs"
                             : "; it has " + joined(names));
   }
 
@@ -188,7 +188,7 @@ std::optional<NodeId> chosen_step(Translation& t) {
   const auto jobs = value_of(t.document, t.root, "jobs");
   if (jobs && t.document[*jobs].reported) return std::nullopt;
   if (!jobs || t.document[*jobs].kind != NodeKind::mapping) {
-    t.diagnostics.error(SourceRange::whole(0), "a pipeline without steps (jobs)");
+    t.diagnostics.error(SourceRange::whole(0), "the pipeline has no steps (jobs)");
     return std::nullopt;
   }
   const std::string& step = t.input.foreign.step;
@@ -196,15 +196,15 @@ std::optional<NodeId> chosen_step(Translation& t) {
   const SourceRange at = top.find("jobs")->key;
   if (step.empty()) {
     t.diagnostics.error(at,
-                        "this is a pipeline, of which dlaunch runs one step: --step NAME; "
-                        "there are " +
+                        "this is a pipeline, and dlaunch runs one of its steps: --step NAME; "
+                        "the steps are " +
                             listed(t.document, *jobs));
     return std::nullopt;
   }
   const auto found = value_of(t.document, *jobs, step);
   if (found && t.document[*found].reported) return std::nullopt;
   if (!found || t.document[*found].kind != NodeKind::mapping) {
-    t.diagnostics.error(at, "the pipeline has no step " + in_quotes(step) + "; there are " +
+    t.diagnostics.error(at, "the pipeline has no step " + in_quotes(step) + "; its steps are " +
                                 listed(t.document, *jobs));
     return std::nullopt;
   }

@@ -114,9 +114,9 @@ class RunConfiguration {
                                    [](const LocatedText& word) { return word.text == "$file"; });
     if (file == words.end()) return false;
     t_.diagnostics.error(file->range,
-                         "a run configuration of Azure ML Workbench, which took the script from "
-                         "its command line: dlaunch does not read these. Write the script in "
-                         "place of $file, or leave the file out: dlaunch run -n 1 -- python "
+                         "this is a run configuration of Azure ML Workbench, which took the script "
+                         "from its command line; dlaunch does not read such files. Replace $file "
+                         "with the script, or run without the file: dlaunch run -n 1 -- python "
                          "train.py");
     return true;
   }
@@ -164,9 +164,8 @@ class RunConfiguration {
   void single(SourceRange at) {
     t_.job.text({"framework"}, "none", at);
     if (nodes_.value > 1 && !nodes_of_command_line(t_)) {
-      t_.note_at(nodes_.range,
-                 "there is no communicator, so the script runs once, on one node of " +
-                     std::to_string(nodes_.value));
+      t_.note_at(nodes_.range, "there is no communicator, so the script runs once, on one of " +
+                                   std::to_string(nodes_.value) + " nodes");
       nodes_.value = 1;
     }
     set_nodes(nodes_.value, 1, at);
@@ -296,9 +295,9 @@ class RunConfiguration {
   void give_data(const ForeignKey& reference, const NamedValue& given) {
     if (is_remote(given.value))
       return t_.diagnostics.error(azure::add_source(t_, given),
-                                  "dlaunch cannot fetch it; give a local file or folder");
+                                  "dlaunch cannot fetch remote data; give a local file or folder");
     if (const std::string problem = problem_of_path(given.value); !problem.empty()) {
-      t_.diagnostics.error(azure::add_source(t_, given), "it is " + problem);
+      t_.diagnostics.error(azure::add_source(t_, given), "the value is " + problem);
       return;
     }
     const std::string path =

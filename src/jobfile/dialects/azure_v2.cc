@@ -153,7 +153,7 @@ void translate_azure(Translation& t) {
         at,
         "a sweep searches for the best of many runs, which dlaunch does not do; "
         "give it one trial as a job of type command");
-  t.diagnostics.error(at, "a job of type " + in_quotes(type) + " is not one that dlaunch runs" +
+  t.diagnostics.error(at, "dlaunch does not run jobs of type " + in_quotes(type) +
                               did_you_mean(type, {"command", "pipeline"}) +
                               "; it runs command jobs, components and "
                               "steps of pipelines");

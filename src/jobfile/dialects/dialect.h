@@ -64,8 +64,9 @@ struct Translation {
     secrets.push_back(variable);
     job.texts({"env_secret"}, secrets, secrets.front().range);
     note_at(variable.range, variable.text +
-                                " is a secret, whose value is not taken from the file: set it in "
-                                "the shell that starts dlaunch");
+                                " is a secret, and dlaunch does not read its value from the file: "
+                                "set " +
+                                variable.text + " in the shell that starts dlaunch");
   }
 
   /// Adds "TEXT (line 7)"; the same text at several positions is one note: "TEXT (line 7, line

@@ -109,7 +109,7 @@ std::optional<LocatedText> ForeignKeys::text(std::string_view name) {
   if (!key) return std::nullopt;
   const Node& node = (*document_)[key->value];
   if (node.kind == NodeKind::scalar) return LocatedText{node.text, range_of(*document_, *key)};
-  error(key->key, path_of(key->name) + " must be a text, not " + found_instead(node));
+  error(key->key, path_of(key->name) + " must be a string, not " + found_instead(node));
   return std::nullopt;
 }
 
@@ -176,7 +176,7 @@ std::vector<LocatedText> ForeignKeys::texts(std::string_view name) {
       texts.push_back({node.text, node.range});
     } else {
       error(node.range,
-            path_of(std::string(name)) + " must hold texts, not " + found_instead(node));
+            path_of(std::string(name)) + " must contain only strings, not " + found_instead(node));
     }
   }
   return texts;

@@ -90,7 +90,7 @@ void read_pod(Translation& t, ForeignKeys& pod, std::string_view owner,
   }
   if (containers.size() > 1) {
     t.note_at(pods.replicas.range,
-              "of several containers only " +
+              "of the pod's containers, only " +
                   in_quotes(scalar_of(t.document, *chosen, "name").value_or("the first")) +
                   " runs");
   }
@@ -184,8 +184,8 @@ std::vector<TfGroup> read_tf_groups(Translation& t, ForeignKeys& spec) {
     // "must not have more than 1 Chief or Master role" (tfjob_webhook.go)
     if (is_chief && chief)
       t.diagnostics.error(pods.replicas.range,
-                          "a TFJob has a Chief or a Master, which are the same; "
-                          "leave out one of them (Chief, " +
+                          "a TFJob has either a Chief or a Master, not both; "
+                          "remove one of them (Chief, " +
                               t.diagnostics.refer_to(*chief) + ')');
     if (is_chief) chief = pods.replicas.range;
     if (pods.replicas.count.value == 0) continue;
@@ -222,7 +222,7 @@ void translate_tf_job(Translation& t, ForeignKeys& spec) {
   std::vector<TfGroup> groups = read_tf_groups(t, spec);
   if (groups.empty()) return;
   if (spec.is_true("enableDynamicWorker"))
-    t.note_at(spec.range(), "enableDynamicWorker is not used: the cluster stays as it begins");
+    t.note_at(spec.range(), "enableDynamicWorker is not used: the cluster keeps its initial size");
   const bool is_lone = groups.size() == 1 && groups.front().pods.replicas.count.value == 1;
   std::vector<AddedVariable> added;
   if (!is_lone) added = {{"TF_CONFIG", "${TF_CONFIG}", true}};
@@ -263,7 +263,7 @@ constexpr KeyName kKeyNames[] = {{"name", "metadata.name"},
 std::string why_not_kubeflow(const Document& document, NodeId root) {
   const auto version = scalar_of(document, root, "apiVersion");
   if (!version || !version->starts_with("kubeflow.org/")) {
-    return version ? "the apiVersion " + in_quotes(*version) + " is not kubeflow.org/v1 or the like"
+    return version ? "the apiVersion " + in_quotes(*version) + " does not begin with kubeflow.org/"
                    : "no apiVersion of kubeflow.org";
   }
   const std::string kind = scalar_of(document, root, "kind").value_or("");
@@ -279,8 +279,8 @@ bool is_known_version(Translation& t, ForeignKeys& top, const std::string& kind)
   const bool is_mpi = kind == "MPIJob";
   t.diagnostics.error(
       version->range,
-      "this " + kind + " is of " + version->text +
-          " (2018), which has other keys than the later versions that dlaunch reads: write " +
+      "this " + kind + " uses " + version->text +
+          " (2018), whose keys differ from those of the later versions that dlaunch reads: write " +
           (is_mpi            ? "mpiReplicaSpecs with Launcher and Worker, as in "
                                "kubeflow.org/v1 and v2beta1"
            : kind == "TFJob" ? "tfReplicaSpecs with Chief, Worker and PS, as in kubeflow.org/v1"
@@ -309,10 +309,10 @@ void translate_kubeflow(Translation& t) {
     const std::string meant = did_you_mean(kind.text, {"PyTorchJob", "TFJob", "MPIJob", "JAXJob"});
     t.diagnostics.error(
         kind.range,
-        "dlaunch does not run a " + in_quotes(kind.text) + meant +
+        "dlaunch does not run jobs of kind " + in_quotes(kind.text) + meant +
             "; it runs PyTorchJob, TFJob, MPIJob and JAXJob" +
             (meant.empty()
-                 ? ". With a process for each of its N pods, which finds RANK, WORLD_SIZE, "
+                 ? ". To start one process for each of its N pods, with RANK, WORLD_SIZE, "
                    "MASTER_ADDR and MASTER_PORT: dlaunch run --nnodes N --nproc-per-node "
                    "1 -- COMMAND"
                  : ""));

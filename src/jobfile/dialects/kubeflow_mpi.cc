@@ -23,9 +23,9 @@ std::string no_single_line(std::string_view command) {
   const std::string how =
       lines > 1 ? "starts mpirun " + std::to_string(lines) +
                       " times, but dlaunch runs one job: "
-                      "leave one of them in the file"
-                : "does more than start mpirun, whose program dlaunch starts itself: leave the "
-                  "mpirun line alone in it";
+                      "keep only one mpirun line"
+                : "does more than start mpirun, whose program dlaunch starts itself: keep only "
+                  "the mpirun line";
   return "the launcher's shell command " + how + kOrAsItIs;
 }
 
@@ -108,9 +108,10 @@ class MpiJob {
     set_command(t_.job, {"command"}, words, at);
     for (const LocatedText& word : words)
       if (word.text.find(kHostfile) != std::string::npos)
-        t_.note_at(word.range, std::string(kHostfile) +
-                                   " is the operator's file; leave it out: mpirun finds dlaunch's, "
-                                   "which $DLAUNCH_HOSTFILE names");
+        t_.note_at(word.range,
+                   std::string(kHostfile) +
+                       " is the operator's hostfile; remove it from the command: mpirun "
+                       "finds dlaunch's hostfile ($DLAUNCH_HOSTFILE)");
     for (const EnvVariable& variable : launcher.env)
       t_.job.text({"env", variable.name}, variable.value, variable.range);
     if (!launcher.image.text.empty()) set_container(t_, {"container"}, launcher);
@@ -139,9 +140,10 @@ class MpiJob {
     const std::string hosts = counted(nodes, "worker") + " with " + std::to_string(slots) +
                               (slots == 1 ? " slot each" : " slots each");
     t_.diagnostics.error(line.processes->range,
-                         std::to_string(line.processes->value) + " processes on " + hosts +
-                             ", which mpirun refuses; raise slotsPerWorker or the replicas of the "
-                             "Worker, start fewer, or say --oversubscribe in the mpirun line");
+                         "mpirun refuses " + std::to_string(line.processes->value) +
+                             " processes on " + hosts +
+                             "; raise slotsPerWorker or the replicas of the Worker, start fewer "
+                             "processes, or add --oversubscribe to the mpirun line");
   }
 
   /// Without a command the image provides one, and the words after "--" are the program itself:

@@ -68,11 +68,12 @@ class PytorchJob {
       return false;
     }
     if (master.is_given && master.replicas.count.value != 1) {
-      t_.diagnostics.error(master.replicas.count.range, "a PyTorchJob has exactly 1 Master");
+      t_.diagnostics.error(master.replicas.count.range, "a PyTorchJob must have exactly 1 Master");
       return false;
     }
     if (!master.is_given && worker.replicas.count.value == 0) {
-      t_.diagnostics.error(worker.replicas.count.range, "a PyTorchJob without a pod");
+      t_.diagnostics.error(worker.replicas.count.range,
+                           "a PyTorchJob needs a Master or at least 1 Worker");
       return false;
     }
     return true;

@@ -34,9 +34,9 @@ class LineReader {
     line_.is_hydra = program == "mpiexec.hydra";
     if (!starts_ranks(words_.front().text)) {
       t_.diagnostics.error(words_.front().range,
-                           "the launcher runs " + in_quotes(words_.front().text) +
-                               "; dlaunch starts the program of mpirun, mpiexec or horovodrun" +
-                               kOrAsItIs);
+                           "the launcher's command must start with mpirun, mpiexec or horovodrun, "
+                           "not " +
+                               in_quotes(words_.front().text) + kOrAsItIs);
       return std::nullopt;
     }
     std::size_t at = 1;
@@ -45,9 +45,9 @@ class LineReader {
     }
     for (; at < words_.size(); ++at) {
       if (words_[at].text == ":") {
-        refuse(
-            words_[at].range,
-            std::string("several programs in one mpirun line (:) are not supported") + kOrAsItIs);
+        refuse(words_[at].range,
+               std::string("several programs in one mpirun line (:) are not supported; start one") +
+                   kOrAsItIs);
         return std::nullopt;
       }
       line_.program.push_back(words_[at]);
@@ -74,7 +74,7 @@ class LineReader {
     if (option == nullptr) {
       refuse(word.range, "the option " + in_quotes(word.text) +
                              " of the launcher's command is not known; remove it, or write a "
-                             "native job file (dlaunch convert, without it, is a start)");
+                             "native job file (without the option, dlaunch convert makes a draft)");
       return false;
     }
     while (values.size() < static_cast<std::size_t>(option->values)) {
@@ -141,8 +141,8 @@ class LineReader {
                   std::optional<LocatedNumber>& to) {
     const auto number = parse_integer(value.text);
     if (!number || *number < 1 || *number > kMostCounted) {
-      refuse(value.range, word.text + " must have a number from 1 to " +
-                              std::to_string(kMostCounted) + ", not " + in_quotes(value.text));
+      refuse(value.range, word.text + " needs a number from 1 to " + std::to_string(kMostCounted) +
+                              ", not " + in_quotes(value.text));
       return false;
     }
     to = LocatedNumber{*number, value.range};

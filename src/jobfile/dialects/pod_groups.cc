@@ -76,9 +76,9 @@ void set_group_image(Translation& t, const std::vector<PodGroup>& groups, const 
     t.diagnostics.error(own.text.empty() ? group.replicas.range : own.range,
                         "the " + other + "' image is " + in_quotes(own.text) + " and the " + first +
                             "'s " + in_quotes(image.text) + " (" +
-                            t.diagnostics.refer_to(image.range) + "); dlaunch runs " + what +
+                            t.diagnostics.refer_to(image.range) + "), but dlaunch runs " + what +
                             " in one image: choose it with --set container.image=IMAGE, or use "
-                            "what is on the nodes with --no-container");
+                            "the software installed on the nodes: --no-container");
     return;
   }
 }

@@ -106,7 +106,7 @@ void PodJob::add(ForeignKeys& spec, const PodJobGroup& group,
   for (const NodeId one : pod.list("containers"))
     if (wants_tpu(t_.document, one))
       t_.diagnostics.error(t_.document[one].range,
-                           "the pods want TPUs, which dlaunch does not run on");
+                           "the pods need TPUs, which dlaunch does not support");
   const std::string owner = group.name.empty() ? "the Job" : in_quotes(group.name);
   kubeflow::read_pod(t_, pod, owner, container, "", pods, meanings(group, per_job_));
   if (pods.replicas.count.value == 0) return;
@@ -143,8 +143,8 @@ bool PodJob::replace_hosts(std::string& text, SourceRange at) {
       if (name != first || &group != &given_.front()) {
         t_.diagnostics.error(at, in_quotes(host) +
                                      " is the address of a pod, which only "
-                                     "Kubernetes knows; the first pod's is "
-                                     "$MASTER_ADDR");
+                                     "Kubernetes knows; the address of the first "
+                                     "pod is $MASTER_ADDR");
         return false;
       }
       text.replace(begin, end - begin, master());
@@ -203,8 +203,8 @@ void PodJob::refuse_launchers(const PodGroup& group) {
   if (!launcher.empty())
     t_.diagnostics.error(group.words.front().range,
                          "the pods' command starts " + std::string(launcher) +
-                             ", which reaches other pods by ssh; dlaunch starts its program "
-                             "itself: --set framework=mpi --set command='PROGRAM'");
+                             ", which reaches the other pods by ssh; to let dlaunch start the "
+                             "program instead: --set framework=mpi --set command='PROGRAM'");
 }
 
 void PodJob::finish(const std::string& what) {

@@ -45,7 +45,7 @@ LocatedText replaced(Translation& t, const LocatedText& word, const Find& find) 
     const auto meaning = find(std::string(text.substr(i + 2, end - i - 2)));
     if (meaning && out.text.size() + meaning->text.size() > kLongestValue) {
       t.diagnostics.error(word.range,
-                          "with the values of its variables this is longer than 64 KiB");
+                          "this text is longer than 64 KiB with its variables replaced");
       return word;
     }
     if (!meaning) {
@@ -129,15 +129,17 @@ bool has_variable(const Replicas& group, const EnvVariable& variable) {
 /// known here.
 void refuse_no_command(Translation& t, const Replicas& replicas) {
   if (std::exchange(t.lacks_command, true)) return;
-  const std::string where = "there is no command: it is in the image " +
-                            in_quotes(replicas.image.text) + ", which dlaunch does not read; ";
+  const std::string where =
+      "the file has no command (dlaunch does not read the one in the "
+      "image " +
+      in_quotes(replicas.image.text) + "); give one after --, ";
   const std::string args = line_of(replicas.args);
   t.diagnostics.error(
       replicas.range,
-      where + (args.empty() ? "give it after --, for example: -- python train.py"
-                            : "the args " + in_quotes(args) +
-                                  " are appended to it: give it after --, without them; if they "
-                                  "are the whole command, use the key command instead"));
+      where + (args.empty() ? "for example: -- python train.py"
+                            : "without the args " + in_quotes(args) +
+                                  ", which dlaunch appends; if these args are the whole command, "
+                                  "use the key command instead of args"));
 }
 
 /// --set command=... is the complete command, as for files that have one.
@@ -256,7 +258,7 @@ std::vector<EnvVariable> read_env_list(Translation& t, ForeignKeys& keys, std::s
     ForeignKeys variable(t.document, t.diagnostics, spelling, item, std::string(name));
     const auto variable_name = variable.text("name");
     if (!variable_name) {
-      t.diagnostics.error(t.document[item].range, "a variable without a name");
+      t.diagnostics.error(t.document[item].range, "a variable needs a name");
       continue;
     }
     if (const auto from = variable.find("valueFrom")) {
@@ -271,7 +273,7 @@ std::vector<EnvVariable> read_env_list(Translation& t, ForeignKeys& keys, std::s
       }
       t.pass_on(*variable_name);
       t.note_at(from->key, variable_name->text +
-                               " is passed on from where dlaunch is started, as its value is not "
+                               " is passed on from dlaunch's own environment, as its value is not "
                                "in the file");
       continue;
     }
@@ -310,7 +312,8 @@ void set_limit(Translation& t, const LocatedText& duration) {
   constexpr double kMostSeconds = 3e9;
   if (!seconds || *seconds < 0 || *seconds > kMostSeconds)
     return t.diagnostics.error(
-        duration.range, "a duration must be like \"7200s\", not " + in_quotes(duration.text));
+        duration.range,
+        "a duration must be in seconds, such as \"7200s\", not " + in_quotes(duration.text));
   const auto whole = static_cast<std::int64_t>(*seconds);
   if (whole > 0) t.job.text({"timeouts", "run"}, std::to_string(whole) + "s", duration.range);
 }

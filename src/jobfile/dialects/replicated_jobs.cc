@@ -30,7 +30,7 @@ std::vector<ReplicatedJob> read_replicated_jobs(Translation& t, ForeignKeys& spe
     ForeignKeys keys(t.document, t.diagnostics, Spelling::exact, item, "replicatedJobs[]");
     const auto name = keys.text("name");
     if (!name) {
-      t.diagnostics.error(t.document[item].range, "a replicated job without a name");
+      t.diagnostics.error(t.document[item].range, "a replicated job needs a name");
       continue;
     }
     const LocatedNumber one{1, name->range};
@@ -50,7 +50,7 @@ std::vector<ReplicatedJob> read_replicated_jobs(Translation& t, ForeignKeys& spe
     if (one.is_first_step)
       t.note_at(one.group.range, in_quotes(one.group.name) +
                                      ", which ends before the others start, is not run: do its "
-                                     "work before");
+                                     "work before you start the job");
   }
   return jobs;
 }

@@ -73,12 +73,13 @@ class BatchScript {
   void read_option(const BatchOption& given) {
     const SourceRange at = range_of(given);
     if (given.name == "array" || given.name == "a")
-      return t_.diagnostics.error(at,
-                                  "an array of jobs, and dlaunch runs one: leave " + given.typed +
-                                      " out, and write a value in place of $SLURM_ARRAY_TASK_ID");
+      return t_.diagnostics.error(at, "this is a job array, but dlaunch runs one job: remove " +
+                                          given.typed +
+                                          ", and replace $SLURM_ARRAY_TASK_ID with a value");
     if (given.name == "hetjob" || given.name == "packjob")
-      return t_.diagnostics.error(at, "a job of unlike parts, and dlaunch starts one program: roles "
-                                      "have others: dlaunch help roles");
+      return t_.diagnostics.error(at,
+                                  "this is a heterogeneous job, but dlaunch starts one program; to "
+                                  "start several, use roles: dlaunch help roles");
     if (given.name == "gpus-per-task") return read_gpus_per_task(given, at);
     const LauncherOption* option = find_launcher_option(given.name, launcher::kSrun);
     if (option == nullptr) return read_other_option(given, at);
@@ -139,8 +140,9 @@ class BatchScript {
                              program_words(*other.line) != program_words(*script_.line);
     if (uses_counts)
       t_.diagnostics.error(line_at_,
-                           "the program is given a number of Slurm, such as $SLURM_NNODES, which "
-                           "the command line would change: change the #SBATCH lines instead");
+                           "the script gives the program a count from Slurm, such as "
+                           "$SLURM_NNODES, which the command line cannot change: change the "
+                           "#SBATCH lines instead");
   }
 
   static std::string dashed(std::string_view name) {
@@ -158,8 +160,9 @@ class BatchScript {
     if (!script_.line || script_.line->program.empty()) {
       t_.diagnostics.error(SourceRange::whole(0),
                            "no line of this batch script starts a program with srun, mpirun, "
-                           "torchrun, accelerate or deepspeed, or a Python script. Submit it with "
-                           "sbatch, or start its program: dlaunch run -n 4 -- PROGRAM");
+                           "torchrun, accelerate or deepspeed, or runs a Python script. Submit the "
+                           "batch script with sbatch, or start its program: dlaunch run -n 4 -- "
+                           "PROGRAM");
       return false;
     }
     if (!script_.others.empty()) {
@@ -205,8 +208,8 @@ class BatchScript {
     if (is_first_node_only && script_.line->options.nodes.empty()) {
       if (!script_.batch.nodes.empty() && script_.batch.nodes != "1")
         t_.note_at(line_at_, "one node is used, not " + script_.batch.nodes +
-                                 ": the line starts its program on the first node only, without "
-                                 "srun");
+                                 ": without srun, this line starts its program only on the first "
+                                 "node");
       counts.nodes = "1";
     }
     set_nodes(counts.nodes);
@@ -240,7 +243,7 @@ class BatchScript {
   void put(const OwnSetting& setting, SourceRange at) {
     const std::string& key = setting.key;
     if (key == "include" || key == "exclude") {
-      t_.note_at(at, "to leave these hosts out: dlaunch run --" + key + ' ' + setting.value);
+      t_.note_at(at, "to select hosts in the same way: dlaunch run --" + key + ' ' + setting.value);
       return;
     }
     if (key == "gpus") return;
@@ -281,8 +284,9 @@ class BatchScript {
     refuse_unknown(names_in(command_));
     if (asks_slurm(command_))
       t_.diagnostics.error(line_at_,
-                           "the program's arguments come from Slurm's commands; write what is "
-                           "meant, or $MASTER_ADDR, $RANK and the like, which dlaunch sets");
+                           "the program's arguments need Slurm's commands or its node list; "
+                           "replace them with values, or with variables that dlaunch sets, such as "
+                           "$MASTER_ADDR and $RANK");
   }
 
   [[nodiscard]] bool is_set_by_dlaunch(std::string_view name) const {
@@ -295,14 +299,14 @@ class BatchScript {
       if (!slurm_only_.contains(step.name)) continue;
       if (names.contains(step.name) && !is_set_by_dlaunch(step.name))
         t_.diagnostics.error(range_of(step.name + '='),
-                             "the program's arguments have $" + step.name +
-                                 ", whose value only Slurm knows; write what is meant in its "
-                                 "place, such as $MASTER_ADDR, which dlaunch sets");
+                             "the program's arguments use $" + step.name +
+                                 ", whose value only Slurm knows; replace the variable, for "
+                                 "example with $MASTER_ADDR, which dlaunch sets");
     }
     for (const std::string& name : names) {
       if (is_digit(name.front()))
-        t_.diagnostics.error(line_at_, "the program's arguments have the script's argument $" +
-                                           name + ": write its value in the script");
+        t_.diagnostics.error(line_at_, "the program's arguments use the script's argument $" +
+                                           name + ": replace $" + name + " with its value");
     }
   }
 
@@ -357,7 +361,7 @@ class BatchScript {
         const SourceRange at = range_of('$' + name);
         t_.pass_on({name, at});
         t_.note_at(at, name +
-                           " is passed on from where dlaunch is started, as the script does "
+                           " is passed on from dlaunch's own environment, as the script does "
                            "not set it");
       }
     }
@@ -380,8 +384,8 @@ class BatchScript {
     for (const std::string& name : script_.conditional)
       if (!is_set_by_dlaunch(name))
         t_.note_at(range_of(name + '='), "the script sets " + name +
-                                             " in some cases only, dlaunch in all: to change it: "
-                                             "--set env." +
+                                             " only in some cases, dlaunch always; to change its "
+                                             "value: --set env." +
                                              name + "=VALUE");
     std::vector<LocatedText> secrets;
     for (const LocatedText& one : secrets_) {
@@ -411,8 +415,8 @@ class BatchScript {
                  "ranks: " +
                      joined(not_needed_));
     if (!dropped_.empty())
-      t_.note_at(dropped_.front().range,
-                 "dlaunch sets these itself: " + joined(dropped_, ", ", &LocatedText::text));
+      t_.note_at(dropped_.front().range, "dlaunch sets these variables itself: " +
+                                             joined(dropped_, ", ", &LocatedText::text));
     for (const LeftOut& one : script_.left_out)
       t_.note_at(range_of(first_word(one.typed)), in_quotes(one.typed) + ": " + one.why);
     for (const std::string& name : script_.env_unknown)
@@ -420,8 +424,8 @@ class BatchScript {
         t_.note_at(range_of(name + '='), name + " is not set: only Slurm knows its value");
     note_ignored();
     if (!submit_.empty())
-      t_.notes.push_back("to give it to Slurm's queue: dlaunch submit " + shell_line(submit_) +
-                         ' ' + shell_quote(t_.input.file));
+      t_.notes.push_back("to submit the job to Slurm: dlaunch submit " + shell_line(submit_) + ' ' +
+                         shell_quote(t_.input.file));
   }
 
   /// Notes the script's commands other than the launch line.

@@ -32,8 +32,8 @@ class SkyTask {
   void translate() {
     if (const auto service = top_.find("service"))
       return t_.diagnostics.error(service->key,
-                                  "a service of SkyPilot has replicas that answer requests, and "
-                                  "dlaunch runs jobs that end: leave service out to run one");
+                                  "a SkyPilot service has replicas that answer requests, but "
+                                  "dlaunch runs jobs that end: remove service to run one replica");
     if (const auto name = top_.text("name")) t_.job.text({"name"}, name->text, name->range);
     const auto run = top_.text("run");
     if (!run) {
@@ -123,8 +123,8 @@ class SkyTask {
     if (run) lines = exports(names_in(run->text + (setup ? setup->text : "")));
     if (run && count_ > 1 && uses_addresses(run->text))
       t_.diagnostics.error(run->range,
-                           "run uses $SKYPILOT_NODE_IPS for more than the first node, whose "
-                           "address is $MASTER_ADDR: dlaunch has no list of the others");
+                           "run uses $SKYPILOT_NODE_IPS for more than the first node's address, "
+                           "but dlaunch provides only this address ($MASTER_ADDR)");
     if (setup && !setup->text.empty()) {
       lines += "(\n" + setup->text + (setup->text.ends_with('\n') ? "" : "\n") + ")\n";
       t_.note_at(setup->range,
@@ -152,8 +152,8 @@ class SkyTask {
     for (const std::string_view key : {"file_mounts", "volumes"})
       if (const auto mounts = top_.find(key))
         t_.note_at(mounts->key, std::string(key) +
-                                    " is not used: have the files on the nodes, under the paths "
-                                    "that run expects");
+                                    " is not used: put the files on the nodes, at the paths that "
+                                    "run expects");
     top_.skip(
         {"experimental", "config", "event_callback", "inputs", "outputs", "estimated_runtime"});
     top_.refuse_misspelt();
@@ -173,7 +173,8 @@ std::string why_not_skypilot(const Document& document, NodeId root) {
   if (has("command") || has("$schema") || has("type")) return "it has keys of other formats";
   const bool has_task = has("run") || has("setup");
   const bool has_more = has("resources") || has("num_nodes") || has("file_mounts") || has("envs");
-  return has_task && has_more ? "" : "no run beside resources, num_nodes, file_mounts or envs";
+  return has_task && has_more ? ""
+                              : "no run or setup with resources, num_nodes, file_mounts or envs";
 }
 
 void translate_skypilot(Translation& translation) {

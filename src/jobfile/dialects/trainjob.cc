@@ -70,17 +70,18 @@ class TrainJob {
                      [&](const KnownRuntime& one) { return name->text.starts_with(one.name); });
     if (known == kRuntimes.end()) {
       t_.diagnostics.error(
-          name->range, "the runtime " + in_quotes(name->text) +
-                           " is not in the file: append it after a line \"---\": kubectl get " +
-                           (kind && kind->text == "TrainingRuntime" ? "trainingruntime "
-                                                                    : "clustertrainingruntime ") +
-                           name->text + " -o yaml");
+          name->range,
+          "the runtime " + in_quotes(name->text) +
+              " is not in the file: append a line \"---\" and the output of: kubectl get " +
+              (kind && kind->text == "TrainingRuntime" ? "trainingruntime "
+                                                       : "clustertrainingruntime ") +
+              name->text + " -o yaml");
       return false;
     }
     policy_ = known->policy;
     t_.note_at(name->range, "the runtime " + in_quotes(name->text) +
-                                " is not in the file: it is taken to be Kubeflow's own, without "
-                                "its image and command");
+                                " is not in the file: dlaunch assumes Kubeflow's own, without its "
+                                "image and command");
     LocatedNumber nodes{1, spec_.range()};
     if (const auto given = trainer_.integer("numNodes", 1)) nodes = *given;
     kubeflow::PodGroup group;
@@ -124,16 +125,16 @@ class TrainJob {
     }
     if (job_.is_empty())
       t_.diagnostics.error(spec.range(),
-                           "the runtime has no replicated job for the trainer, with the label "
-                           "trainer.kubeflow.org/trainjob-ancestor-step: trainer");
+                           "the runtime has no trainer (a replicated job with the label "
+                           "trainer.kubeflow.org/trainjob-ancestor-step: trainer)");
     return !job_.is_empty();
   }
 
   bool read_policy(ForeignKeys& policy) {
     for (const std::string_view name : {"flux", "xgboost"}) {
       if (const auto key = policy.find(name)) {
-        t_.diagnostics.error(key->key, "dlaunch has no " + std::string(name) +
-                                           " as a way to start ranks; it has torch, mpi and jax");
+        t_.diagnostics.error(key->key, "dlaunch does not start ranks with " + std::string(name) +
+                                           "; it supports torch, mpi and jax");
         return false;
       }
     }

@@ -53,7 +53,7 @@ class CustomJob {
     if (pools.size() > kRoles.size())
       return t_.diagnostics.error(
           t_.document[pools[kRoles.size()]].range,
-          "workerPoolSpecs has at most 4 pools: primary, workers, parameter "
+          "workerPoolSpecs may have at most 4 pools: primary, workers, parameter "
           "servers, evaluators");
     for (std::size_t i = 0; i < pools.size(); ++i) {
       if (auto group = read_pool(i, pools[i])) groups.push_back(std::move(*group));
@@ -84,7 +84,8 @@ class CustomJob {
     const std::string path = "workerPoolSpecs[" + std::to_string(index) + "]";
     if (is_empty && index > 0) return std::nullopt;
     if (node.kind != NodeKind::mapping || is_empty) {
-      t_.diagnostics.error(node.range, path + " must be a pool");
+      t_.diagnostics.error(
+          node.range, path + " must be a pool, such as {replicaCount: 1, containerSpec: {...}}");
       return std::nullopt;
     }
     ForeignKeys pool(t_.document, t_.diagnostics, Spelling::loose, id, path);
@@ -94,8 +95,8 @@ class CustomJob {
     group.count = pool.integer("replicaCount").value_or(LocatedNumber{1, pool.range()});
     if (index == 0 && group.count.value != 1) {
       t_.diagnostics.error(group.count.range,
-                           "the first pool is the primary replica, of which there is 1; workers "
-                           "are the second pool");
+                           "the first pool is the primary replica, so its replicaCount must be 1; "
+                           "workers belong in the second pool");
     }
     pool.skip({"machineSpec", "diskSpec", "nfsMounts"});
     read_program(pool, path, group);
@@ -112,11 +113,11 @@ class CustomJob {
     ForeignKeys package = pool.mapping("pythonPackageSpec");
     if (container.is_given() == package.is_given()) {
       if (!pool.has_mistake("containerSpec") && !pool.has_mistake("pythonPackageSpec"))
-        t_.diagnostics.error(
-            group.range, path + (container.is_given() ? " has a containerSpec and a "
-                                                        "pythonPackageSpec; it may have one of them"
-                                                      : " needs a containerSpec or a "
-                                                        "pythonPackageSpec"));
+        t_.diagnostics.error(group.range,
+                             path + (container.is_given() ? " has a containerSpec and a "
+                                                            "pythonPackageSpec; remove one of them"
+                                                          : " needs a containerSpec or a "
+                                                            "pythonPackageSpec"));
       group.count.value = 0;
       return;
     }

@@ -206,8 +206,8 @@ FrameworkFound framework_of(const DraftInput& input, const LaunchLine& line) {
   const auto starts = [&](std::string_view name) {
     return line.launcher.find(name) != std::string::npos;
   };
-  if (starts("deepspeed")) return {"deepspeed", "of deepspeed"};
-  if (starts("horovodrun")) return {"horovod", "of horovodrun"};
+  if (starts("deepspeed")) return {"deepspeed", "those of deepspeed"};
+  if (starts("horovodrun")) return {"horovod", "those of horovodrun"};
   constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kImports{
       {{"horovod", "horovod"},
        {"mpi4py", "mpi"},
@@ -224,7 +224,7 @@ FrameworkFound framework_of(const DraftInput& input, const LaunchLine& line) {
     }
   }
   const bool is_mpi = starts("mpirun") || starts("mpiexec") || starts("orterun");
-  return is_mpi ? FrameworkFound{"mpi", "of " + line.launcher} : FrameworkFound{};
+  return is_mpi ? FrameworkFound{"mpi", "those of " + line.launcher} : FrameworkFound{};
 }
 
 }  // namespace dlaunch::jobfile

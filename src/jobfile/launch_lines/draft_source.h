@@ -22,7 +22,7 @@ struct DraftSource {
 [[nodiscard]] std::vector<DraftSource> draft_sources(const DraftInput& input);
 
 /// The framework that the program uses, judged by its launcher and imports; empty: PyTorch, or not
-/// known. `why`: "of mpirun", "train.py imports jax".
+/// known. `why`: "those of mpirun", "train.py imports jax".
 struct FrameworkFound {
   std::string name;
   std::string why;

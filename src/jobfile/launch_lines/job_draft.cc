@@ -120,14 +120,15 @@ class DraftWriter {
   }
 
   void add_beginning() {
-    text_ += commented("A job file of dlaunch, written by dlaunch init from " + source_.where +
+    text_ += commented("A dlaunch job file, written by dlaunch init from " + source_.where +
                        (line_.launcher.empty() ? "" : " (" + line_.launcher + ")") + ".");
     const std::string file =
         input_.file == "job.yaml" ? "" : ' ' + plain_line(shell_quote(input_.file));
     text_ += "#   dlaunch plan" + file + "    shows what would run where, and starts nothing\n";
     text_ += "#   dlaunch run" + file + "     starts it\n";
     if (source_.script.is_batch)
-      text_ += "#   dlaunch submit" + plain_line(submit_words()) + file + "    gives it to Slurm\n";
+      text_ +=
+          "#   dlaunch submit" + plain_line(submit_words()) + file + "    submits it to Slurm\n";
     text_ += "#   dlaunch help KEY    explains a key, such as command or restart.max\n";
     std::vector<std::string> others;
     for (const DraftSource& one : all_)
@@ -175,7 +176,7 @@ class DraftWriter {
     }
     const std::string command = joined(words, " ");
     text_ += '\n' + commented(source_.is_guess
-                                  ? "Guessed by the script's name: every rank runs this."
+                                  ? "Guessed from the script's name: every rank runs this."
                                   : "Every rank runs this; words after -- are appended to it.");
     text_ += command_key(command);
     if (!unknown.empty())
@@ -253,7 +254,7 @@ class DraftWriter {
                          "Slurm allocation nodes is enough.");
       text_ += commented_yaml(nodes_yaml());
     } else {
-      text_ += commented("It runs on this machine. Several machines, over ssh:");
+      text_ += commented("The job runs on this machine. For several machines, over ssh:");
     }
     text_ += "# hosts: [gpu01, \"gpu[02-04]\"]\n";
   }
@@ -293,18 +294,20 @@ class DraftWriter {
           }));
     }
     if (!secrets.empty())
-      add("Their values stay out of this file: set them in the shell that starts dlaunch.",
+      add("Secret values stay out of this file: set these variables in the shell that starts "
+          "dlaunch.",
           list_key("env_secret", secrets));
     std::erase_if(passed_, [this](const std::string& name) {
       return !accepts(list_key("env_pass", {name}));
     });
     if (!passed_.empty())
-      add("Variables of the shell that dlaunch is started in, for all nodes.",
+      add("Variables of the shell that starts dlaunch, for all nodes.",
           list_key("env_pass", passed_));
     if (!dropped.empty())
       left_out_.push_back({joined(dropped), "dlaunch sets these for each rank"});
     for (const std::string& name : source_.script.env_unknown)
-      left_out_.push_back({"export " + name, "known only when the script runs; for env, or setup"});
+      left_out_.push_back(
+          {"export " + name, "known only when the script runs; set it in env or setup"});
   }
 
   void add_settings() {
@@ -312,7 +315,8 @@ class DraftWriter {
     for (const OwnSetting& one : settings_) {
       const bool is_option = one.key == "include" || one.key == "exclude";
       if (is_option) {
-        left_out_.push_back({one.key + ' ' + one.value, "an option: dlaunch run --" + one.key});
+        left_out_.push_back(
+            {one.key + ' ' + one.value, "give it as an option: dlaunch run --" + one.key});
       } else if (one.key.starts_with("rendezvous.")) {
         left_out_.push_back(
             {one.key + ' ' + one.value, "not needed: dlaunch finds address and port by itself"});
@@ -353,7 +357,7 @@ class DraftWriter {
   void add_left_out() {
     const std::string launcher = line_.launcher;
     if (launcher.find("deepspeed") != std::string::npos)
-      left_out_.push_back({"--local_rank", "ranks get LOCAL_RANK as a variable only"});
+      left_out_.push_back({"--local_rank", "ranks get LOCAL_RANK only as a variable"});
     for (const std::string& word : program_words(line_)) {
       const FoundFile* script = file_named(input_, word);
       if (script != nullptr && script->text.find("SLURM_PROCID") != std::string::npos)

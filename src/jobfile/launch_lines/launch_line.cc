@@ -63,7 +63,7 @@ class LaunchLineReader {
     for (; at_ < words_.size() && word() != ":"; ++at_) line.program.push_back(words_[at_]);
     if (at_ < words_.size())
       line.options.left_out.push_back(
-          {":", "dlaunch starts one program; roles have others: dlaunch help roles"});
+          {":", "dlaunch starts one program; for others use roles: dlaunch help roles"});
     if (launcher_.runs_python && !line.program.empty()) add_python(line);
     return line;
   }

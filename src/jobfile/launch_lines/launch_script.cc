@@ -20,7 +20,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-constexpr const char* kConditional = "it is only for some cases";
+constexpr const char* kConditional = "conditional in the script";
 
 class ScriptReader {
  public:
@@ -38,7 +38,7 @@ class ScriptReader {
   LaunchScript read() {
     const auto dos = source_.find("\r\n");
     if (dos != std::string_view::npos)
-      clean_.mistake = ScriptMistake{dos, "DOS line breaks: dos2unix FILE removes them"};
+      clean_.mistake = ScriptMistake{dos, "DOS line endings: dos2unix FILE removes them"};
     if (clean_.mistake) return refused(*clean_.mistake);
     const ScriptCommands all = script_commands(text_);
     if (all.mistake)
@@ -176,7 +176,7 @@ class ScriptReader {
     for (const LeftOut& one : line.options.left_out)
       if (one.typed == ":" || one.typed.starts_with("--multi-prog"))
         refuse("the line starts several programs (" + one.typed +
-               "), but dlaunch starts one: roles have others: dlaunch help roles");
+               "), but dlaunch starts one; for others use roles: dlaunch help roles");
   }
 
   void set_line(LaunchLine line, const ScriptCommand& one, const ShellCommand& command,
@@ -187,8 +187,9 @@ class ScriptReader {
         1 + static_cast<std::size_t>(std::count(
                 source_.begin(), source_.begin() + static_cast<std::ptrdiff_t>(at_), '\n'));
     if (one.reads_input)
-      refuse("the program reads standard input, which ranks do not have: put it in a file, and give "
-             "the program its name");
+      refuse(
+          "the program reads standard input, which ranks do not have: put the input in a file, "
+          "and give the program the file's name");
     for (LeftOut& left_out : script_.line->options.left_out) reveal(left_out.typed);
     const std::string spelled = spelled_line(started);
     if (is_conditional_ && one.loop.empty())
@@ -219,8 +220,10 @@ class ScriptReader {
       }
       const std::string name = word.text.substr(0, word.text.find_first_of("+="));
       if (is_here && mentions_variable(program, name))
-        refuse("the line sets $" + name + " and uses the value that it had before: write that "
-               "value in its place, or export " + name + " in a line above");
+        refuse("the line sets $" + name +
+               " but uses its previous value: write that value instead "
+               "of $" +
+               name + ", or export " + name + " on an earlier line");
       assign(word, true);
     }
   }
@@ -284,7 +287,7 @@ class ScriptReader {
     script_.steps.push_back({known, ""});
     if (is_unknown) {
       script_.setup_unknown.push_back(
-          {revealed(line), "for setup; only the script knows its variables"});
+          {revealed(line), "belongs in setup, but only the script knows its variables"});
     } else {
       script_.setup.push_back(known);
     }
@@ -298,7 +301,8 @@ class ScriptReader {
     constexpr std::array<std::string_view, 7> kOthers{"fi",     "done", "esac", "exit",
                                                       "return", "true", ":"};
     if (contains(kOthers, command.front().text)) return;
-    script_.left_out.push_back({revealed(spelled_line(command)), "for setup, if ranks need it"});
+    script_.left_out.push_back(
+        {revealed(spelled_line(command)), "belongs in setup, if ranks need it"});
   }
 
   void read_command(const ShellCommand& command) {

@@ -19,7 +19,7 @@ using namespace launcher;
 constexpr std::string_view kRendezvous =
     "not needed: dlaunch finds a free port by itself; to set one: --set rendezvous.port=29500";
 constexpr std::string_view kNodeRank =
-    "not needed: dlaunch is started once, and starts all nodes itself: --hosts gpu[01-04]";
+    "not needed: start dlaunch once, and it starts the ranks on all nodes: --hosts gpu[01-04]";
 constexpr std::string_view kBind = "not needed: ranks get cores of their own by default";
 constexpr std::string_view kLogs =
     "not needed: the output of every rank is kept in runs/ID/; to choose the folder: --set "
@@ -35,12 +35,11 @@ constexpr std::string_view kPassAll =
     "ranks on this machine inherit the environment; to pass a "
     "variable of this shell to other machines: --set env_pass=[NAME]";
 constexpr std::string_view kInScript =
-    "not set: the program reads it from its own configuration, or from a file of accelerate as the "
-    "job file";
+    "not set: the program reads it from its own configuration; or give accelerate's configuration "
+    "file as the job file";
 
 constexpr std::string_view kTorchxMachine =
-    "not needed: it describes the machines, which are those that dlaunch is told: --hosts "
-    "gpu[01-04]";
+    "not needed: dlaunch uses the machines that you name, as they are: --hosts gpu[01-04]";
 
 // Names with two rows mean different things to different launchers.
 constexpr auto kOptions = std::to_array<LauncherOption>({
@@ -67,7 +66,7 @@ constexpr auto kOptions = std::to_array<LauncherOption>({
     {"gpus-per-node", kSrun, 1, Becomes::advice, kGpus},
     {"gres", kSrun, 1, Becomes::advice, kGpus},
     {"gpus-per-task", kSrun, 1, Becomes::advice,
-     "write --set binding.gpus=one-per-process, for a GPU of its own for each rank"},
+     "to give each rank its own GPU: --set binding.gpus=one-per-process"},
     {"gpus", kSrun, 1, Becomes::advice, kGpus},
     {"G", kSrun, 1, Becomes::advice, kGpus},
     {"gpu-ids", kAccelerate, 1, Becomes::variable, "CUDA_VISIBLE_DEVICES"},
@@ -207,14 +206,14 @@ constexpr auto kOptions = std::to_array<LauncherOption>({
     {"max-restarts", kTorchrun | kAccelerate, 1, Becomes::key, "restart.max"},
     {"monitor-interval", kTorchrun | kAccelerate, 1, Becomes::advice, kWatch},
     {"start-method", kTorchrun, 1, Becomes::advice, "not needed: every rank is a new process"},
-    {"role", kTorchrun, 1, Becomes::advice, "has no meaning here: all ranks have one role"},
+    {"role", kTorchrun, 1, Becomes::advice, "has no effect: all ranks have the same role"},
     {"kill-on-bad-exit", kSrun, 0, Becomes::nothing},
     {"K", kSrun, 0, Becomes::nothing},
     {"timeout", kOpenMpi, 1, Becomes::seconds},
     {"time", kSrun, 1, Becomes::slurm_time},
     {"t", kSrun, 1, Becomes::slurm_time},
     {"signal", kSrun, 1, Becomes::advice,
-     "dlaunch tells ranks by the stop signal: --set stop_signal=USR1 --set timeouts.stop=2m"},
+     "dlaunch warns ranks with the stop signal: --set stop_signal=USR1 --set timeouts.stop=2m"},
 
     // Output.
     {"log-dir", kTorchrun, 1, Becomes::advice, kLogs},

@@ -100,7 +100,7 @@ void OwnOptions::add(const LauncherOption& option, const std::string& typed,
   switch (option.becomes) {
     case Becomes::nothing:
       // "-K0", "--kill-on-bad-exit=0"
-      if (option.values == 0 && value == "0") leave_out(typed, "dlaunch always does so");
+      if (option.values == 0 && value == "0") leave_out(typed, "always on in dlaunch");
       return;
     case Becomes::oversubscribe:  // -n may exceed the number of cores
       return;
@@ -203,9 +203,8 @@ void OwnOptions::settle() {
   const auto each = count_of(per_node);
   const bool divides = all && each && *all % *each == 0;
   if (!divides || (!nodes.empty() && nodes != std::to_string(*all / *each))) {
-    leave_out(per_node + " on each node", total +
-                                              " processes in all do not give that many on each" +
-                                              (nodes.empty() ? "" : " of " + nodes + " nodes"));
+    leave_out(per_node + " on each node", "does not match " + total + " processes in all" +
+                                              (nodes.empty() ? "" : " on " + nodes + " nodes"));
     per_node.clear();
     return;
   }

@@ -116,7 +116,7 @@ class ScriptSplitter {
   }
 
   void pop(bool is_of_kind) {
-    if (open_.empty() || !is_of_kind) return fail(at_, "it ends nothing");
+    if (open_.empty() || !is_of_kind) return fail(at_, "this ends nothing that began above");
     open_.pop_back();
   }
 

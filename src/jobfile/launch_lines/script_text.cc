@@ -100,7 +100,7 @@ class ScriptTextReader {
   /// Reads a quote, an expansion, an escape or another character.
   void part(bool in_quotes, int depth) {
     if (depth > kDeepestText)
-      return fail(at_, "more than 64 quotes or groups are within each other");
+      return fail(at_, "quotes or groups are nested more than 64 levels deep");
     const char c = script_[at_];
     if (c == '\\') return take(2);
     if (c == '"') return in_quotes ? take(1) : double_quotes(depth);

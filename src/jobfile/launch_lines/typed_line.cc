@@ -12,7 +12,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-constexpr std::string_view kForQueue = "is for Slurm's queue, to which dlaunch submit gives a job";
+constexpr std::string_view kForQueue = "is for Slurm's queue; dlaunch submit sends jobs there";
 
 /// The row of dlaunch's own options for counts, which must agree with those of others.
 const LauncherOption* own_count(const std::string& word) {
@@ -227,7 +227,7 @@ class TypedLineReader {
     const bool has_file = has_job_ || !command_.has_command;
     if (!own_.passed.empty() && has_file && at == words_.size())
       own_.left_out.push_back(
-          {"-x " + own_.passed.front(), "env_pass replaces the list of the job file"});
+          {"-x " + own_.passed.front(), "env_pass replaces the job file's list"});
     line_.words = own_.words();
     line_.words.insert(line_.words.end(), kept_.begin(), kept_.end());
     line_.program.assign(words_.begin() + static_cast<std::ptrdiff_t>(at), words_.end());

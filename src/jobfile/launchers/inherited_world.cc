@@ -68,7 +68,7 @@ Result<World> world_of_mpi(const Claim& claim, const WorldInput& input) {
   World world = world_of(claim);
   if (!claim.local_rank || !claim.local_size) {
     if (world.size > 1) {
-      return wrong(world.launcher + " does not tell this process its number on the node" +
+      return wrong(world.launcher + " does not tell this process its local rank and local size" +
                    (claim.launcher == Launcher::hydra
                         ? " (MPI_LOCALRANKID, MPI_LOCALNRANKS)\n         try: a newer mpiexec, or "
                           "srun dlaunch exec under Slurm"
@@ -123,8 +123,8 @@ Result<std::vector<WorldHost>> hosts_of_step(const Environment& env, std::uint32
       jobfile::expand_hostlist(text_of(env, "SLURM_STEP_NODELIST"), "SLURM_STEP_NODELIST");
   if (!entries) return wrong(entries.error().message);
   if (entries->size() != counts->size()) {
-    return wrong("SLURM_STEP_NODELIST names " + std::to_string(entries->size()) +
-                 " nodes, but SLURM_STEP_TASKS_PER_NODE (" + tasks + ") is for " +
+    return wrong("SLURM_STEP_NODELIST names " + counted(entries->size(), "node") +
+                 ", but SLURM_STEP_TASKS_PER_NODE (" + tasks + ") is for " +
                  std::to_string(counts->size()));
   }
   std::vector<WorldHost> hosts;
@@ -135,8 +135,8 @@ Result<std::vector<WorldHost>> hosts_of_step(const Environment& env, std::uint32
     sum += tasks_here;
   }
   if (sum != size) {
-    return wrong("SLURM_STEP_TASKS_PER_NODE (" + tasks + ") is " + std::to_string(sum) +
-                 " tasks in all, but SLURM_STEP_NUM_TASKS is " + std::to_string(size));
+    return wrong("SLURM_STEP_TASKS_PER_NODE (" + tasks + ") adds up to " + std::to_string(sum) +
+                 " tasks, but SLURM_STEP_NUM_TASKS is " + std::to_string(size));
   }
   return hosts;
 }
@@ -165,8 +165,8 @@ Status place_task(const Claim& claim, const Environment& env, World& world) {
   world.local_size = world.hosts[*node].ranks;
   if (world.local_rank >= world.local_size) {
     return wrong("SLURM_LOCALID is " + std::to_string(world.local_rank) + ", but " +
-                 world.hosts[*node].name + " has " + std::to_string(world.local_size) +
-                 " tasks (SLURM_STEP_TASKS_PER_NODE)");
+                 world.hosts[*node].name + " has " + counted(world.local_size, "task") +
+                 " (SLURM_STEP_TASKS_PER_NODE)");
   }
   const std::string own = text_of(env, "SLURMD_NODENAME");
   if (!own.empty() && own != world.hosts[*node].name) {
@@ -210,8 +210,8 @@ Result<World> world_of_srun(const Claim& claim, const Environment& env) {
 Status check_is_no_script(const Environment& env, std::uint32_t node) {
   if (node != 0 || text_of(env, "PBS_TASKNUM") != "1") return {};
   return wrong(
-      "this is the script of a PBS job, a single process\n         try: mpirun dlaunch exec -- "
-      "COMMAND, or pbsdsh -- dlaunch exec -- COMMAND");
+      "the script of a PBS job is a single process, not one per rank\n         try: mpirun dlaunch "
+      "exec -- COMMAND, or pbsdsh -- dlaunch exec -- COMMAND");
 }
 
 /// The line of PBS_NODEFILE that describes this process.
@@ -226,8 +226,8 @@ Result<std::uint32_t> line_of_pbs(const Environment& env, const std::vector<std:
   if (!*line && nodes != lines.size()) {
     return wrong(
         "PBS tells a process its node, but not which of the node's processes it is, and "
-        "PBS_NODEFILE has several for a node\n         try: mpirun dlaunch exec, or one process a "
-        "node (-l select=N:mpiprocs=1)");
+        "PBS_NODEFILE has several lines per node\n         try: mpirun dlaunch exec, or one "
+        "process per node (-l select=N:mpiprocs=1)");
   }
   if (mine < lines.size()) return mine;
   return wrong(std::string(*line ? "PBS_VNODENUM" : "PBS_NODENUM") + " is " + std::to_string(mine) +
@@ -297,8 +297,8 @@ Result<World> world_of_kubernetes(std::uint32_t index, const WorldInput& input) 
   world.launcher = name_of(Launcher::kubernetes);
   if (!input.processes) {
     return wrong(
-        "Kubernetes tells a pod its index (JOB_COMPLETION_INDEX), but not how many there are\n"
-        "         try: dlaunch exec -n N, with N the job's completions");
+        "Kubernetes tells a pod its index (JOB_COMPLETION_INDEX), but not how many pods there are\n"
+        "         try: dlaunch exec -n N, where N is the job's completions");
   }
   if (index >= *input.processes) {
     return wrong("JOB_COMPLETION_INDEX is " + std::to_string(index) + ", but -n says " +
@@ -332,18 +332,21 @@ Status check_agreement(const std::vector<Claim>& claims) {
     return wrong("this is " + text_of(claims.front()) + " for " +
                  std::string(name_of(claims.front().launcher)) + ", but " + text_of(claim) +
                  " for " + std::string(name_of(claim.launcher)) +
-                 "\n         try: unset the variables of the one that did not start this process");
+                 "\n         try: unset the variables of the launcher that did not start this "
+                 "process");
   }
   return {};
 }
 
 tl::unexpected<Error> no_launcher(const Environment& env) {
   if (find_variable(env, "DLAUNCH_RANK")) {
-    return wrong("this is a rank of dlaunch run already, and has its variables");
+    return wrong("this process is already a rank of dlaunch run, and has its variables");
   }
   if (find_variable(env, "SLURM_JOB_ID")) {
     return wrong(
-        "this is a Slurm job, but not a task of srun\n         try: srun dlaunch exec -- COMMAND");
+        "this process is in a Slurm job, but srun did not start it\n         try: srun dlaunch "
+        "exec "
+        "-- COMMAND");
   }
   if (find_variable(env, "AZ_BATCH_TASK_ID")) {
     return wrong(
@@ -352,11 +355,11 @@ tl::unexpected<Error> no_launcher(const Environment& env) {
   }
   if (find_variable(env, "LSB_JOBID")) {
     return wrong(
-        "this is an LSF job, but not a task of jsrun or mpirun\n         try: mpirun dlaunch exec "
-        "-- COMMAND");
+        "this process is in an LSF job, but neither jsrun nor mpirun started it\n         try: "
+        "mpirun dlaunch exec -- COMMAND");
   }
   return wrong(
-      "no launcher has started this process: none of OMPI_COMM_WORLD_RANK, PMI_RANK, "
+      "no launcher started this process: none of OMPI_COMM_WORLD_RANK, PMI_RANK, "
       "SLURM_PROCID, JSM_NAMESPACE_RANK, PBS_NODENUM, JOB_COMPLETION_INDEX is set\n"
       "         try: mpirun -np 4 dlaunch exec -- COMMAND; without another launcher: dlaunch run "
       "-n 4 -- COMMAND");
@@ -402,10 +405,10 @@ Result<World> foreign_world(const WorldInput& input) {
   auto world = innermost(input);
   if (!world) return world;
   if (input.processes && *input.processes != world->size) {
-    return fail(exit_code::kUsage, "-n " + std::to_string(*input.processes) + ", but " +
-                                       world->launcher + " has started " +
-                                       std::to_string(world->size) +
-                                       "; leave out -n, the launcher tells the number");
+    return fail(exit_code::kUsage,
+                "-n " + std::to_string(*input.processes) + ", but " + world->launcher +
+                    " started " + counted(world->size, "rank") +
+                    "; leave out -n: dlaunch takes the number from the launcher");
   }
   if (!input.master_address.empty()) {
     world->master = input.master_address;

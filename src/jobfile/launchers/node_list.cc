@@ -52,8 +52,8 @@ void take_slots_of_slurm(const Environment& env, NodeList& list) {
 }
 
 constexpr const char* kInOrder =
-    "\n         try: mpirun --map-by ppr:N:node or --map-by slot, so that ranks count up node by "
-    "node";
+    "\n         try: mpirun --map-by ppr:N:node or --map-by slot, so that ranks are numbered node "
+    "by node";
 
 /// "a, b and 14 more"
 std::string names_of(const NodeList& list) {
@@ -119,16 +119,16 @@ Status refuse(const NodeList& list, const std::function<bool(std::string_view)>&
     return wrong(list.origin + " names " + names_of(list) + ", and none of them is this machine (" +
                  rank + ")\n         try: --master-addr HOST, the host of rank 0");
   }
-  return wrong(rank + " is not on the node where " + list.origin + " (" + names_of(list) +
-               ") has it, if ranks count up node by node: it is process " +
-               std::to_string(world.local_rank) + " of " + std::to_string(world.local_size) +
-               " here" + kInOrder);
+  return wrong(rank + " is process " + std::to_string(world.local_rank) + " of " +
+               std::to_string(world.local_size) + " on this node, which does not match " +
+               list.origin + " (" + names_of(list) + ") with ranks numbered node by node" +
+               kInOrder);
 }
 
 Status without_list(World& world) {
   if (world.size % world.local_size != 0) {
     return wrong(
-        "the world of " + counted(world.size, "rank") + " is spread unevenly (" +
+        "the " + counted(world.size, "rank") + " are spread unevenly over the nodes (" +
         std::to_string(world.local_size) + " on this node), and " + world.launcher +
         " does not say how\n         try: the same number of ranks on each node, or dlaunch run");
   }

@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kAtOnce = 16;  // nodes, each with some MB on the way
 constexpr std::chrono::milliseconds kTick{200};
 constexpr std::chrono::seconds kMoment{1};  // a shorter collecting shows no line
-constexpr const char* kUnwanted = "its agent has sent what it was not asked for";
+constexpr const char* kUnwanted = "its agent sent data that was not requested";
 constexpr std::uint32_t kId = 1;  // one collecting for each session
 
 std::string without_newline(std::string text) {
@@ -192,7 +192,7 @@ void CollectRun::tick() {
   timer_.after(kTick, [this] { tick(); });
   const std::chrono::duration<double> passed = monotonic_now() - began_;
   if (passed > settings_.limit)
-    return give_up("not finished within " + wording::duration(settings_.limit) +
+    return give_up("did not finish within " + wording::duration(settings_.limit) +
                    " (timeouts.collect)");
   if (passed < kMoment) return;
   std::uint64_t bytes = 0;
@@ -203,7 +203,7 @@ void CollectRun::tick() {
   }
   callbacks_.show(
       "dlaunch: collecting from " + counted(sources_.size(), "node") + ", " + std::to_string(over) +
-      " done, " + size_text(bytes) + " here, " +
+      " done, " + size_text(bytes) + " received, " +
       size_text(static_cast<std::uint64_t>(static_cast<double>(bytes) / passed.count())) + "/s");
 }
 

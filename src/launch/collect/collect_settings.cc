@@ -84,7 +84,7 @@ void refuse_nested(CollectSettings& settings) {
       std::string above = sync::without_slashes(item.to);
       for (above.resize(above.rfind('/')); !above.empty(); above.resize(above.rfind('/'))) {
         if (from.problem.empty() && targets.contains(above))
-          from.problem = "of the paths in collect, " + item.to + " lies in another one, " + above;
+          from.problem = "the target " + item.to + " lies inside another target, " + above;
       }
     }
   }
@@ -129,7 +129,7 @@ std::vector<std::string> remarks_on(const CollectReport& report) {
   std::vector<std::pair<std::string, std::string>> texts;  // node, text
   for (const CollectedNode& node : report.nodes) {
     for (const std::string& path : node.missing)
-      texts.emplace_back(node.name, plain_line(path) + " is not there");
+      texts.emplace_back(node.name, plain_line(path) + " does not exist");
     const std::size_t more = node.special.empty() ? 0 : node.special.size() - 1;
     if (!node.special.empty())
       texts.emplace_back(node.name, plain_line(node.special.front()) +
@@ -149,8 +149,8 @@ std::vector<std::string> remarks_on(const CollectReport& report) {
 std::string problems_in(const CollectReport& report, const std::string& run) {
   std::vector<std::pair<std::string, std::string>> problems;
   for (const CollectedNode& node : report.nodes) problems.emplace_back(node.name, node.problem);
-  return "collect: not all files are here" + (kIndent + problems_of_nodes(problems)) + kIndent +
-         "to go on: dlaunch collect " + plain_line(run);
+  return "collect: not all files were collected" + (kIndent + problems_of_nodes(problems)) +
+         kIndent + "to collect the rest: dlaunch collect " + plain_line(run);
 }
 
 }  // namespace dlaunch

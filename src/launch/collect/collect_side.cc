@@ -44,7 +44,7 @@ void CollectSide::tell(const Event& event) {
     ++cancels_;
     run_.give_up(kInterrupted);
   } else if (const auto* deadline = std::get_if<event::Deadline>(&event)) {
-    end_by(deadline->at - kForSummary, "the time of the Slurm job ends");
+    end_by(deadline->at - kForSummary, "the Slurm job is about to reach its time limit");
   } else if (std::holds_alternative<event::FrontGone>(event)) {
     end_by(monotonic_now() + kAbandoned, "the process that started the run is gone");
   }

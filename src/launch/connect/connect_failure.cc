@@ -89,8 +89,8 @@ std::string ended_silently(const ConnectEnd& end, int code) {
       with_program(end, "ended with code " + std::to_string(code) + " and no message");
   if (code == kSshError || end.by_hand.empty()) return text;
   return text +
-         ": the command for the node was not run; an rc file there that ends the shell, or a "
-         "forced command of its sshd, is likely; try: " +
+         ": the command for the node was not run; likely causes: an rc file there that ends the "
+         "shell, or a forced command of its sshd; try: " +
          end.by_hand;
 }
 
@@ -162,9 +162,9 @@ std::string telling_line(std::string_view errors) {
 std::string why_late(const ConnectEnd& end, bool is_copying) {
   if (is_copying && !end.started) return "dlaunch itself was still being copied there";
   if (std::string line = telling_line(end.errors); !line.empty()) return line;
-  if (end.started) return "dlaunch was started there and does not answer";
+  if (end.started) return "dlaunch was started there but did not answer";
   if (!end.last_line.empty())
-    return "its login shell has printed \"" + end.last_line + "\" and does not continue";
+    return "its login shell printed \"" + end.last_line + "\" and does not continue";
   return "the host does not answer, or its login shell does not continue";
 }
 

@@ -324,7 +324,8 @@ void NodeConnector::hand_over(Opening& opening) {
     return connector->end({status, program, process->errors(), ""});
   };
   if (!connection.read) {
-    return answer(opening.node, fail(exit_code::kNodeLost, "too many open files (ulimit -n)"));
+    return answer(opening.node,
+                  fail(exit_code::kNodeLost, "too many open files (raise ulimit -n)"));
   }
   answer(opening.node, std::move(connection));
 }

@@ -23,9 +23,10 @@ std::string architecture() {
 void NodeConnector::needs_binary(Opening& opening) {
   const std::string there = opening.opening->argument();
   if (there != architecture()) {
-    return answer(opening.node, fail(exit_code::kNodeLost,
-                                     "its processor is " + there + ", this dlaunch is for " +
-                                         architecture() + "; all nodes need the same one"));
+    return answer(opening.node,
+                  fail(exit_code::kNodeLost, "its processor is " + there +
+                                                 ", but this dlaunch is for " + architecture() +
+                                                 "; all nodes need the same processor type"));
   }
   if (std::exchange(opening.staging, true))
     return answer(opening.node, fail(exit_code::kNodeLost, "unexpected answer \"missing\""));
@@ -100,7 +101,8 @@ void NodeConnector::send(Opening& opening, std::string line, std::string_view by
   opening.opening.emplace(session_of(opening.node));
   UniqueFd to_send = duplicate(opening.input.get());
   if (!to_send)
-    return answer(opening.node, fail(exit_code::kNodeLost, "too many open files (ulimit -n)"));
+    return answer(opening.node,
+                  fail(exit_code::kNodeLost, "too many open files (raise ulimit -n)"));
   opening.upload =
       std::make_unique<BinaryUpload>(loop_, std::move(to_send), std::move(line), bytes);
   watch_output(opening);

@@ -67,12 +67,12 @@ bool is_plain(std::string_view text) {
 }
 
 Status check_words(const HostSpec& host) {
-  for (const auto& [what, text] : {std::pair<const char*, const std::string&>{"host", host.name},
-                                   {"address", host.address},
-                                   {"user", host.user}}) {
+  for (const auto& [what, text] :
+       {std::pair<const char*, const std::string&>{"host name", host.name},
+        {"address", host.address},
+        {"user name", host.user}}) {
     if (!is_plain(text))
-      return fail(exit_code::kJobFile,
-                  std::string("\"") + text + "\" is not the name of a " + what);
+      return fail(exit_code::kJobFile, std::string("\"") + text + "\" is not a valid " + what);
   }
   return {};
 }

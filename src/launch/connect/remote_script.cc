@@ -16,7 +16,7 @@ std::string for_any_shell(const std::string& script) {
 // this is tried with true(1), because a redirection of ":" that fails ends a POSIX shell.
 constexpr const char* kNoStdin =
     R"sh(nothing() { echo "$m failed its stdin is $1 and not the connection: an rc file of the login shell there )sh"
-    R"sh((exec </dev/null) or an option of the connection (ssh -n) has replaced it"; exit 1; }; )sh"
+    R"sh((exec </dev/null) or an option of the connection (ssh -n) replaced it"; exit 1; }; )sh"
     R"sh({ true 3<&0; } 2>/dev/null || nothing closed; [ -c /dev/stdin ] && nothing "a device"; )sh";
 
 // The marker is assembled on the node, so that a shell that prints its command does not look like

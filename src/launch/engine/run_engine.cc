@@ -211,7 +211,7 @@ void RunEngine::explain(const Event& event) const {
   } else if (std::holds_alternative<event::PlanMade>(event)) {
     debug_log::info("plan made" + since(began_));
   } else if (const auto* empty = std::get_if<event::NodeEmpty>(&event)) {
-    debug_log::info("node " + std::to_string(empty->node.value) + " runs nothing any more" +
+    debug_log::info("no processes are left on node " + std::to_string(empty->node.value) +
                     since(began_));
   } else if (!debug_log::wants_debug()) {
     return;
@@ -299,7 +299,7 @@ void RunEngine::on_news(NodeId node, node_news::Silent& silent) {
   const bool has_ranks = planned && !plan_->nodes[planned->value].ranks.empty();
   const Duration fence = options_.spec.timeouts.fence_after;
   std::string text = nodes_.targets()[node.value].host.name + " has not answered for " +
-                     duration_text(silent.silence) + "; it is being connected again";
+                     duration_text(silent.silence) + "; dlaunch is reconnecting to it";
   if (has_ranks && silent.silence < fence)
     text += ", and its ranks go on until " + wording::duration(fence) + " have passed";
   screen_.note(text);

@@ -7,7 +7,7 @@ namespace dlaunch {
 namespace {
 
 constexpr const char* kDoesNotEnd =
-    "internal error: the run was told to end and did not; all its processes are killed now";
+    "internal error: the run did not end when told to; dlaunch now kills all its processes";
 
 std::optional<MonotonicTime> earlier(std::optional<MonotonicTime> one,
                                      std::optional<MonotonicTime> other) {

@@ -63,7 +63,7 @@ Status RunStore::open() {
   announce();
   if (const Status made = begin_attempt(Attempt(0)); !made) return made;  // while the agent starts
   if (folder_->fell_back())
-    say_("dlaunch: note: cannot write to " + base + ", logs are in " + folder_->path());
+    say_("dlaunch: note: cannot write to " + base + "; logs are in " + folder_->path());
   auto events = EventLog::open(folder_->path() + "/events.jsonl");
   if (!events) return tl::unexpected(events.error());
   events_ = std::move(*events);

@@ -82,7 +82,7 @@ std::vector<std::string> notes_on(const SummaryInput& input, const std::string& 
       const std::string file = attempt_folder + "/rank-" + std::to_string(rank) + stream;
       if (!files.contains(file)) continue;
       if (const auto text = printed_nan(read_tail(file, kEvidenceTail)))
-        return {"rank " + std::to_string(rank) + " has printed \"" + *text + '"'};
+        return {"rank " + std::to_string(rank) + " printed \"" + *text + '"'};
     }
   }
   return {};

@@ -144,7 +144,9 @@ class Front {
     if (kind != FrontMessage::started || !options_.detach) return;
     if (!resort_.is_cancelled()) return hand_over();
     // The run is being stopped: we stay to return its exit code.
-    std::fprintf(stderr, "dlaunch: stopped at its start; its messages are in %s/dlaunch.log\n",
+    std::fprintf(stderr,
+                 "dlaunch: the run was stopped as it started; its messages are in "
+                 "%s/dlaunch.log\n",
                  shown_folder_.c_str());
   }
 
@@ -228,10 +230,10 @@ class Front {
     if (!clean) tell_what_is_left();
     if (WIFEXITED(status)) return WEXITSTATUS(status);
     sweep_abandoned_cgroups();  // in case agent and guardian were killed with the engine
-    const std::string what =
-        "the engine (pid " + std::to_string(engine_) + ") was killed by " +
-        signal_name(WTERMSIG(status)) + "; " +
-        (clean ? "every process of the job has been ended" : "processes of the job may be left");
+    const std::string what = "the engine (pid " + std::to_string(engine_) + ") was killed by " +
+                             signal_name(WTERMSIG(status)) + "; " +
+                             (clean ? "every process of the job has been ended"
+                                    : "processes of the job may still be running");
     std::fprintf(stderr, "dlaunch: internal error: %s\n", what.c_str());
     record({what});
     return exit_code::kInternal;
@@ -243,7 +245,7 @@ class Front {
     const pid_t writer =
         do_within(kRecordLimit, [&] { record_engine_death(run_folder_, shown_folder_, death); });
     if (writer == 0) return;
-    std::fprintf(stderr, "dlaunch: pid %d writes %s/summary.json as soon as %s answers\n",
+    std::fprintf(stderr, "dlaunch: pid %d will write %s/summary.json as soon as %s answers\n",
                  static_cast<int>(writer), shown_folder_.c_str(), run_file_system().c_str());
   }
 
@@ -276,7 +278,7 @@ class Front {
     const std::vector<StuckProcess> stuck = find_stuck({engine_});
     if (!stuck.empty() && was_stuck_ && !std::exchange(told_stuck_, true))
       std::fprintf(stderr,
-                   "dlaunch: note: the launcher, %s; the ranks go on; Ctrl-C twice ends "
+                   "dlaunch: note: the launcher is stuck: %s; the ranks go on; Ctrl-C twice ends "
                    "the job\n",
                    describe(stuck).c_str());
     was_stuck_ = !stuck.empty();
@@ -302,8 +304,8 @@ class Front {
     kill_descendants(kCleanupLimit, before_);
     sweep_abandoned_cgroups();
     std::fprintf(stderr,
-                 "dlaunch: the launcher did not answer for %u s, so dlaunch goes on without it; "
-                 "every process of the job has ended except those named here\n",
+                 "dlaunch: the launcher did not answer for %u s, so dlaunch continues without it; "
+                 "every process of the job has ended except those named below\n",
                  LastResort::kLeaveAfter);
     tell_what_is_left();
     const int code = exit_code::kSignalBase + cancelled_by_;

@@ -41,7 +41,7 @@ Status HandOver::let_go(const std::string& file) {
   const int error = errno;
   if (!log) {
     redirect_to_null({STDOUT_FILENO, STDERR_FILENO});
-    return fail_errno(exit_code::kInternal, "create " + file, error);
+    return fail_errno(exit_code::kInternal, "cannot create " + file, error);
   }
   for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) ::dup2(log.get(), fd);
   return {};

@@ -59,7 +59,7 @@ Result<UniqueFd> engine_of(const RunView& run) {
   if (!is_here(run.witness)) {
     const std::string host = plain_line(record.host);
     return fail(exit_code::kNodeLost, who + " is on " + host +
-                                          ", not on this machine; there run: dlaunch stop " +
+                                          ", not on this machine; run there: dlaunch stop " +
                                           plain_line(record.folder) + "/" + run.path);
   }
   UniqueFd engine = open_process(record.engine);
@@ -111,8 +111,8 @@ class DirectKill {
   }
   [[nodiscard]] bool gave_up() const { return stuck_for_ >= kGiveUpAfter; }
   [[nodiscard]] std::string text() const {
-    return (killed_ > 0 ? "dlaunch stop killed its processes; " : "its launcher has not ended; ") +
-           remains_ + "; the run ends when it answers";
+    return (killed_ > 0 ? "dlaunch stop killed its processes; " : "its launcher did not end; ") +
+           remains_ + "; the run ends when this wait is over";
   }
 
  private:
@@ -174,7 +174,7 @@ Status check_saved(const RunView& run, WallTime asked) {
   constexpr std::chrono::seconds kInexact{1};
   const WallTime end = record->started + ending->elapsed;
   if (ending->checkpoint_age && end - *ending->checkpoint_age >= asked - kInexact) return {};
-  return fail(exit_code::kTimeLimit, "run " + run.id + " has ended without a new checkpoint");
+  return fail(exit_code::kTimeLimit, "run " + run.id + " ended without a new checkpoint");
 }
 
 /// Shows progress and waits until the run has ended. Without `told` the run is ending already; if
@@ -212,7 +212,7 @@ Status wait_for(const RunView& run, int engine, std::optional<Grace> told, const
     return fail(exit_code::kTimeLimit, "run " + run.id + ": " + helper.text());
   if (!ended) {
     return fail(exit_code::kTimeLimit,
-                "run " + run.id + " has not ended within " + duration_text(grace + kMargin) +
+                "run " + run.id + " did not end within " + duration_text(grace + kMargin) +
                     (now ? "" : "\n         try: dlaunch stop --now " + run.id));
   }
   const auto seen = read_run(run.path);
@@ -234,7 +234,8 @@ Status stop_run(const RunView& run, const StopOrder& order) {
   if (!engine) return tl::unexpected(engine.error());
   const bool is_stopping = run.state == RunState::stopping && !order.now;
   if (is_stopping) {
-    std::fprintf(stderr, "dlaunch: run %s is stopping already; dlaunch stop --now kills at once\n",
+    std::fprintf(stderr,
+                 "dlaunch: run %s is already stopping; dlaunch stop --now kills it at once\n",
                  run.id.c_str());
     return wait_for(run, engine->get(), std::nullopt, order, asked);
   }

@@ -89,7 +89,7 @@ class Keeper {
   }
 
   void lost(std::size_t i, const std::string& why) {
-    refuse_holder(i, "has been lost: " + why);
+    refuse_holder(i, "was lost: " + why);
     if (!is_up_) failures_.push_back({agents_.target(i).host.name, why});
     nodes_.lost(i, why, monotonic_now());
     after_change();
@@ -245,8 +245,8 @@ class Keeper {
     clients_.let_in(socket_->take_listener());
     if (!options_.quiet) {
       std::fprintf(stderr,
-                   "dlaunch: %s kept for your runs from this machine, until %s have passed "
-                   "without one; dlaunch down ends it\n",
+                   "dlaunch: %s kept for your runs from this machine until %s have passed "
+                   "without a run; dlaunch down ends this sooner\n",
                    all.size() == 1 ? "1 node is" : (counted(all.size(), "node") + " are").c_str(),
                    wording::duration(options_.idle_limit).c_str());
     }

@@ -102,7 +102,7 @@ Result<UniqueFd> take_turn_to_keep(const std::function<void()>& waiting) {
     if (errno != EWOULDBLOCK && errno != EINTR)
       return fail_errno(exit_code::kInternal, folder_path(), errno);
     if (monotonic_now() >= end)
-      return fail(exit_code::kTimeLimit, "another dlaunch up has not ended for 10 minutes");
+      return fail(exit_code::kTimeLimit, "another dlaunch up did not end within 10 minutes");
     if (!waits) waiting();
     ::usleep(kTurnPoll);
   }
@@ -177,7 +177,7 @@ Result<KeeperPacket> KeeperLine::wait(std::chrono::milliseconds limit) {
   KeeperPacket received;
   bool ended = false;
   const auto packet = await_packet(socket_.get(), received.descriptors, limit, ended);
-  if (ended) return fail(exit_code::kNodeLost, "the keeper has gone");
+  if (ended) return fail(exit_code::kNodeLost, "the keeper is gone");
   if (!packet) return fail(exit_code::kTimeLimit, "the keeper does not answer");
   auto message = wire::decode_variant<FromKeeper>(*packet);
   if (!message) return fail(exit_code::kInternal, "the keeper sent a malformed answer");

@@ -40,7 +40,7 @@ class KeeperSocket {
 
 /// Waits until no other process holds the lock, and returns it; closing it unlocks. Two `dlaunch
 /// up` at once would both keep a node. Calls `waiting` once if it has to wait. Errors: kTimeLimit:
-/// another `dlaunch up` has not ended within 10 minutes; the folder as in KeeperSocket::open.
+/// another `dlaunch up` did not end within 10 minutes; the folder as in KeeperSocket::open.
 [[nodiscard]] Result<UniqueFd> take_turn_to_keep(const std::function<void()>& waiting);
 
 /// Connections to all keepers of this user. Removes the sockets of dead ones. Does not wait: a

@@ -195,7 +195,7 @@ void KeptAgents::part(std::size_t i) {
 void KeptAgents::parted(std::size_t i) {
   Held& held = *held_[i];
   auto connection = held.session->take_connection();
-  if (held.is_parting && !connection) return lost(i, "its agent has ended");
+  if (held.is_parting && !connection) return lost(i, "its agent ended");
   for (const pid_t process : held.session->processes()) {  // of a node that was given up
     Connection over;
     over.process = process;

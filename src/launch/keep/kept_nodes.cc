@@ -34,7 +34,7 @@ std::string why_not(const KeptNode& node) {
       return "is used by " + user_of(node);
     case State::connecting:
     case State::waiting:
-      return "is being connected again" + (node.trouble.empty() ? "" : " (" + node.trouble + ')');
+      return "is being reconnected" + (node.trouble.empty() ? "" : " (" + node.trouble + ')');
     case State::idle:
     case State::gone:
       break;
@@ -218,7 +218,7 @@ std::vector<std::size_t> KeptNodes::client_gone(ClientId client, MonotonicTime n
     used_ = now;
     node.holder = 0;
     if (node.state != State::lent) continue;  // its agent is about to be free
-    lost(i, user_of(node) + " has ended without giving it back", now);
+    lost(i, user_of(node) + " ended without returning the node", now);
     cut.push_back(i);
   }
   return cut;
@@ -291,13 +291,13 @@ std::optional<MonotonicTime> KeptNodes::next() const {
 
 std::string kept_use_text(const KeptUse& use) {
   if (use.is_other_build) {
-    return "the kept nodes are those of another build of dlaunch, which gives them up; this run "
-           "connects its nodes";
+    return "the kept nodes belong to another build of dlaunch, which gives them up; this run "
+           "connects its nodes itself";
   }
   if (use.lent == 0 && use.refused.empty()) return "";
   if (!use.unusable.empty()) return "the kept nodes are not used: " + use.unusable;
   if (use.lent == use.wanted) return "uses " + counted(use.lent, "kept node");
-  std::string text = "uses " + std::to_string(use.lent) + " kept of " +
+  std::string text = "uses kept connections for " + std::to_string(use.lent) + " of " +
                      counted(use.wanted, "node") + " and connects the others";
   for (std::size_t i = 0; i < std::min(use.refused.size(), kMostRefused); ++i)
     text += (i == 0 ? ": " : "; ") + use.refused[i];

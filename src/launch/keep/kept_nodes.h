@@ -67,7 +67,7 @@ class KeptNodes {
 
   struct Refusal {
     bool is_known = false;  // a node of this keeper
-    std::string why;        // "gpu3 is used by run ...", "gpu3 is being connected again (...)"
+    std::string why;        // "gpu3 is used by run ...", "gpu3 is being reconnected (...)"
   };
   [[nodiscard]] bool has(const std::string& key) const;
   /// The node, which becomes `parting`, or why it cannot be lent.
@@ -110,8 +110,9 @@ class KeptNodes {
   std::vector<KeptNode> nodes_;
 };
 
-/// What a run says about the kept nodes that it uses: "uses 8 kept nodes", "uses 7 kept of 8 nodes
-/// and connects the others: gpu3 is used by run ...". Empty: there is nothing to say.
+/// What a run says about the kept nodes that it uses: "uses 8 kept nodes", "uses kept
+/// connections for 7 of 8 nodes and connects the others: gpu3 is used by run ...". Empty: there is
+/// nothing to say.
 struct KeptUse {
   std::size_t wanted = 0;
   std::size_t lent = 0;

@@ -77,7 +77,7 @@ std::vector<std::string> PmixStart::notes() const {
   std::vector<std::string> notes = lines();
   for (std::string& note : notes)
     note +=
-        ". Programs of Open MPI fail there; those of MPICH and Intel MPI do not need it (mpi.pmi: "
+        ". Open MPI programs fail there; MPICH and Intel MPI programs do not need PMIx (mpi.pmi: "
         "pmi-1)";
   return notes;
 }

@@ -295,8 +295,8 @@ std::vector<std::string> OutputCollector::missing(const HasAllKnown& has_all_kno
     }
     if (!unheard.empty()) {
       lines.push_back("what " + std::string(unheard.size() == 1 ? "rank " : "ranks ") +
-                      rank_ranges(unheard) + " printed after the last sign of life of " +
-                      remote.name + " may be there in " + remote.folder);
+                      rank_ranges(unheard) + " printed after the last sign of life from " +
+                      remote.name + " may be on that node, in " + remote.folder);
     }
     if (ranks.empty()) continue;
     const std::string whose = ranks.size() == 1 ? "rank " + rank_ranges(ranks) + " (" + parts + ")"

@@ -171,7 +171,7 @@ void OutputSide::wait_for_console(MonotonicTime give_up_at) {
     return catch_up_.after(kCatchUpStep, [this, give_up_at] { wait_for_console(give_up_at); });
   if (!router_.complete()) {
     router_.cut_off();
-    screen_.note("the console was too slow for all output of this attempt, it is in " +
+    screen_.note("the console was too slow for this attempt's output; all of it is in " +
                  store_.attempt_folder());
   }
   wait_for_nodes(collector_.progress(), monotonic_now() + node_stall());

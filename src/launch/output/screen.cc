@@ -49,7 +49,7 @@ void Screen::tell_if_stdout_broke() {
   told_stdout_broken_ = true;
   // Closing a pager is not a reason to end a training; its files go on.
   note("cannot write to stdout (" + errno_text(console_.error_number(Stream::out)) +
-       "); the ranks go on, their output is in " + store_.shown_path());
+       "); the ranks go on, and their output is in " + store_.shown_path());
 }
 
 }  // namespace dlaunch

@@ -86,7 +86,7 @@ Result<std::string> read_own_py_spy(const std::string& search_path) {
     }
     if (refused.empty()) refused = path + " here is not sent, because " + fault;
   }
-  if (refused.empty()) refused = "there is none here to send (pip install py-spy)";
+  if (refused.empty()) refused = "this machine has no py-spy to send (pip install py-spy)";
   return fail(exit_code::kNotFound, refused);
 }
 

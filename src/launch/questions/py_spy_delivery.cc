@@ -46,8 +46,9 @@ void PySpyDelivery::have_read(Result<ProgramOutput> output) {
   std::vector<NodeId> nodes;
   for (const auto& [node, target] : targets_) nodes.push_back(node);
   if (!output || !output->succeeded() || output->out.empty()) {
-    std::string why = output ? first_line(output->errors) : "looking for one here takes too long";
-    if (why.empty()) why = "the one here cannot be read";
+    std::string why =
+        output ? first_line(output->errors) : "finding py-spy on this machine took too long";
+    if (why.empty()) why = "py-spy on this machine cannot be read";
     for (const NodeId node : nodes) end(node, why);
     return;
   }
@@ -70,10 +71,10 @@ void PySpyDelivery::on(NodeId node, const wire::PySpyTaken& taken) {
   const auto target = targets_.find(node);
   if (target == targets_.end() || program_.empty()) return;
   if (!taken.problem.empty())
-    return end(node, "the one from here cannot be kept there: " + taken.problem);
+    return end(node, "the copy from this machine cannot be stored there: " + taken.problem);
   target->second.window.taken(taken.up_to, monotonic_now());
   if (taken.up_to < program_.size()) return send(node, target->second);
-  debug_log::info("py-spy is brought to " + nodes_.cluster().name_of(node) + ": " +
+  debug_log::info("py-spy was sent to " + nodes_.cluster().name_of(node) + ": " +
                   size_text(program_.size()));
   end(node, "");
 }

@@ -59,7 +59,7 @@ std::optional<Result<Reply>> QuestionLine::receive() {
     if (n < 0 && errno == EAGAIN) return std::nullopt;
     if (n <= 0) {
       has_ended_ = true;
-      return fail(exit_code::kUsage, who_ + " has ended without an answer");
+      return fail(exit_code::kUsage, who_ + " ended without an answer");
     }
     in_.append(buffer, static_cast<std::size_t>(n));
   }
@@ -76,7 +76,7 @@ Result<Reply> QuestionLine::wait(std::chrono::milliseconds limit) {
     pollfd ready{socket_.get(), POLLIN, 0};
     if (left.count() <= 0 || ::poll(&ready, 1, static_cast<int>(left.count())) == 0) {
       return fail(exit_code::kTimeLimit,
-                  who_ + " has not answered within " + duration_text(limit) +
+                  who_ + " did not answer within " + duration_text(limit) +
                       ": its launcher is stopped, or waits for a file system that does not answer");
     }
   }

@@ -62,7 +62,7 @@ template <class Answer>
   auto reply = line.wait(limit);
   if (!reply) return tl::unexpected(reply.error());
   auto* const answer = std::get_if<Answer>(&*reply);
-  if (answer == nullptr) return fail(exit_code::kInternal, "the answer to another question");
+  if (answer == nullptr) return fail(exit_code::kInternal, "the run answered a different question");
   return std::move(*answer);
 }
 

@@ -43,7 +43,8 @@ Result<UniqueFd> open_run_socket(const std::string& run_folder, const char* name
       ::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
   const int error = errno;
   ::umask(before);
-  if (bound != 0) return fail_errno(exit_code::kInternal, "a socket in the run folder", error);
+  if (bound != 0)
+    return fail_errno(exit_code::kInternal, "cannot create a socket in the run folder", error);
   if (::listen(listener.get(), kBacklog) != 0)
     return fail_errno(exit_code::kInternal, "listen", errno);
   return listener;
@@ -68,7 +69,8 @@ Result<UniqueFd> connect_to_run(const RunView& run, const char* name, int type) 
       return fail(exit_code::kTimeLimit, who + " does not answer: its launcher is stopped");
     return fail(exit_code::kUsage, who + " takes no questions: there is no socket in " +
                                        plain_line(run.path) +
-                                       " (it has ended, or the file system has no sockets)");
+                                       " (the run has ended, or the file system does not support "
+                                       "sockets)");
   }
   // The user who made run.json made the socket; another user's engine learns nothing of us.
   if (!peer_is_our_user(socket.get()))

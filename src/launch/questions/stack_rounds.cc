@@ -16,7 +16,7 @@ constexpr std::chrono::milliseconds kOnTheWay{500};
 /// The least time that a second answer takes: native frames are read before those of Python.
 constexpr std::chrono::milliseconds kLeast{2500};
 
-constexpr const char* kLate = "the one from here has not arrived in time: ask again";
+constexpr const char* kLate = "the copy from this machine did not arrive in time: ask again";
 
 bool lacks_py_spy(const wire::StacksTaken& taken) {
   return std::any_of(taken.ranks.begin(), taken.ranks.end(),
@@ -71,7 +71,7 @@ void StackRounds::on(NodeId node, wire::StacksTaken& taken) {
   if (found == awaited_.end()) return;
   Awaited& its = found->second;
   if (its.without_py_spy && !taken.problem.empty())
-    return add_without_py_spy(node, "with the one from here: " + taken.problem);
+    return add_without_py_spy(node, "with the copy from this machine: " + taken.problem);
   if (!its.without_py_spy && lacks_py_spy(taken)) {
     its.without_py_spy = std::move(taken);
     return py_spy_.bring(node, rounds_.front().request.path);
@@ -95,7 +95,7 @@ void StackRounds::add_without_py_spy(NodeId node, const std::string& why) {
   wire::StacksTaken taken = *std::move(awaited_.at(node).without_py_spy);
   for (RankStacks& rank : taken.ranks) {
     if (rank.lacks_py_spy)
-      rank.remarks.push_back("no py-spy there, so frames of Python are missing; " + why);
+      rank.remarks.push_back("no py-spy there, so Python frames are missing; " + why);
   }
   add(node, std::move(taken));
 }

@@ -53,7 +53,7 @@ void MissingPrerequisites::add(NodeId node, const wire::PrerequisitesMissing& an
 MissingPrerequisites::Missing MissingPrerequisites::failed(const StartFailure& failure) const {
   std::string what = plain_line(describe(failure));
   if (failure.step == StartFailure::Step::workdir && !is_one_machine_)
-    what += " (it must be there on every node)";
+    what += " (it must exist on every node)";
   return {
       std::move(what), failure.search_path,
       failure.code(),  {},
@@ -124,7 +124,8 @@ std::optional<Error> MissingPrerequisites::error() const {
               plain_line(missing.search_path);
     if (!missing.advice.empty()) text += kIndent + missing.advice;
   }
-  if (missing_.size() > 1) text = std::string("nothing was started, because of") + kIndent + text;
+  if (missing_.size() > 1)
+    text = std::string("nothing was started because of these problems:") + kIndent + text;
   for (const ActiveEnvironment& environment : lost_) {
     const std::string& first = names_.at(*sorted.front().nodes.begin());
     for (const std::string& line :
@@ -141,7 +142,7 @@ std::map<NodeId, std::vector<std::string>> MissingPrerequisites::by_node() const
     for (const NodeId node : missing.nodes) lines[node].push_back(missing.what);
   }
   for (const NodeId node : awaited_)
-    lines[node].emplace_back("it has not answered whether what the ranks need is there");
+    lines[node].emplace_back("it did not answer the check for what the ranks need");
   return lines;
 }
 

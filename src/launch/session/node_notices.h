@@ -21,7 +21,7 @@ class NodeNotices {
   [[nodiscard]] std::optional<std::string> take(std::string_view text) {
     if (++taken_ > kMost) return std::nullopt;
     std::string line = cut_to_columns(plain_line(text), kColumns);
-    if (taken_ == kMost) line += " (dlaunch shows no more notes of this node)";
+    if (taken_ == kMost) line += " (dlaunch shows no more notes from this node)";
     return line;
   }
 

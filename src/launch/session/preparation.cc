@@ -293,7 +293,7 @@ bool Preparation::all_inspected() const {
 void Preparation::give_up_inspections() {
   for (const Node& node : nodes_.cluster().nodes) {
     if (outcome_.conditions.contains(node.id) || outcome_.lost.contains(node.id)) continue;
-    outcome_.conditions[node.id].problem = "its agent has not answered";
+    outcome_.conditions[node.id].problem = "its agent did not answer";
   }
 }
 
@@ -426,7 +426,7 @@ Error Preparation::too_late() const {
   }
   return {exit_code::kNodeLost,
           missing_.awaited() + ": no answer within " + limit +
-              " to whether what the ranks need is there: the network or a file system there is "
+              " to the check for what the ranks need: the network or a file system there is "
               "slow\n         try: --set timeouts.connect=2m"};
 }
 

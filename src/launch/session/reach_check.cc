@@ -31,7 +31,7 @@ void ReachCheck::begin(const JobSpec& spec, Cluster nodes) {
   if (is_unchecked())
     return finish(
         Meeting{candidates_.front().address,
-                candidates_.front().reason + ", not tested: the name is resolved only by the ranks",
+                candidates_.front().reason + ", not tested: only the ranks resolve the name",
                 candidates_.front().routes});
   Meeting any;  // the port is the same for every address
   Result<MasterPlan> master = choose_master(spec.rendezvous, nodes_, any);

@@ -101,7 +101,7 @@ class Rehearsing {
       one.is_lost = seen == seen_.end();
       if (one.is_lost) {
         const auto why = lost_.find(node.id);
-        one.problem = why != lost_.end() ? why->second : "its agent has not answered";
+        one.problem = why != lost_.end() ? why->second : "its agent did not answer";
       } else {
         one.targets = std::move(seen->second.targets);
         one.problem = std::move(seen->second.problem);

@@ -44,7 +44,7 @@ void ReturnCheck::begin(const Node& node, Attempt attempt, const PlanContext& co
       MissingPrerequisites(*plan, cluster, false, false, {{node.id, std::move(question)}}));
   check->limit.after(spec_.timeouts.connect, [this, id = node.id] {
     fail(id, "no answer within " + wording::duration(spec_.timeouts.connect) +
-                 " to whether what the ranks need is there");
+                 " to the check for what the ranks need");
   });
   checks_[node.id] = std::move(check);
   nodes_.send(node.id, message);

@@ -124,8 +124,8 @@ bool Session::take(wire::Hello& hello) {
   greeted_ = true;
   if (hello.protocol != wire::kProtocolVersion || hello.build_id != own_build_id()) {
     lose("its agent is build " + hello.build_id + " with protocol " +
-         std::to_string(hello.protocol) + ", this is build " + own_build_id() + " with protocol " +
-         std::to_string(wire::kProtocolVersion));
+         std::to_string(hello.protocol) + ", but this is build " + own_build_id() +
+         " with protocol " + std::to_string(wire::kProtocolVersion));
   }
   return false;
 }
@@ -230,8 +230,8 @@ bool Session::agent_is_stuck() {
   const std::vector<StuckProcess> stuck = find_stuck(below);
   if (!stuck.empty() && !std::exchange(told_stuck_, true)) {
     listener_.on_news(node_news::Remark{
-        settings_.node_name + ": the agent, " + describe(stuck) +
-        "; the output of its ranks waits in their pipes, and a rank whose pipe is full waits, too; "
+        settings_.node_name + ": the agent is stuck: " + describe(stuck) +
+        "; the output of its ranks waits in their pipes, and a rank whose pipe is full waits too; "
         "Ctrl-C twice ends the job"});
   }
   return !stuck.empty();

@@ -149,7 +149,7 @@ void JobStaging::on(NodeId source, const wire::StageLetter& letter) {
           cancel();
           callbacks_.done(
               fail(exit_code::kPreflight, "stage: the agent of " + parts_[part_].settings.self +
-                                              " names a path that is not to be staged"));
+                                              " named a path that the job does not stage"));
         }
       },
       *message);

@@ -49,7 +49,7 @@ Error unknown_source(const JobSpec& spec, const std::string& from, const Cluster
   if (std::any_of(hosts.begin(), hosts.end(),
                   [&](const HostSpec& one) { return one.name == node; }))
     return {exit_code::kNodeLost, "stage: " + plain_line(from) + ": " + plain_line(node) +
-                                      " is not among the nodes that are left"};
+                                      " is not among the remaining nodes"};
   constexpr std::size_t kMost = 4;
   std::string names;
   for (std::size_t i = 0; i < std::min(kMost, cluster.nodes.size()); ++i)
@@ -57,7 +57,7 @@ Error unknown_source(const JobSpec& spec, const std::string& from, const Cluster
   if (cluster.nodes.size() > kMost) names += ", ...";
   return {exit_code::kJobFile, "stage: " + plain_line(from) + ": " + plain_line(node) +
                                    " is not a node of this job (" + names +
-                                   "); for a path of this machine: ./" + plain_line(from)};
+                                   "); for a path on this machine: ./" + plain_line(from)};
 }
 
 /// Compares targets of lines with different sources, which are staged one after the other.
@@ -81,8 +81,8 @@ Status check_targets(const std::vector<StagePart>& parts) {
             sync::lies_in(other.path, path))
           return fail(exit_code::kJobFile,
                       "stage: " + plain_line(other.path) + " and " + plain_line(path) +
-                          " are the same or lie one in the other, which lines with files of "
-                          "nodes must not");
+                          " are the same, or one lies inside the other; a line that stages from "
+                          "a node needs a separate target");
       }
       targets.push_back({path, part});
     }

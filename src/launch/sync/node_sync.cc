@@ -96,7 +96,7 @@ void NodeSync::hear(const wire::SyncDone& done, const SyncPass&) {
   stage_ = Stage::ended;
   file_.close();
   problem_ = plain_line(done.problem);
-  if (problem_.empty() && !expected) problem_ = "its agent has ended the sync in the middle";
+  if (problem_.empty() && !expected) problem_ = "its agent ended the sync before it was complete";
   result_.removed += done.removed;
   result_.replaced += done.replaced;
   for (const std::string& example : done.examples) {

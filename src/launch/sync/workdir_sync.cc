@@ -223,10 +223,10 @@ void WorkdirSync::end_pass() {
     names += (named == 1 ? "" : ", ") + plain_line(path);
   }
   if (pass_.changed.size() > kMostNamed) names += ", ...";
-  finish(fail(exit_code::kPreflight, "sync: changed each time it was copied, " +
-                                         std::to_string(kMostPasses) + " times: " + names +
+  finish(fail(exit_code::kPreflight, "sync: files changed during each of " +
+                                         std::to_string(kMostPasses) + " copies: " + names +
                                          kIndent +
-                                         "what a job writes can be left out with a "
+                                         "files that a job writes can be left out with a "
                                          ".gitignore file"));
 }
 

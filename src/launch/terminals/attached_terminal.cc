@@ -194,7 +194,7 @@ class AttachedTerminal {
   void end(std::string_view body) {
     const auto ended = wire::decode_value<wire::TerminalEnded>(body);
     if (!ended) {
-      result_ = fail(exit_code::kInternal, who_ + ": the run's launcher sent nonsense");
+      result_ = fail(exit_code::kInternal, who_ + ": the run's launcher sent a malformed answer");
     } else if (ended->problem.empty()) {
       result_ = ended->status.code();
     } else {
@@ -283,7 +283,7 @@ Result<int> attach_to_rank(RunConnection run, Rank rank, std::vector<std::string
   auto signals = watch_signals();
   if (!signals) return tl::unexpected(signals.error());
   if (!send_terminal_packet(run.socket.get(), TerminalPacket::open, request))
-    return fail_errno(exit_code::kInternal, who + ": send", errno);
+    return fail_errno(exit_code::kInternal, who + ": cannot send the request", errno);
   return AttachedTerminal(std::move(run.socket), std::move(*signals), who, is_terminal).run();
 }
 

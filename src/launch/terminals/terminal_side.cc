@@ -163,7 +163,7 @@ void TerminalSide::begin(Guest& guest, std::string_view body) {
   };
   auto request = decode_terminal_request(body);
   if (!request || request->build_id != own_build_id())
-    return refuse("the run was started by another version of dlaunch; attach with that");
+    return refuse("the run was started by another version of dlaunch; use that one");
   if (plan_ == nullptr) return refuse("no rank of the run is running now");
   wire::OpenTerminal& open = request->open;
   if (open.rank.value >= plan_->ranks.size()) {

@@ -18,7 +18,8 @@ Result<StopReply> CheckpointStop::begin() {
   const Checkpoint& job = options_.spec.checkpoint;
   if (job.path.empty()) {
     return fail(exit_code::kUsage,
-                "the job has no checkpoint.path, so a checkpoint cannot be told from other files"
+                "the job has no checkpoint.path, so dlaunch cannot tell a checkpoint from other "
+                "files"
                 "\n         try: dlaunch stop, which gives the ranks timeouts.stop to write one");
   }
   const Duration grace = options_.spec.timeouts.stop;
@@ -62,8 +63,9 @@ void CheckpointStop::judge() {
     const int number = signal_number(options_.spec.checkpoint.signal).value_or(0);
     for (const auto& [node, items] : now_)
       nodes_.send(node, wire::SignalRanks{plan_->attempt, number});
-    screen_.state("the ranks are to write a checkpoint (" + signal_name(number) + "), up to " +
-                  wording::duration(options_.spec.timeouts.stop) + "; then the run is stopped");
+    screen_.state("waiting up to " + wording::duration(options_.spec.timeouts.stop) +
+                  " for the ranks to write a checkpoint (" + signal_name(number) +
+                  "); then the run is stopped");
   }
   previous_ = std::move(now_);
   next_.after(kBetweenLooks, [this] { ask(); });
@@ -77,7 +79,7 @@ void CheckpointStop::stop(const std::string& why) {
 
 void CheckpointStop::set_plan(const LaunchPlan* plan) {
   plan_ = plan;
-  if (waits_ && plan == nullptr) stop("the ranks have ended before a new checkpoint was complete");
+  if (waits_ && plan == nullptr) stop("the ranks ended before a new checkpoint was complete");
 }
 
 void CheckpointStop::tell(const Event& event) {

@@ -160,14 +160,15 @@ void StallSide::tell_verdict(StallSeen seen, const StacksReply& second) {
 
 void StallSide::keep(const StacksReply& reply, WallTime at) {
   if (const Status kept = store_.folder().write_stacks(at, stacks_json(reply)); !kept)
-    store_.note("notice", "stacks are not kept: " + kept.error().message);
+    store_.note("notice", "the stacks could not be saved: " + kept.error().message);
 }
 
 /// Ranks that were working all the time are not news.
 void StallSide::tell_resumed() {
   const StallSeen* const last = lasting_stall(seen_, plan_->attempt);
   if (last == nullptr) return;
-  if (last->verdict.kind != Verdict::Kind::working) screen_.note("the job makes progress again");
+  if (last->verdict.kind != Verdict::Kind::working)
+    screen_.note("the job is making progress again");
   for (StallSeen& one : seen_) one.has_resumed = one.has_resumed || one.attempt == plan_->attempt;
 }
 

@@ -36,7 +36,7 @@ Status check_ranks(const BenchRequest& request, std::uint32_t ranks) {
   const Operation operation = request.header.operation;
   if (request.mode == "pairs" && ranks < 2)
     return fail(exit_code::kUsage,
-                "--pairs needs two ranks, and there is one: give more hosts, or -n 2");
+                "--pairs needs two ranks, but there is only one: give more hosts, or -n 2");
   if (has_root(operation) && request.root >= ranks) {
     return fail(exit_code::kUsage, "--root " + std::to_string(request.root) + ": there are " +
                                        std::to_string(ranks) + " ranks, counted from 0");
@@ -61,7 +61,7 @@ Status check_mpi_size(const BenchRequest& request, std::uint32_t ranks) {
   return fail(exit_code::kUsage,
               "a size of " + measure::short_size(request.most_bytes) + " is " +
                   std::to_string(request.most_bytes / request.type_size) + " elements of " + type +
-                  ", and MPI takes at most " + std::to_string(collectives::kMostElementsOfMpi) +
+                  ", but MPI takes at most " + std::to_string(collectives::kMostElementsOfMpi) +
                   " in one call: with " + type + " the largest size is " + std::to_string(largest) +
                   " bytes; --backend nccl has no such limit");
 }

@@ -19,11 +19,11 @@ std::string refusal(const CheckedNode& node, const std::string& backend) {
     const std::string what = line.substr(backend.size() + 2);
     return what == "ready" || what.starts_with("ready, ") ? "" : what;
   }
-  return "dlaunch collectives --probe printed nothing there";
+  return "dlaunch collectives --probe did not report " + backend;
 }
 
 std::string nccl_refusal(const CheckedNode& node) {
-  return node.facts.gpus.empty() ? "no GPU was found there" : refusal(node, "nccl");
+  return node.facts.gpus.empty() ? "no GPU was found" : refusal(node, "nccl");
 }
 
 /// Reasons in the order of their first nodes, each with the names of all nodes that it applies to.
@@ -50,8 +50,8 @@ CheckFinding note_of(const std::string& why, const std::vector<std::string>& nam
       "nccl",
       "NCCL was not measured: " + jobfile::compress_hostlist(names) + ": " + why,
       is_by_path
-          ? "set LD_LIBRARY_PATH in this shell (nodes that have the folder inherit it), or in env "
-            "of the job"
+          ? "set LD_LIBRARY_PATH in this shell (nodes that have the folder inherit it), or in the "
+            "job's env"
           : ""};
 }
 

@@ -199,7 +199,7 @@ std::string check_text(const CheckReport& report) {
       text += " with " + size_text(static_cast<std::uint64_t>(report.all_reduce_bytes));
     text += report.expected_gbs && *report.expected_gbs > 0
                 ? ", expected at least " + speed(*report.expected_gbs)
-                : ", with no known rate to compare with (--min-busbw)";
+                : ", with no known rate to compare it with (set one: --min-busbw)";
     append_wrapped(out, "", "  ",
                    text + (report.backend.empty() ? "" : " (" + report.backend + ")"));
   }

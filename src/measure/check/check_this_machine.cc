@@ -70,7 +70,7 @@ void add_shared_memory(LocalCheck& check) {
   const std::uint64_t size = std::uint64_t{info.f_blocks} * info.f_frsize / kMebibyte;
   check.parts.push_back(
       {"/dev/shm", std::to_string(size) + " MiB" +
-                       (size < kLittle ? ": little for data loaders and NCCL (in a container: "
+                       (size < kLittle ? ": too little for data loaders and NCCL (in a container: "
                                          "--shm-size=1g)"
                                        : "")});
 }
@@ -106,7 +106,7 @@ void add_one_rank(LocalCheck& check, MonotonicTime end) {
       {"/proc/self/exe", "collectives", "--backend", "nccl", "alone", "timeout_ms=60000"},
       left_until(end, kRankLimit), &environment);
   rank.is_late = !output && output.error().exit_code == exit_code::kTimeLimit;
-  rank.problem = output ? "it printed nothing" : output.error().message;
+  rank.problem = output ? "the measuring rank printed nothing" : output.error().message;
   bool is_measured = false;
   for (const std::string_view line : lines_of(output ? std::string_view(*output) : "")) {
     const auto record = measure::read_record(line);

@@ -93,7 +93,8 @@ std::vector<CheckFinding> findings_of(const Survey& survey, const ClusterCheckOp
   if (!survey.no_meeting.empty())
     findings.push_back({Severity::bad, {}, "reach", survey.no_meeting, ""});
   if (!survey.no_plan.empty())
-    findings.push_back({Severity::bad, {}, "job", survey.no_plan, "dlaunch plan shows it"});
+    findings.push_back(
+        {Severity::bad, {}, "job", survey.no_plan, "run dlaunch plan to see the details"});
   return findings;
 }
 
@@ -118,10 +119,9 @@ std::vector<CheckFinding> blocking_nodes(const JobSpec& spec, const Survey& surv
   if (!survey.no_meeting.empty()) {
     const std::string& first = survey.nodes[asked.front()].name;
     for (const std::uint32_t node : survey.unreached) {
-      const std::string text =
-          node == asked.front()
-              ? "most other nodes cannot reach it at the address where ranks would meet"
-              : "it cannot reach " + first + ", where ranks would meet";
+      const std::string text = node == asked.front()
+                                   ? "most other nodes cannot reach its rendezvous address"
+                                   : "it cannot reach the rendezvous address of " + first;
       findings.push_back(
           {Severity::bad, {node}, "reach", text, "check its firewall, cable and routes"});
     }
@@ -134,7 +134,7 @@ std::vector<CheckFinding> blocking_nodes(const JobSpec& spec, const Survey& surv
     findings.push_back({Severity::bad,
                         {node},
                         "gpus",
-                        "no GPU was found, and the job starts a process for each",
+                        "no GPU was found, but the job starts one process per GPU",
                         "a GPU may have fallen off the bus: dlaunch info, dmesg | grep -i xid"});
   }
   return findings;
@@ -210,7 +210,7 @@ std::vector<std::string> interfaces_of(const Survey& survey) {
 
 /// Why no measurement is possible, regardless of what is on the nodes; empty: one is possible.
 std::string why_not_measured(const Survey& survey, const std::vector<std::uint32_t>& good) {
-  if (!survey.no_meeting.empty()) return "the nodes do not reach each other";
+  if (!survey.no_meeting.empty()) return "the nodes cannot reach each other";
   if (good.size() < 2) return "a measurement needs at least two good nodes";
   return {};
 }

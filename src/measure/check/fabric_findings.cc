@@ -19,8 +19,7 @@ using Severity = CheckFinding::Severity;
 std::string exchange_text(double value, double usual, double us, double usual_us) {
   const bool is_slow = value < measure::kBad * usual;
   if (is_slow) return three_digits(value) + " GB/s, other pairs " + three_digits(usual) + " GB/s";
-  return "takes " + three_digits(us) + " us for 8 bytes, other pairs " + three_digits(usual_us) +
-         " us";
+  return three_digits(us) + " us for 8 bytes, other pairs " + three_digits(usual_us) + " us";
 }
 
 class Fabric {
@@ -37,12 +36,12 @@ class Fabric {
     for (const SlowLink& slow : outliers.links) add(slow);
     for (const int node : outliers.undecided)
       put(Severity::note, {node}, "undecided",
-          "it was slow at first, but not provably: the machines or the network are "
-          "busy",
-          "check again when they are not");
+          "it was slow at first, but this could not be confirmed: the machines or the network "
+          "are busy",
+          "check again when they are idle");
     for (const measure::Pair& pair : outliers.undecided_links)
       put(Severity::note, {pair.a, pair.b}, "undecided",
-          "the link between them was slow at first, and no time was left to measure it again",
+          "the link between them was slow at first, but no time was left to measure it again",
           "check again, or check fewer nodes at once");
     add_out_of_time();
     add_all_reduce();
@@ -98,12 +97,11 @@ class Fabric {
 
   void add(const SlowNode& slow) {
     if (slow.by == SlowNode::By::compute) {
-      return put(
-          Severity::bad, {slow.node}, "slow-compute",
-          "a core computes " + three_digits(slow.value) + " GFLOP/s, other nodes " +
-              three_digits(slow.usual),
-          "look for other processes, a limit of its cgroup, or a lower clock (heat, power): top, "
-          "dmesg");
+      return put(Severity::bad, {slow.node}, "slow-compute",
+                 "a core computes " + three_digits(slow.value) + " GFLOP/s, other nodes " +
+                     three_digits(slow.usual),
+                 "look for other processes, a cgroup limit, or a lower clock (heat, power): top, "
+                 "dmesg");
     }
     if (slow.by == SlowNode::By::memory) {
       return put(Severity::bad, {slow.node}, "slow-memory",
@@ -115,7 +113,7 @@ class Fabric {
     for (std::size_t i = 0; i < slow.with.size(); ++i)
       with += (i == 0 ? "" : i + 1 == slow.with.size() ? " and " : ", ") + name(slow.with[i]);
     put(Severity::bad, {slow.node}, "slow-network",
-        "with " + with + " it exchanges " +
+        "exchanges with " + with + ": " +
             exchange_text(slow.value, slow.usual, slow.latency_us, slow.usual_us),
         "check its network card, cable and switch port");
   }
@@ -124,7 +122,7 @@ class Fabric {
     put(Severity::bad, {slow.pair.a, slow.pair.b}, "slow-link",
         "the link between them: " +
             exchange_text(slow.value, slow.usual, slow.latency_us, slow.usual_us) +
-            "; with other nodes both are fast",
+            "; both are fast with other nodes",
         "check the switches and routes between them");
   }
 
@@ -157,7 +155,7 @@ class Fabric {
                  "check them with a third node to find out which");
     }
     put(Severity::bad, {}, "busbw", text,
-        "dlaunch plan shows which ports are used; --min-busbw if less is normal here");
+        "dlaunch plan shows which ports are used; set --min-busbw if less is normal here");
   }
 
   void add_network() {

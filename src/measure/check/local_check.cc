@@ -113,7 +113,7 @@ void add_health_findings(const MachineInfo& info, std::vector<std::string>& find
     for (const std::string& finding : info.findings[i])
       findings.push_back("gpu " + std::to_string(info.health[i].index) + ": " + finding);
   }
-  if (info.health_hangs) findings.push_back("the GPUs' driver does not answer: " + info.no_health);
+  if (info.health_hangs) findings.push_back("the GPU driver does not answer: " + info.no_health);
   if (info.health_fails) findings.push_back(info.no_health);
   for (const XidEvent& fault : info.faults) {
     if (!fabric::is_fault_of_hardware(fault.number)) continue;
@@ -128,7 +128,8 @@ void add_one_rank_findings(const LocalCheck& check, std::vector<std::string>& fi
   if (!rank.problem.empty()) {
     findings.push_back("NCCL cannot be used, even with one rank: " + rank.problem);
   } else if (rank.wrong > 0) {
-    findings.push_back("NCCL copied " + decimals(rank.wrong, 0) + " elements wrong within a GPU");
+    findings.push_back("NCCL copied " + decimals(rank.wrong, 0) +
+                       " elements incorrectly within a GPU");
   }
 }
 
@@ -217,7 +218,7 @@ std::vector<std::string> local_findings(const LocalCheck& check) {
   if (check.speed) {
     add_speed_findings(check, findings);
   } else if (!check.speed_is_late) {
-    findings.push_back("its speed could not be measured: " + check.no_speed);
+    findings.push_back("the speed of this machine could not be measured: " + check.no_speed);
   }
   add_one_rank_findings(check, findings);
   return findings;

@@ -161,7 +161,7 @@ void check_code(const CheckedNodes& nodes, Findings& findings) {
       text +=
           "; on " + counted(one.count - 1, "other node") + " more than " + time_text(kSlowFileNs);
     text += ": importing some " + std::to_string(kFilesOfFramework) +
-            " files, as torch has, takes about " + time_text(one.each_ns * kFilesOfFramework);
+            " files, as torch does, takes about " + time_text(one.each_ns * kFilesOfFramework);
     const std::string preload = "import once per node (preload: [MODULE])";
     const bool is_remote = is_of_network(one.speed->file_system);
     findings.push_back(
@@ -247,7 +247,8 @@ void check_alike(const CheckedNodes& nodes, const Alike& alike, Findings& findin
          alike.remedy});
   }
   if (most || add_lost(nodes, alike, findings)) return;
-  std::string text = std::string(alike.what) + " differs:";
+  std::string text = alike.what;
+  text += text.ends_with(':') ? " not the same on all nodes:" : " differs:";
   for (const auto& [value, name] : holders) text += ' ' + value + " (" + name + "),";
   text.pop_back();
   const bool is_bad = alike.must_agree && alike.severity == Severity::bad;
@@ -342,7 +343,7 @@ const std::vector<Alike>& alikes() {
        [](const CheckedNode& node) {
          return some(node.facts.cores.empty() ? "" : std::to_string(node.facts.cores.size()));
        },
-       Severity::bad, "look for a limit of a container or cgroup, or a missing processor"},
+       Severity::bad, "look for a container or cgroup limit, or a missing processor"},
       {"architecture", "architecture",
        [](const CheckedNode& node) { return some(node.facts.architecture); }, Severity::bad, "",
        true},
@@ -417,7 +418,7 @@ std::vector<CheckFinding> azure_size_findings(const fabric::AzureSize& size,
            {i},
            "azure-size",
            "no InfiniBand port was found, but " + size.name + " has InfiniBand: " + size.says,
-           "use an HPC image of Azure, which has the driver; in a container: "
+           "use an Azure HPC image, which includes the driver; a container also needs "
            "/sys/class/infiniband and /dev/infiniband"});
     }
     if (!expected && found) {
@@ -425,7 +426,7 @@ std::vector<CheckFinding> azure_size_findings(const fabric::AzureSize& size,
                           {i},
                           "azure-size",
                           "an InfiniBand port was found, but " + size.name +
-                              " has none: the node may be of another size",
+                              " has none: the node may have another size",
                           ""});
     }
   }

@@ -69,8 +69,8 @@ Result<PreflightResult> run_preflight(JobSpec& spec, const PreflightOptions& opt
     if (!options.quiet) say("note: " + note);
   }
   if (!options.quiet)
-    say("preflight: " + check_verdict(*report) + ", after " +
-        duration_text(std::chrono::milliseconds(report->took_ms)));
+    say("preflight: " + check_verdict(*report) + " (" +
+        duration_text(std::chrono::milliseconds(report->took_ms)) + ')');
   settle_nodes(*choice, spec);
   return PreflightResult{std::move(choice->notes), check_text(*report)};
 }

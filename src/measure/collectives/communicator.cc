@@ -51,7 +51,7 @@ Result<std::unique_ptr<Backend>> create_automatically(const Options& options) {
 
 Result<std::unique_ptr<Backend>> create_backend(Options options) {
   if (options.timeout < std::chrono::milliseconds(0))
-    return Status(Code::invalid_argument, "create: the time-out is negative");
+    return Status(Code::invalid_argument, "create: the timeout is negative");
   options.timeout = std::min(options.timeout, kLongestTimeout);
   switch (options.backend) {
     case BackendKind::mpi:

@@ -32,7 +32,7 @@ int number_of(std::string_view text, int otherwise) {
 }
 
 Status failed(const std::string& why) {
-  return {Code::internal, "the ranks' exchange of addresses (PMI_FD): " + why};
+  return {Code::internal, "the ranks cannot exchange their addresses (PMI_FD): " + why};
 }
 
 /// Milliseconds, for poll(2).
@@ -182,7 +182,7 @@ Result<std::string> Exchange::answer_to(std::string_view line, std::string_view 
   if (!answer) return answer;
   const std::string_view code = field_of(*answer, "rc");
   if (field_of(*answer, "cmd") != expected || !(code.empty() || code == "0"))
-    return failed("answered \"" + *answer + '"');
+    return failed("unexpected answer \"" + *answer + '"');
   return answer;
 }
 
@@ -198,7 +198,7 @@ Result<std::string> Exchange::read_line() {
     std::array<char, 1024> bytes{};
     const ssize_t n = ::read(descriptor_, bytes.data(), bytes.size());
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return failed("the launcher of this rank has closed the connection");
+    if (n <= 0) return failed("the launcher of this rank closed the connection");
     unread_.append(bytes.data(), static_cast<std::size_t>(n));
   }
   const std::size_t end = unread_.find('\n');

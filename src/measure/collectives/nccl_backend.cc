@@ -283,8 +283,8 @@ Result<std::string> nccl_name() {
   int driver = 0;
   (void)cudaDriverGetVersion(&driver);  // initializes nothing
   if (driver == 0)
-    return Status(Code::unavailable,
-                  "nccl: NCCL " + (*nccl)->version() + " is installed, but no NVIDIA driver");
+    return Status(Code::unavailable, "nccl: NCCL " + (*nccl)->version() +
+                                         " is installed, but there is no NVIDIA driver");
   return "NCCL " + (*nccl)->version();
 }
 
@@ -304,7 +304,8 @@ Result<std::unique_ptr<Backend>> create_nccl(const Options& options) {
   const auto bytes = (*exchange)->broadcast({id.internal, sizeof id.internal});
   if (!bytes) return bytes.status();
   if (bytes->size() != sizeof id.internal)
-    return Status(Code::internal, "nccl: the unique id has another size: the versions differ");
+    return Status(Code::internal,
+                  "nccl: the unique id has the wrong size: the NCCL versions of the ranks differ");
   bytes->copy(id.internal, sizeof id.internal);
   auto backend = std::make_unique<NcclBackend>(nccl, options.timeout, *device);
   Status status = backend->open(id, (*exchange)->rank(), (*exchange)->size());

@@ -58,7 +58,7 @@ Result<const NcclLibrary*> load() {
     const char* why = ::dlerror();
     return Status(Code::unavailable,
                   std::string("nccl: ") + (why != nullptr ? why : kFile) +
-                      "; pip installs it in nvidia/nccl/lib: add that folder to LD_LIBRARY_PATH");
+                      "; pip installs NCCL in nvidia/nccl/lib: add that folder to LD_LIBRARY_PATH");
   }
   const std::string missing = find_all(handle, library);
   if (!missing.empty()) {

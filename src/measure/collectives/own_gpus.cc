@@ -14,7 +14,7 @@ Status each_has_its_own(const std::vector<std::string>& gpus) {
     const auto [owner, is_new] = owners.emplace(gpus[rank], rank);
     if (!is_new) {
       return {Code::unavailable, "nccl: ranks " + std::to_string(owner->second) + " and " + own +
-                                     " would share a GPU, and NCCL takes one rank per GPU"};
+                                     " would share a GPU, but NCCL takes only one rank per GPU"};
     }
   }
   return {};

@@ -71,7 +71,8 @@ std::string slow_text(const std::vector<std::string>& labels,
                       const std::vector<PairResult>& pairs) {
   const double usual = usual_of(pairs);
   std::string text = "# median " + gigabytes(median_of(pairs)) + ", upper quartile " +
-                     gigabytes(usual) + " GB/s each way of " + counted(pairs.size(), "link") + '\n';
+                     gigabytes(usual) + " GB/s each way over " + counted(pairs.size(), "link") +
+                     '\n';
   const std::vector<PairResult> slow = slow_links(pairs);
   for (std::size_t i = 0; i < slow.size() && i < kMostNamed; ++i) {
     text += "# slow: " + link_name(labels, slow[i]) + ", " + gigabytes(slow[i].bandwidth) +
@@ -122,7 +123,7 @@ std::vector<PairResult> slow_links(std::vector<PairResult> pairs) {
 
 std::string pair_text(const BenchHeader& header, const std::vector<PairResult>& pairs) {
   const std::vector<std::string> labels = rank_labels(header.hosts);
-  std::string text = "# send_recv both ways at once between every two of " +
+  std::string text = "# send_recv both ways at once between every pair of " +
                      std::to_string(labels.size()) + " ranks over " + header.backend + '\n';
   if (!pairs.empty())
     text += "# " + short_size(pairs.front().bytes) + " bytes, GB/s each way, mean of " +

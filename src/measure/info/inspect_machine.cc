@@ -113,7 +113,7 @@ void read_machine(MachineInfo& info) {
 
 void add_gpu_health(MachineInfo& info, std::chrono::seconds limit) {
   if (info.facts.gpus.empty()) {
-    info.no_health = "there is no GPU to ask";
+    info.no_health = "there is no GPU to query";
     info.no_faults = info.no_health;
     return;
   }

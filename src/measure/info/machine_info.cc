@@ -185,9 +185,10 @@ void add_rdma(std::string& out, const NodeFacts& facts) {
   }
   out += table_text(rows, 2);
   if (is_locked) {
-    add_line(out, "",
-             "processes here cannot open all of them: files of /dev/infiniband are missing or not "
-             "readable (a container without --device=/dev/infiniband?)");
+    add_line(
+        out, "",
+        "processes here cannot open some of these devices: files in /dev/infiniband are missing or "
+        "not readable (a container without --device=/dev/infiniband?)");
   }
   if (!facts.gpus.empty()) {
     add_line(

@@ -39,7 +39,8 @@ SelfCheckRow py_spy_row(const SelfCheckFacts& facts) {
   if (facts.no_py_spy.empty())
     return {State::works, "py-spy", "dlaunch stacks shows Python frames", ""};
   return {State::lacking, "py-spy",
-          "dlaunch stacks shows Python frames only on nodes that have it: " + facts.no_py_spy, ""};
+          "dlaunch stacks shows Python frames only on nodes that have py-spy: " + facts.no_py_spy,
+          ""};
 }
 
 /// Yama (the kernel's admin-guide/LSM/Yama.rst). With value 1, ranks let their agent look at them.
@@ -48,7 +49,7 @@ SelfCheckRow ptrace_row(const SelfCheckFacts& facts) {
   const std::string remedy = "set sysctl kernel.yama.ptrace_scope to 1 or 0";
   if (facts.ptrace_scope >= 3)
     return {State::lacking, "ptrace", setting + ": dlaunch stacks shows no frames",
-            remedy + ", which needs a restart of the machine"};
+            remedy + ", which needs a reboot"};
   if (facts.ptrace_scope == 0 || facts.is_root)
     return {State::works, "ptrace", "dlaunch stacks may look at all processes of a rank", ""};
   if (facts.ptrace_scope == 1)
@@ -59,10 +60,10 @@ SelfCheckRow ptrace_row(const SelfCheckFacts& facts) {
 
 SelfCheckRow cgroup_row(const SelfCheckFacts& facts) {
   if (facts.has_cgroup)
-    return {State::works, "cgroup", "ranks get one, which the kernel ends as a whole", ""};
+    return {State::works, "cgroup", "ranks run in a cgroup, which the kernel kills as a whole", ""};
   return {State::lacking, "cgroup",
-          "none is delegated to this user: dlaunch ends ranks by walking through /proc",
-          "start dlaunch below systemd-run --user --scope -p Delegate=yes"};
+          "no cgroup is delegated to this user: dlaunch finds the processes of ranks in /proc",
+          "start dlaunch under systemd-run --user --scope -p Delegate=yes"};
 }
 
 SelfCheckRow namespace_row(const SelfCheckFacts& facts) {
@@ -78,7 +79,7 @@ SelfCheckRow namespace_row(const SelfCheckFacts& facts) {
 SelfCheckRow container_row(const SelfCheckFacts& facts) {
   const auto& programs = facts.machine.facts.containers.programs;
   if (programs.empty())
-    return {State::lacking, "containers", "no runtime: jobs with container: do not run here",
+    return {State::lacking, "containers", "no runtime: jobs that set `container` cannot run here",
             "install podman, docker, apptainer, charliecloud or enroot"};
   return {State::works, "containers",
           joined(programs, ", ", [](const auto& program) { return program.name; }), ""};
@@ -96,7 +97,7 @@ void add_limits(const SelfCheckFacts& facts, Rows& rows) {
   const std::uint64_t files = facts.machine.facts.limits.open_files;
   rows.push_back({State::works, "limits",
                   (files == ResourceLimits::kUnlimited ? "any number of" : std::to_string(files)) +
-                      std::string(" open files for a process, /dev/shm of ") +
+                      std::string(" open files per process, /dev/shm of ") +
                       size_text(facts.machine.condition.shm_bytes),
                   ""});
 }
@@ -135,8 +136,8 @@ void add_hardware(const NodeFacts& facts, Rows& rows) {
   rows.push_back(
       {is_locked ? State::lacking : State::works, "rdma",
        joined(fabric.rdma, ", ", [](const RdmaDevice& device) { return device.name; }) +
-           (is_locked ? ": processes here cannot open all of them" : ""),
-       is_locked ? "give this user, or this container, the files of /dev/infiniband" : ""});
+           (is_locked ? ": processes here cannot open some of these devices" : ""),
+       is_locked ? "give this user or container access to the files in /dev/infiniband" : ""});
 }
 
 std::string verdict(const Rows& rows) {
@@ -147,7 +148,7 @@ std::string verdict(const Rows& rows) {
     if (row.state == State::broken) broken.push_back(row.name);
   }
   if (!broken.empty()) return "dlaunch does not work here: " + joined(broken);
-  if (lacking.empty()) return "dlaunch works here, with all that it can use";
+  if (lacking.empty()) return "dlaunch works here; nothing is missing";
   return "dlaunch works here; missing for some jobs: " + joined(lacking);
 }
 

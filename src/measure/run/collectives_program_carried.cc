@@ -62,10 +62,10 @@ std::string advice_for(const MissingLibrary& missing) {
   const bool is_open_mpi = name == "libmpi.so.40";
   return name +
          (is_absent ? " is not on this node: install "
-                    : " of this node cannot be used (" + missing.why + "): install ") +
+                    : " on this node cannot be used (" + missing.why + "): install ") +
          (is_open_mpi ? "Open MPI 4 or 5\n         (Debian, Ubuntu: libopenmpi3)"
                       : "the MPI\n         that this dlaunch was built with") +
-         ", or name its folder in LD_LIBRARY_PATH";
+         ", or add its folder to LD_LIBRARY_PATH";
 }
 
 /// The program as an open file; checked that the dynamic linker finds its libraries.

@@ -85,7 +85,7 @@ Result<RankLayout> lay_out_ranks(const LayoutRequest& request, const Cluster& cl
     layout.backend = MeasureBackend::mpi;
   } else if (shared != nullptr) {
     return fail(exit_code::kPreflight,
-                "NCCL takes one rank per GPU, and " + shared->name +
+                "NCCL takes only one rank per GPU, but " + shared->name +
                     " has more ranks than GPUs; to measure over host memory: --backend mpi");
   }
   return layout;
@@ -104,7 +104,8 @@ Status check_memory(const RankLayout& layout, const Cluster& cluster,
         exit_code::kPreflight,
         "the buffers of " + counted(ranks, "rank") + " on " + cluster.nodes[i].name + " need " +
             (overflows ? "more memory than any machine has" : size_text(bytes_per_rank * ranks)) +
-            ", and " + size_text(free) + " are free; try a smaller --max-bytes, or fewer ranks");
+            ", but only " + size_text(free) +
+            " is free; try a smaller --max-bytes, or fewer ranks");
   }
   return {};
 }

@@ -94,7 +94,7 @@ std::string meaning(const ScaleMeasure& measure) {
     case ScaleMeasure::Over::rank0:
       return steady + ", of the first rank that prints it";
     case ScaleMeasure::Over::each:
-      return steady + ", the mean of them times the ranks";
+      return steady + ", averaged over the ranks that print it, times the number of ranks";
   }
   return "";
 }

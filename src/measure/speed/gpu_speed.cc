@@ -219,7 +219,7 @@ std::string why_none(cudaError_t error) {
   if (driver == 0) return "there is no NVIDIA driver";
   if (error == cudaErrorInsufficientDriver)
     return "the NVIDIA driver supports CUDA " + version_text(driver) +
-           ", this dlaunch was built with CUDA " + version_text(CUDART_VERSION);
+           ", but this dlaunch was built with CUDA " + version_text(CUDART_VERSION);
   if (error == cudaSuccess || error == cudaErrorNoDevice) return "CUDA finds no GPU";
   return std::string("CUDA: ") + cudaGetErrorString(error);
 }

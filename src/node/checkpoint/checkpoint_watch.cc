@@ -49,7 +49,7 @@ void CheckpointWatch::take_first(const Result<std::string>& answer) {
   if (auto found = list_in(answer)) {
     before_ = *std::move(found);
   } else {
-    problem_ = "what was there before is not known (" + why_not(answer) + ')';
+    problem_ = "cannot tell which checkpoints are older than the attempt (" + why_not(answer) + ')';
   }
   next();
 }
@@ -91,10 +91,10 @@ void CheckpointWatch::answer(const Question& question, const Result<std::string>
       found.written.resize(kMostCheckpoints);
     }
     if (change.older) found.older.push_back(*std::move(change.older));
-    if (!now->is_whole) found.problem = "it has too many files to look at all";
+    if (!now->is_whole) found.problem = "too many files to look at all of them";
     if (question.id == 0) last_ = *now;
   } else {
-    found.problem = "it could not look (" + why_not(answer) + ')';
+    found.problem = "could not look for checkpoints (" + why_not(answer) + ')';
   }
   send_(wire::CheckpointsSeen{attempt_, question.id, std::move(found)});
   if (question.id != 0) return;

@@ -365,9 +365,9 @@ std::string started_in() {
 int fail_without_order(const std::string& folder) {
   struct stat about {};
   if (::stat(folder.c_str(), &about) == 0 && about.st_uid != ::geteuid())
-    return fail_with("this container runs as another user (" + std::to_string(::geteuid()) +
+    return fail_with("this container runs as a different user (" + std::to_string(::geteuid()) +
                      " in here) than the agent (" + std::to_string(about.st_uid) +
-                     " in here): docker without root and its userns-remap are not supported");
+                     " in here): rootless docker and docker's userns-remap are not supported");
   return exit_code::kSignalBase + SIGTERM;  // it was stopped before it began
 }
 

@@ -12,8 +12,8 @@ inline constexpr std::size_t kTicketBytes = 32;  // a text of random_secret()
 /// The reasons printed by dlaunch-fetch for which the serving node may be to blame. All others are
 /// faults of the node that fetches.
 inline constexpr const char* kNoConnection = "no connection";
-inline constexpr const char* kEndedEarly = "the connection has ended too early";
-inline constexpr const char* kOtherProgram = "what came is not the launcher's program";
+inline constexpr const char* kEndedEarly = "the connection ended too early";
+inline constexpr const char* kOtherProgram = "the data received is not the launcher's program";
 
 struct Order {
   std::uint64_t hash[4] = {};  // BLAKE2b of the whole program, as in StrongHash

@@ -112,7 +112,7 @@ Order read_order() {
   for (std::size_t i = 0; i < sizeof order; ++i) {
     const int high = digit(text[2 * i]);
     const int low = digit(text[2 * i + 1]);
-    if (high < 0 || low < 0) give_up("an order that is not one");
+    if (high < 0 || low < 0) give_up("a malformed order");
     bytes[i] = static_cast<unsigned char>(high * 16 + low);
   }
   if (order.address_size > sizeof order.address) give_up("an address that is too long");
@@ -148,7 +148,7 @@ int connect_to(const Order& order) {
 void write_all(int file, const unsigned char* bytes, std::size_t size) {
   while (size > 0) {
     const long n = call(kWrite, file, bytes, size);
-    if (n <= 0) give_up("it cannot be written", n);
+    if (n <= 0) give_up("the program cannot be written", n);
     bytes += n;
     size -= static_cast<std::size_t>(n);
   }

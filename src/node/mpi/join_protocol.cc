@@ -57,10 +57,10 @@ std::optional<Joining> decode_joining(std::string_view bytes) {
 
 std::string other_world(const Joining& joining, std::uint32_t planned) {
   if (joining.world == 0 || joining.world == planned) return {};
-  return "mpirun has started " + std::to_string(joining.world) + " ranks, and the job has " +
+  return "mpirun started " + std::to_string(joining.world) + " ranks, but the job has " +
          std::to_string(planned) +
-         ": a wrapper, a file of settings or an allocation that mpirun is in gives it another "
-         "number (-np, hosts, slots) than dlaunch does";
+         ": a wrapper, a configuration file or the allocation that mpirun runs in overrides the "
+         "number that dlaunch gives it (-np, hosts, slots)";
 }
 
 std::string encode(const JoinAnswer& answer) {
@@ -75,9 +75,11 @@ Result<Joining> joining_from(const Environment& environment) {
   const auto rank =
       first_of(environment, {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"}, wire::kRank.max);
   if (!rank) {
-    return fail(exit_code::kPreflight,
-                "--join is for `dlaunch run` with mpi.launcher: mpirun, and no mpirun has started "
-                "this process: none of OMPI_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK is set");
+    return fail(
+        exit_code::kPreflight,
+        "--join is for processes that mpirun starts for `dlaunch run` (mpi.launcher: mpirun), "
+        "but mpirun did not start this one: none of OMPI_COMM_WORLD_RANK, PMIX_RANK, "
+        "PMI_RANK is set");
   }
   Joining joining;
   joining.rank = Rank(*rank);

@@ -66,7 +66,7 @@ Error join_run(const std::string& folder, const Environment& environment) {
   joining->has_pmi = pmi >= 0;
   const std::string text = encode(*joining);
   if (text.size() > kMostJoinBytes)
-    return cannot("cannot pass on what mpirun has set", E2BIG);
+    return cannot("cannot pass on the environment variables that mpirun set", E2BIG);
   const auto socket = connect_packets(join_socket(folder));
   if (!socket) return cannot("dlaunch's agent cannot be reached (" + folder + ')', socket.error());
   std::vector<int> handed{launcher.get()};
@@ -77,10 +77,10 @@ Error join_run(const std::string& folder, const Environment& environment) {
   // Only the rank may hold it: when it closes, Hydra knows that the rank has ended.
   if (pmi >= 0) ::close(pmi);
   const auto answer = wait_for_answer(socket->get());
-  if (!answer) return {exit_code::kPreflight, "dlaunch's agent has ended"};
+  if (!answer) return {exit_code::kPreflight, "dlaunch's agent ended"};
   if (answer->refused.empty()) end_as(answer->status);
   return {exit_code::kPreflight,
-          "rank " + std::to_string(joining->rank.value) + " is not started: " + answer->refused};
+          "rank " + std::to_string(joining->rank.value) + " was not started: " + answer->refused};
 }
 
 }  // namespace dlaunch

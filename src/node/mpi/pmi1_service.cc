@@ -25,10 +25,10 @@ constexpr int kReadsPerTurn = 16;
 std::string why_over(std::int32_t status) {
   switch (status) {
     case wire::kPmi1RankGone:
-      return "a rank has ended while others wait for it in MPI_Init or in a PMI-1 barrier";
+      return "a rank ended while others waited for it in MPI_Init or in a PMI-1 barrier";
     case wire::kPmi1Mixed:
-      return "some ranks have called MPI_Init by PMI-1 (MPICH, Intel MPI), others by PMIx (Open "
-             "MPI): all ranks of a job need one MPI library";
+      return "some ranks called MPI_Init through PMI-1 (MPICH, Intel MPI), others through PMIx "
+             "(Open MPI): all ranks of a job must use the same MPI library";
     default:
       return "the ranks' data is too large for a PMI-1 barrier";
   }
@@ -123,9 +123,10 @@ bool Pmi1Service::may_begin(pid_t program, std::uint32_t rank, RankState& state)
   state.declared = declared;
   state.hopeless = *declared > 1 && *declared != planned;
   if (*declared != 1 || planned == 1 || std::exchange(noted_world_, true)) return !state.hopeless;
-  note(rank, "begins an MPI world of 1, and the job has " + std::to_string(planned) +
-                 " ranks: PMI_SIZE was changed or removed on the way to the program. It has failed "
-                 "unless it meets the others before it ends");
+  note(rank,
+       "starts an MPI world of 1, but the job has " + std::to_string(planned) +
+           " ranks: PMI_SIZE was changed or removed on the way to the program. The rank counts "
+           "as failed unless it joins the others before it ends");
   return true;
 }
 
@@ -143,8 +144,8 @@ void Pmi1Service::take(std::uint32_t rank, RankState& state, const pmi::Conversa
       return callbacks_.on_abort(Rank(rank));
     case Kind::refused:
       if (std::exchange(state.noted, true)) return;
-      return note(rank, "has called " + said.what +
-                            ", which is not possible here: it gets an error. Programs that start "
+      return note(rank, "called " + said.what +
+                            ", which is not possible here: the call fails. Programs that start "
                             "others need mpirun");
     case Kind::nonsense:
       state.socket.reset();

@@ -72,7 +72,7 @@ std::string why_no_pmix(std::string_view said) {
   }
   std::string text = std::string(kPmixProgram) + " cannot run: " + why;
   if (why.find("libpmix") != std::string::npos)
-    text += "; install OpenPMIx (libpmix2 in Debian), or start the program by mpirun";
+    text += "; install OpenPMIx (libpmix2 in Debian), or start the program with mpirun";
   return text;
 }
 

@@ -86,10 +86,9 @@ void PmixService::ended(const std::string& said) {
   // Ranks that need it end by themselves or continue as worlds of one: see judge().
   if (std::exchange(served_, false)) {
     lost_ = true;
-    channel_.send(
-        wire::Notice{"dlaunch-pmix has ended before its ranks" +
-                     (said.empty() ? "" : ": " + said.substr(0, said.find('\n'))) +
-                     "; ranks of Open MPI that had not called MPI_Finalize by then have failed"});
+    channel_.send(wire::Notice{"dlaunch-pmix ended before its ranks" +
+                               (said.empty() ? "" : ": " + said.substr(0, said.find('\n'))) +
+                               "; Open MPI ranks that had not called MPI_Finalize by then failed"});
   }
 }
 
@@ -169,9 +168,8 @@ std::vector<Rank> PmixService::connected() const {
 }
 
 void PmixService::on(const pmix::Refused& refused) {
-  channel_.send(wire::Notice{"rank " + std::to_string(refused.rank) + " has called " +
-                             refused.what +
-                             ", which is not possible here: it gets an error. Programs that start "
+  channel_.send(wire::Notice{"rank " + std::to_string(refused.rank) + " called " + refused.what +
+                             ", which is not possible here: the call fails. Programs that start "
                              "others need mpirun"});
 }
 

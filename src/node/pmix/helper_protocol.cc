@@ -131,7 +131,7 @@ Result<std::optional<HelperMessage>> HelperReader::next() {
     return std::optional<HelperMessage>();
   }
   const auto type = static_cast<std::uint8_t>(left[4]);
-  if (type >= kTypes) return malformed("it has the type " + std::to_string(type));
+  if (type >= kTypes) return malformed("its type " + std::to_string(type) + " is unknown");
   auto message = kReaders[type](left.substr(kHead, size - 1));
   if (!message) return malformed("type " + std::to_string(type) + " has wrong fields");
   begin_ += 4 + size;

@@ -48,7 +48,7 @@ class Conversation {
 
   void on(const Setup& setup) {
     if (setup.protocol != kProtocol || setup.node >= setup.nodes.size())
-      return server_.say(Ready{"dlaunch-pmix and its agent are not of one build", {}});
+      return server_.say(Ready{"dlaunch-pmix and its agent are from different builds", {}});
     auto ranks = server_.begin(setup);
     if (!ranks) return server_.say(Ready{ranks.error().message, {}});
     server_.say(Ready{"", std::move(*ranks)});

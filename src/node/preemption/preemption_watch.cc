@@ -183,8 +183,8 @@ bool PreemptionWatch::was_reaped(const Reaped& reaped) {
 void PreemptionWatch::judge(const ExitStatus& status) {
   if (every_.count() == 0) return;
   if (call_->is_late)
-    return tell_problem("it has not ended within " + duration_text(limit_of(every_)) +
-                        ", and was killed");
+    return tell_problem("it did not end within " + duration_text(limit_of(every_)) +
+                        " and was killed");
   const bool cannot_run = !status.signaled && (status.value == exit_code::kCannotExecute ||
                                                status.value == exit_code::kNotFound);
   if (cannot_run) {
@@ -226,7 +226,7 @@ void PreemptionWatch::await_change() {
 
 void PreemptionWatch::tell_problem(const std::string& problem) {
   if (std::exchange(told_problem_, true)) return;
-  send_(wire::Notice{"preemption.command gives no answer: " + problem});
+  send_(wire::Notice{"preemption.command gave no answer: " + problem});
 }
 
 void PreemptionWatch::notice(std::string_view text) {

@@ -161,7 +161,7 @@ def import_all(modules):
             __import__(name)
         except BaseException as error:
             why = str(error).strip().splitlines()
-            raise Unfit('it cannot import %s: %s%s' % (
+            raise Unfit('cannot import %s: %s%s' % (
                 name, type(error).__name__, ': ' + why[0] if why else ''))
     if os.environb != before:
         names = sorted({n for n, v in set(before.items()) ^ set(os.environb.items())})
@@ -175,14 +175,15 @@ def check(link):
     os.waitpid(child, 0)
     threads = len(os.listdir('/proc/self/task'))
     if threads > 1:
-        raise Unfit('an import leaves %d threads' % (threads - 1))
+        raise Unfit('an import leaves %d thread%s running' % (
+            threads - 1, '' if threads == 2 else 's'))
     opened = own_descriptors() - {0, 1, 2, link.fileno()}
     for number in opened:
         target = os.readlink('/proc/self/fd/%d' % number)
         if target.startswith('socket:'):
             raise Unfit('an import leaves an open socket')
         if target.startswith('/dev/') and target not in ('/dev/null', '/dev/urandom', '/dev/random'):
-            raise Unfit('an import has opened ' + target)
+            raise Unfit('an import opened ' + target)
     return opened
 
 def serve(link, modules, dropped, middle, clean):

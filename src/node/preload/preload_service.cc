@@ -120,7 +120,7 @@ void PreloadService::open() {
   auto archive = memory_file("dlaunch-preload");
   auto listener = listen_for_packets();
   if (!archive || !listener || write_all(archive->get(), preload_archive()) != 0) {
-    tell_once("the ranks import for themselves: no file or socket in memory can be made");
+    tell_once("the ranks import for themselves: no in-memory file or socket can be created");
     return modules_.clear();
   }
   archive_ = std::move(*archive);
@@ -142,7 +142,7 @@ void PreloadService::add_variables(const Environment& base, Environment& own) {
 
 void PreloadService::end_attempt() {
   if (has_offered_ && !met_python_)
-    tell_once("no rank has started a program of Python 3.8 or newer that reads PYTHONPATH");
+    tell_once("no rank started a Python interpreter (3.8 or newer) that reads PYTHONPATH");
   callers_.clear();
   // A template that was about to be forked ends with the rank that was to fork it.
   std::erase_if(templates_,
@@ -266,15 +266,16 @@ void PreloadService::on_rank(Caller& caller, std::size_t arguments) {
     command = ranks_.command_of(number_of<pid_t>(stat_field(texts.stat, kParent)).value_or(0));
     if (command != nullptr && is_named_in(*command, key->target)) {
       met_python_ = true;
-      tell_once("the ranks import for themselves, because the shell of the command waits for "
-                "Python; write exec before the name of the interpreter");
+      tell_once(
+          "the ranks import for themselves, because the command's shell waits for Python; "
+          "write exec before the name of the interpreter");
     }
     return go_on(caller);
   }
   met_python_ = true;
   if (!is_named_in(*command, key->target)) {
     tell_once("the ranks import for themselves, because the command does not name " +
-              plain_line(key->target) + ", which a script of it starts");
+              plain_line(key->target) + " itself: a script that it runs does");
     return go_on(caller);
   }
   caller.key = std::move(*key);
@@ -306,7 +307,8 @@ void PreloadService::assign(Caller& caller) {
   std::string order = 't' + std::to_string(made.number) + '\0' + modules_;
   for (const std::string& name : caller.key.dropped) order.append(1, '\0').append(name);
   made.maker = caller.number;
-  made.limit.after(kStartLimit, [this, &made] { give_up(made, "the template does not start"); });
+  made.limit.after(kStartLimit,
+                   [this, &made] { give_up(made, "the template did not start in time"); });
   if (!send_packet(caller.socket.get(), order)) lost(caller);
 }
 
@@ -329,7 +331,7 @@ void PreloadService::on_template(Caller& caller, std::uint32_t number) {
   enclosure_.take_out(made.pid);
   made.limit.after(kImportLimit, [this, &made] {
     ::kill(made.pid, SIGKILL);
-    give_up(made, "the imports take too long");
+    give_up(made, "the imports took too long");
   });
   drop(caller);
   listen_to(made);
@@ -412,7 +414,7 @@ void PreloadService::on_set(std::uint32_t number, pid_t successor) {
 /// A template that ended by itself, or was killed for its memory, is replaced at the next attempt.
 void PreloadService::template_ended(Template& made) {
   if (made.state == Template::State::importing)
-    return give_up(made, "the template ended while it imported");
+    return give_up(made, "the template ended during its imports");
   if (made.state == Template::State::checking) return forget(made);
   const std::vector<Caller*> waiting = callers_of(made);
   std::erase_if(templates_, [&](const auto& one) { return one.get() == &made; });

@@ -270,8 +270,8 @@ std::string RankService::start_joined(const Joining& joining, UniqueFd pmi) {
   const std::uint32_t world = joint_batch_ ? joint_batch_->request.world : 0;
   if (std::string why = other_world(joining, world); world != 0 && !why.empty()) return why;
   if (found == awaited_.end()) {
-    return "dlaunch has not planned it for this node, or it has joined already; the hosts "
-           "and the mapping must be those of the plan";
+    return "dlaunch did not plan this rank for this node, or the rank joined already; mpirun's "
+           "hosts and mapping must be those of the plan";
   }
   const Pending next = found->second;
   awaited_.erase(found);
@@ -301,9 +301,8 @@ void RankService::mpirun_gave_up(Rank rank) {
     // A rank that was told to end has the job's grace.
     if (running->rank != rank || running->exited || running->signalled) continue;
     running->left = false;  // mpirun still runs, so this is a failure
-    channel_.send(
-        wire::Notice{"rank " + std::to_string(rank.value) +
-                     ": mpirun has ended its process for this rank; the rank is killed"});
+    channel_.send(wire::Notice{"rank " + std::to_string(rank.value) +
+                               ": mpirun ended its process for this rank; the rank is killed"});
     kill_tree(pid);
   }
 }

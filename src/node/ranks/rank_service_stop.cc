@@ -87,11 +87,11 @@ tl::expected<RankPlace, std::string> RankService::place_of(
   const auto found = std::find_if(running_.begin(), running_.end(), [&](const auto& one) {
     return one.second->rank == request.rank;
   });
-  if (found == running_.end()) return tl::unexpected(who + " was not started yet");
+  if (found == running_.end()) return tl::unexpected(who + " has not started yet");
   const RunningRank& running = *found->second;
   if (running.exited) return tl::unexpected(who + " has ended");
   if (running.contained) {
-    if (!running.contained->inside) return tl::unexpected(who + " was not started yet");
+    if (!running.contained->inside) return tl::unexpected(who + " has not started yet");
     RankPlace place;
     place.container = request.rank;
     return place;

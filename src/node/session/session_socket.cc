@@ -329,11 +329,11 @@ SessionFound find_session(const std::vector<std::string>& folders, SessionId id)
     // If the agent is dead, its guardian is about to leave a note.
     if (!dead && !abstract.is_full)
       return {UniqueFd(),
-              "no trace of its agent was found on the node: it was rebooted, or shows "
-              "other folders",
+              "no trace of its agent was found: the node was rebooted, or shows other folders",
               false};
     if (monotonic_now() >= give_up_at && !dead)
-      return {UniqueFd(), "the process that listens under its name on the node does not answer", false};
+      return {UniqueFd(),
+              "the process on the node that listens under the agent's name does not answer", false};
     if (monotonic_now() >= give_up_at)
       return {UniqueFd(), "its agent and its guardian were killed, or are stopped", true};
     std::this_thread::sleep_for(std::chrono::milliseconds(20));

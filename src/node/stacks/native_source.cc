@@ -188,7 +188,7 @@ class NativeStacks {
       if (!taken && taken.error() == ESRCH) return "";
       if (!taken && taken.error() == EPERM)
         return "only its ancestors and root may trace it, or another process traces it already (ptrace)";
-      if (!taken && taken.error() == ETIMEDOUT) return "a thread did not stop to be looked at";
+      if (!taken && taken.error() == ETIMEDOUT) return "a thread did not stop in time";
       if (!taken) return errno_text(taken.error());
       snapshot = std::move(*taken);
     }

@@ -132,7 +132,7 @@ class PySpy {
     if (add_py_spy_output(text_, *process_, numbers_inside(*process_))) return;
     // "Error: Permission Denied: Try running again with elevated permissions by going ..."
     std::string why = text_.substr(0, text_.find('\n'));
-    if (why.empty()) why = "it said nothing";
+    if (why.empty()) why = "it printed nothing";
     say("py-spy cannot read pid " + std::to_string(process_->pid) + ": " +
         why.substr(0, kMostStackText));
   }

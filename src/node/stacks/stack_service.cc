@@ -40,9 +40,10 @@ void StackService::take(const wire::TakeStacks& question, std::vector<RankProces
       [this, limit](Result<std::string> said) {
         const auto taken = said ? wire::decode_value<wire::StacksTaken>(*said) : std::nullopt;
         if (taken) return report_(*taken);
-        answer_.problem = !said && said.error().exit_code == exit_code::kTimeLimit
-                              ? "looking took longer than " + std::to_string(limit.count()) + " ms"
-                              : "the process that looks at them ended without an answer";
+        answer_.problem =
+            !said && said.error().exit_code == exit_code::kTimeLimit
+                ? "reading the stacks took longer than " + std::to_string(limit.count()) + " ms"
+                : "the process that reads the stacks ended without an answer";
         report_(answer_);
       });
 }

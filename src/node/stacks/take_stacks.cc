@@ -107,7 +107,8 @@ void ask_apart(StackSource source, const char* what, const StackRequest& request
     return;
   }
   for (RankStacks& rank : ranks)
-    rank.remarks.push_back(std::string(what) + " are missing: the process that looks for them gave no answer");
+    rank.remarks.push_back(std::string(what) +
+                           " are missing: the process that reads them did not answer");
 }
 
 }  // namespace
@@ -137,8 +138,8 @@ std::vector<RankStacks> take_stacks(const StackRequest& request) {
   read_proc_stacks(request, ranks);
   StackRequest first = request;  // a py-spy that hangs leaves time for the other source
   first.end -= kForNative;
-  ask_apart(add_python_stacks, "frames of Python", first, ranks);
-  ask_apart(add_native_stacks, "frames of C, C++ and Fortran", request, ranks);
+  ask_apart(add_python_stacks, "Python frames", first, ranks);
+  ask_apart(add_native_stacks, "C, C++ and Fortran frames", request, ranks);
   for (RankStacks& rank : ranks) {
     for (ProcessStack& process : rank.processes) {
       join_equal_threads(process);

@@ -220,7 +220,8 @@ std::string advice_on(const std::string& path) {
       (name.starts_with("python") && fs::path(path).parent_path().filename() == "bin"))
     return "install " + plain_line(name == "bin" ? "that Python" : name) +
            " on these nodes, or make the environment with a Python that can be staged (uv, conda)";
-  if (is_of_system(path)) return "install on these nodes what " + plain_line(path) + " belongs to";
+  if (is_of_system(path))
+    return "install the package that contains " + plain_line(path) + " on these nodes";
   return "stage it too, to the same path: {from: " + yaml_text(path) + '}';
 }
 

@@ -27,16 +27,16 @@ void StageRun::list_some() {
   report_.extent = source_->extent();
   report_.special = source_->special();
   if (report_.extent.bytes > settings_.most_bytes)
-    return fail(size_text(report_.extent.bytes) + " are there, and `collect_limit` is " +
+    return fail("the size is " + size_text(report_.extent.bytes) + ", but `collect_limit` is " +
                 size_text(settings_.most_bytes));
   if (settings_.collects) return begin_nodes();
   // This turn is long if an environment has thousands of links, but nothing runs yet.
   environments_ = source_->environments();
   if (!settings_.needs_all) environments_.needs.clear();
   for (const std::string& folder : environments_.moved)
-    report_.notes.push_back("stage: scripts of the environment " + plain_line(folder) +
-                            " name the path that it has " +
-                            (settings_.self.empty() ? "on this machine" : "there") +
+    report_.notes.push_back("stage: scripts in the environment " + plain_line(folder) +
+                            " contain its path " +
+                            (settings_.self.empty() ? "on this machine" : "on the source node") +
                             "; leave out `to` to keep that path");
   begin_nodes();
 }
@@ -72,7 +72,7 @@ void StageRun::all_claimed() {
     if (!node.other.by.empty()) return any_failed() ? fail_at_nodes() : wait_for(node);
   }
   if (waiting_from_)
-    report_.notes.push_back("stage: the other staging has ended after " +
+    report_.notes.push_back("stage: the other staging ended after " +
                             duration_text(monotonic_now() - *waiting_from_));
   stage_ = Stage::looking;
   patient_from_ = monotonic_now();
@@ -92,10 +92,11 @@ void StageRun::wait_for(const Node& node) {
                            plain_line(node.other.target) + " on " + node.result.name;
   if (!waiting_from_) {
     waiting_from_ = now;
-    callbacks_.note("stage: waits for " + what + ", at most " + duration_text(settings_.patience));
+    callbacks_.note("stage: waiting for " + what + ", at most " +
+                    duration_text(settings_.patience));
   }
   if (now - *waiting_from_ > settings_.patience)
-    return fail(what + ", has not ended within " + duration_text(settings_.patience));
+    return fail(what + ", did not end within " + duration_text(settings_.patience));
   stage_ = Stage::waiting;
   again_at_ = now + std::chrono::milliseconds(kLeastMs + random_number() % kSpreadMs);
   shown_ = true;
@@ -132,7 +133,7 @@ void StageRun::take(Node& node, const wire::StageWants& wants) {
     hashes.insert(hashes.end(), want.hashes.begin(), want.hashes.end());
     const sync::BlockMap& map = source_->map();
     if (hashes.size() > map.end_of(want.entry) - map.first_of(want.entry))
-      node.problem = "its agent has named more blocks than a file has";
+      node.problem = "its agent named more blocks than a file has";
   }
   note_missing(node, wants.missing);
   node.has_answered = true;
@@ -148,12 +149,12 @@ void StageRun::note_missing(Node& node, const std::vector<std::uint32_t>& missin
     if (one < needs.size()) {
       lacking_.insert(one);
     } else {
-      node.problem = "its agent lacks what it was not asked for";
+      node.problem = "its agent reported a missing path that it was not asked about";
     }
   }
   if (missing.empty() || !node.problem.empty()) return;
   const StagedEnvironments::Need& first = needs[missing.front()];
-  node.problem = plain_line(first.path) + " is not there, and the environment " +
+  node.problem = plain_line(first.path) + " does not exist, but the environment " +
                  plain_line(first.environment) + " needs it";
   if (missing.size() > 1) node.problem += " and " + std::to_string(missing.size() - 1) + " more";
 }

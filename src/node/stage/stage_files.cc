@@ -146,9 +146,10 @@ bool StageFiles::open_basis(const Item& item, bool make, Basis& basis) {
   const std::string& path = item.at.entry.path;
   const int error = tree_of(item).open_part(path, make, basis.part);
   if (error == EWOULDBLOCK) {
-    problem_ = shown(item) +
-               ": another staging writes it: of another run, or of another node that sees the same "
-               "folder";
+    problem_ =
+        shown(item) +
+        ": another staging writes it: that of another run, or of another node that shares the "
+        "folder";
     return false;
   }
   if (error != 0 && (make || (error != ENOENT && error != ENOTDIR))) {
@@ -233,7 +234,7 @@ void StageFiles::check_room() {
                  " are needed, " + size_text(tree.room()) + " are free";
     } else if (need.files > tree.room_for_files()) {
       problem_ = roots_[need.root] + ": " + errno_text(ENOSPC) + ": " + std::to_string(need.files) +
-                 " files are needed, and there are inodes for " +
+                 " files are needed, but there are inodes only for " +
                  std::to_string(tree.room_for_files());
     }
   }
@@ -376,7 +377,7 @@ void StageFiles::end_file(const StrongHash& hash) {
     static_cast<void>(tree_of(item).remove_part(item.at.entry.path));
     problem_ =
         shown(item) +
-        ": what was written is not the file of the source: it changed meanwhile, or the disk or "
+        ": the written file differs from the source: the source changed meanwhile, or the disk or "
         "the memory of a node that passed it on is damaged";
     return;
   }

@@ -205,7 +205,8 @@ void StageRun::take(Node& source, const wire::StageListening& listening) {
     return one.link == listening.link && one.source == index_of(source) && !one.is_done;
   });
   if (stage_ != Stage::moving || node == nodes_.end()) return;
-  if (listening.at.empty()) return source_failed(index_of(*node), "it has no address in common");
+  if (listening.at.empty())
+    return source_failed(index_of(*node), "the two nodes have no address in common");
   send(*node,
        wire::StageFeed{id_, node->link, std::exchange(node->key, {}), listening.at, kConnectMs});
 }
@@ -240,7 +241,7 @@ void StageRun::source_failed(std::size_t index, const std::string& why) {
   if (node.source) by = nodes_[*node.source].result.name;
   if (node.door) by = settings_.self;
   report_.notes.push_back("stage: " + from + " could not feed " + node.result.name + " (" + why +
-                          "), which was fed by " + by);
+                          "); " + by + " fed it instead");
 }
 
 void StageRun::take(Node& node, const wire::StageProgress& progress) {
@@ -257,7 +258,7 @@ void StageRun::take(Node& node, const wire::StageDone& done) {
   if (stage_ == Stage::listing) return;  // this ends another agent's staging: ours has not begun
   node.problem = plain_line(done.problem);
   if (node.problem.empty() && stage_ != Stage::moving)
-    node.problem = "its agent has ended the staging in the middle";
+    node.problem = "its agent ended the staging too early";
   if (stage_ == Stage::waiting) return;
   if (stage_ == Stage::claiming) return all_claimed();
   if (stage_ == Stage::looking) return all_looked();

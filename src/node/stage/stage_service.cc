@@ -93,7 +93,7 @@ void StageService::refuse_what_others_use() {
     if (users.empty()) continue;
     return files_->refuse(
         target + ": is in use by " + joined(users) +
-        ", and this staging would change it: wait until that has ended, or stage to "
+        ", and this staging would change it: wait until that run has ended, or stage to "
         "another path");
   }
 }

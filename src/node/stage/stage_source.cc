@@ -71,7 +71,7 @@ void StageSource::begin_item(const StageItem& item) {
 std::string StageSource::problem_of(const StageItem& item, bool is_file,
                                     const std::string& to) const {
   if (is_file && !item.unpack && item.to.ends_with('/'))
-    return item.from + ": is a file, and " + item.to + " names a folder: name the file, as in " +
+    return item.from + ": is a file, but " + item.to + " names a folder: name the file, as in " +
            item.to + item.from.substr(item.from.rfind('/') + 1);
   if (to == "/") return item.from + ": `to` must name a file or a folder, not /";
   for (std::size_t i = 0; i < targets_.size(); ++i) {
@@ -89,7 +89,7 @@ std::string StageSource::problem_of(const StageItem& item, bool is_file,
     if (sync::lies_in(real_path(one.from), real_path(to)))
       return one.from + ": lies in " + to + ", which is replaced as a whole";
   }
-  if (!is_file) return item.from + ": is a folder, and `unpack` is for archives";
+  if (!is_file) return item.from + ": is a folder, but `unpack` is for archives";
   if (to.size() - to.rfind('/') - 1 > sync::kMostUnpackName)
     return item.to + ": has a name that is too long for `unpack`";
   const std::string beginning = beginning_of(item.from, sync::kArchiveBeginning);
@@ -109,7 +109,7 @@ void StageSource::add_file(const StageItem& item, const std::string& to, const s
   entry.size = static_cast<std::uint64_t>(info.st_size);
   entry.mtime = sync::nanoseconds(info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
   if (!sync::is_safe_path(name))
-    return fail(exit_code::kJobFile, item.to + ": cannot be the name of a file that is staged");
+    return fail(exit_code::kJobFile, item.to + ": is not a valid name for a staged file");
   ++extent_.files;
   extent_.bytes += entry.size;
   add(std::move(entry), item.unpack ? name : std::string());

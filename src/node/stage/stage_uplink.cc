@@ -62,7 +62,7 @@ void StageUplink::receive(const std::shared_ptr<Try>& one) {
   const ssize_t n = ::recv(one->socket.get(), bytes.data(), bytes.size(), 0);
   if (n < 0 && (errno == EAGAIN || errno == EINTR)) return wait(one);
   if (n < 0) return give_up(one, errno_text(errno));
-  if (n == 0) return give_up(one, "it has closed the connection");
+  if (n == 0) return give_up(one, "it closed the connection");
   one->receiver.feed({bytes.data(), static_cast<std::size_t>(n)});
   if (!take(one)) return;
   holds_ = !callbacks_.has_room();
@@ -78,7 +78,7 @@ bool StageUplink::take(const std::shared_ptr<Try>& one) {
     const auto pieces =
         outcome == SealedReceiver::Outcome::frame ? sync::read_pieces(frame) : std::nullopt;
     if (!pieces) {
-      give_up(one, "what it sends is damaged");
+      give_up(one, "it sent damaged data");
       return false;
     }
     if (!std::exchange(one->answered, true)) {

@@ -210,7 +210,8 @@ bool StagedPlace::is_where_it_was() const {
 
 void StagedPlace::clean() {
   if (!is_where_it_was()) {
-    about_.problem = "a link in its path leads elsewhere than when it was staged; it stays";
+    about_.problem =
+        "a link in its path leads elsewhere than when it was staged, so nothing is removed";
     about_.failed = true;
     return;
   }
@@ -280,8 +281,9 @@ void StagedPlace::clean_entries() {
   }
   entries_ = std::move(left);
   if (changed > 0 && about_.problem.empty())
-    about_.problem = counted(changed, "file") + " that " + (changed == 1 ? "was" : "were") +
-                     " changed since stay" + (changed == 1 ? "s" : "");
+    about_.problem = counted(changed, "file") +
+                     (changed == 1 ? " stays, because it was" : " stay, because they were") +
+                     " changed after the staging";
 }
 
 /// Renames the folder and removes its record before it removes anything in it: a half-removed

@@ -48,7 +48,7 @@ StagedTarget clean(const Environment& env, const Wanted& wanted) {
   } else if (!about.users.empty()) {
     about.problem = in_use(about.users);
   } else if (!claims.has_claimed()) {
-    about.problem = "whether a run uses it is unknown: ~/.cache/dlaunch cannot be written";
+    about.problem = "cannot tell whether a run uses it: ~/.cache/dlaunch is not writable";
     about.failed = true;
   } else if (place.is_staged()) {
     place.clean();
@@ -90,7 +90,7 @@ wire::StagedSeen see_staged(const Environment& env, const wire::SeeStaged& quest
     if (!is_there) continue;
     size += size_of(about);
     if (size > kMostAnswer) {
-      seen.problem = "there is more than one answer can hold: name PATHs";
+      seen.problem = "there are too many targets for one answer: name PATHs";
     } else {
       seen.targets.push_back(std::move(about));
     }
@@ -110,7 +110,7 @@ void StagedTargets::begin(const wire::SeeStaged& question) {
                          is_late
                              ? "not finished within " + std::to_string(question.limit_ms / 1000) +
                                    " s: a disk there is slow or hangs"
-                         : said ? "the process that looked ended without an answer"
+                         : said ? "the checking process ended without an answer"
                                 : said.error().message;
                    }
                    report_(*seen);

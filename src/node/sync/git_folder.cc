@@ -74,8 +74,9 @@ std::optional<GitFolder> find_git_folder(const std::string& folder) {
 
 Result<std::string> read_ignore_file(const std::string& path) {
   const auto cannot = [&](const std::string& why) {
-    return fail(exit_code::kPreflight, "sync: " + path + ": " + why +
-                                           "\n         what it names would be copied to the nodes");
+    return fail(exit_code::kPreflight,
+                "sync: " + path + ": " + why +
+                    "\n         the files that it excludes would be copied to the nodes");
   };
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   struct stat info {};

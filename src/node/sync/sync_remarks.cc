@@ -26,9 +26,10 @@ std::vector<std::string> remarks_on(const SyncReport& report) {
   std::vector<std::string> remarks;
   for (const SyncedNode& node : report.nodes) {
     if (node.replaced == 0) continue;
-    remarks.push_back("sync: " + node.name + ": replaced " + std::to_string(node.replaced) +
-                      (node.replaced == 1 ? " file that was" : " files that were") +
-                      " different there and not put there by a sync: " + named(node.examples, node.replaced));
+    remarks.push_back(
+        "sync: " + node.name + ": replaced " + std::to_string(node.replaced) +
+        (node.replaced == 1 ? " file that was" : " files that were") +
+        " different there and did not come from a sync: " + named(node.examples, node.replaced));
   }
   if (!report.special.empty())
     remarks.push_back("sync: not copied, because they are not files: " +
@@ -54,7 +55,7 @@ std::string staged_text(const StageReport& report) {
   return "staged " + files_text(report.extent.files, report.extent.bytes) + " on " +
          std::to_string(report.nodes.size()) + (report.nodes.size() == 1 ? " node" : " nodes") +
          " in " + duration_text(report.took) + ": " + size_text(bytes) + " sent from here" +
-         (removed > 0 ? ", " + std::to_string(removed) + " removed that are gone here" : "");
+         (removed > 0 ? ", " + std::to_string(removed) + " removed that no longer exist here" : "");
 }
 
 std::string problems_of_nodes(const std::vector<std::pair<std::string, std::string>>& problems) {

@@ -90,8 +90,8 @@ void WorkdirLister::begin() {
                                           : "is your home folder";
     return fail(exit_code::kJobFile,
                 "sync: the workdir " + what +
-                    ", which is not copied as a whole: keys and caches are in it" + kIndent +
-                    "start dlaunch in the folder of the job, or name it with workdir");
+                    ", which is not copied as a whole, because it contains keys and caches" +
+                    kIndent + "start dlaunch in the folder of the job, or name it with workdir");
   }
   UniqueFd fd(::open(root.c_str(), kFolder));
   if (!fd)

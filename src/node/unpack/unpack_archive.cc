@@ -61,7 +61,7 @@ std::string UnpackArchive::open() {
   struct stat now {};
   if (!place_ || ::fstat(place_.get(), &ours) != 0 || ::lstat(path.c_str(), &now) != 0 ||
       ours.st_ino != now.st_ino)
-    return "another staging unpacks it: of another run, or of another node that sees the same "
+    return "another staging unpacks it: that of another run, or of another node that shares the "
            "folder";
   // Where two folders cannot be exchanged, the old one may be here and nowhere else.
   if (parent_.look(order_.name).kind == sync::Found::Kind::nothing)
@@ -109,7 +109,7 @@ std::string UnpackArchive::take(const ArchiveMember& member) {
     const auto target = sync::member_path(member.target);
     if (!target)
       return "its member " + member.name + " links to " + member.target +
-             ", which is out of the folder";
+             ", which is outside the folder";
     error = content_.make_hard_link(*path, *target);
   } else if (error == 0) {
     return make_file(member, *path);

@@ -94,7 +94,7 @@ std::string why_not_replaced(SyncTree& tree, const std::string& name,
   const auto identity = identity_of_folder(tree, name);
   if (!identity) return ": " + errno_text(errno);
   if (identity->device != tree.device())
-    return " is where a file system is mounted, and cannot be replaced: name a folder in it";
+    return " is a mount point and cannot be replaced: name a folder in it";
   if (is_mounted_in(tree, name))
     return " has a file system mounted below it, and cannot be replaced: name another folder";
   // Without a time of birth, a folder that a user has made since may have the same number.
@@ -106,9 +106,10 @@ std::string why_not_replaced(SyncTree& tree, const std::string& name,
   if (!is_empty) return ": " + errno_text(errno);
   return *is_empty ? ""
          : identity->born == 0
-             ? " is not empty, and its file system does not tell when a folder was made, so that "
-               "dlaunch could know it again: remove the folder there, or name another one"
-             : " is not empty, and what is in it was not unpacked by dlaunch: remove the folder "
+             ? " is not empty, and its file system does not record when a folder was made, so "
+               "dlaunch cannot recognize a folder that it unpacked: remove the folder there, or "
+               "name another one"
+             : " is not empty, and dlaunch did not unpack what is in it: remove the folder "
                "there, or name another one";
 }
 

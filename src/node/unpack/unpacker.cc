@@ -113,7 +113,7 @@ void Unpacker::read() {
 }
 
 void Unpacker::end() {
-  Outcome outcome{"cannot be unpacked: the process that did it was killed or has failed"};
+  Outcome outcome{"cannot be unpacked: the unpacking process was killed or failed"};
   if (said_.starts_with(kNotUnpacked)) {
     outcome.problem = said_.substr(1);
   } else if (said_.starts_with(kUnpacked)) {

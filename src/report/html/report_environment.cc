@@ -128,7 +128,7 @@ std::string environment_part(const ReportFiles& files) {
       "</b> <label id=\"envpick\" hidden>another: <input type=\"number\" min=\"0\" max=\"",
       std::to_string(std::max<std::size_t>(count, 1) - 1), "\" value=\"", std::to_string(rank),
       "\"></label></p>\n<div class=\"wide\"><table><thead><tr><th>Variable</th><th>Value</th>"
-      "<th>Because</th></tr></thead>\n<tbody id=\"env\">\n");
+      "<th>Reason</th></tr></thead>\n<tbody id=\"env\">\n");
   for (const auto& [name, value] : variables_of(plan, rank)) {
     put(out, "<tr><td>", html(name), "</td><td>", html(value), "</td><td>",
         html(json_text_of(json_member(reasons, name.c_str()))), "</td></tr>\n");

@@ -37,8 +37,8 @@ void parse(ReportInput& input, Parsed& parsed) {
     const char* parts;  // parts of the page that only this file has
   };
   const std::array<File, 3> all{{
-      {"summary.json", input.summary_json, parsed.summary, "ledger, attempts and ends of ranks"},
-      {"plan.json", input.plan_json, parsed.plan, "plan, environment and names of nodes"},
+      {"summary.json", input.summary_json, parsed.summary, "ledger, attempts or ends of ranks"},
+      {"plan.json", input.plan_json, parsed.plan, "plan, environment or names of nodes"},
       {"samples.json", input.samples_json, parsed.samples, "plots"},
   }};
   for (const File& file : all) {

@@ -304,8 +304,8 @@ Series rate_of(const Series& step, double seconds) {
 std::string nodes_part(const ReportFiles& files) {
   const json& nodes = json_member(files.samples, "nodes");
   if (!nodes.is_array() || nodes.empty()) return "";
-  return "<p class=\"m\">What the ranks of each node used, over the time of the run; network: all "
-         "of the node.</p>\n" +
+  return "<p class=\"m\">What the ranks of each node used during the run; network: the traffic of "
+         "the whole node.</p>\n" +
          NodePlots(files.samples, files.story.length).text();
 }
 
@@ -327,7 +327,7 @@ std::string metrics_part(const ReportFiles& files) {
     out += metric_plot("steps per second", rate, rate, rate, steps);
   }
   if (out.empty()) return "";
-  return "<p class=\"m\">Means of all ranks; the band reaches from the least to the greatest "
+  return "<p class=\"m\">Mean of all ranks; the band spans the lowest to the highest value of any "
          "rank.</p>\n<div class=\"plots\">\n" +
          out + "</div>\n";
 }

@@ -232,9 +232,8 @@ std::string stacks_part(const ReportFiles& files, bool open) {
     const std::string text =
         reply ? stacks_text(*reply, kStackColumns) : reply.error().message + '\n';
     std::string body = "<pre>" + html_lines(files.secrets.masked(text), kMostText) + "</pre>\n";
-    put(body,
-        "<p class=\"m\">All of it: ", file_link(files, "stacks/" + all[i].first, all[i].first),
-        "</p>\n");
+    put(body, "<p class=\"m\">Complete snapshot: ",
+        file_link(files, "stacks/" + all[i].first, all[i].first), "</p>\n");
     out += html_details(stacks_title(files, all[i].first), body, open && i + 1 == all.size());
   }
   if (skipped > 0)
@@ -294,7 +293,7 @@ std::string plan_part(const ReportFiles& files) {
         {"Launch", text_of(plan, "launch")},
         {"Workdir", text_of(plan, "workdir")},
         {"Master", text_of(master, "address")},
-        {"Because", text_of(master, "reason")},
+        {"Reason", text_of(master, "reason")},
     }};
     for (const auto& [name, value] : facts) {
       if (!value.empty()) put(out, "<tr><td>", name, "</td><td>", value, "</td></tr>\n");

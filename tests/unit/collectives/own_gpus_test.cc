@@ -17,7 +17,7 @@ TEST(OwnGpus, NamesTwoRanksThatWouldShareAGpu) {
       each_has_its_own({"a 0000:3b:00.0", "b 0000:3b:00.0", "b 0000:5e:00.0", "b 0000:3b:00.0"});
   EXPECT_EQ(status.code(), Code::unavailable) << "so that create() falls back to MPI";
   EXPECT_EQ(status.what(),
-            "nccl: ranks 1 and 3 would share a GPU, and NCCL takes one rank per GPU");
+            "nccl: ranks 1 and 3 would share a GPU, but NCCL takes only one rank per GPU");
 }
 
 TEST(OwnGpus, NamesARankWithoutAGpu) {

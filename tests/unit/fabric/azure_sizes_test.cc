@@ -44,7 +44,7 @@ TEST(AzureSizes, NoNames) {
     const auto size = azure_size(odd);
     ASSERT_FALSE(size.has_value()) << odd;
     EXPECT_EQ(size.error().exit_code, exit_code::kUsage);
-    EXPECT_THAT(size.error().message, HasSubstr("is not the name of a size"));
+    EXPECT_THAT(size.error().message, HasSubstr("is not the name of an Azure VM size"));
   }
 }
 

@@ -47,12 +47,13 @@ TEST(GpuHealth, OneThatIsWellAndOneThatIsNot) {
       gpus);
   EXPECT_EQ(gpus[1].remapped_rows, 3U);
   EXPECT_THAT(health_findings(gpus[0]), IsEmpty());
-  EXPECT_THAT(health_findings(gpus[1]),
-              ElementsAre("2 uncorrected memory errors since the driver was loaded",
-                          "a memory repair waits for a reset of the GPU (nvidia-smi --gpu-reset)",
-                          "slowed down by heat (91 C)", "power is capped at 300 W of 700 W",
-                          "PCIe runs on 8 of 16 lanes", "pid 4711 (python) holds 61199 MiB of it",
-                          "pid 12 ([Not Found]) holds some of its memory"));
+  EXPECT_THAT(
+      health_findings(gpus[1]),
+      ElementsAre("2 uncorrected memory errors since the driver was loaded",
+                  "a memory repair waits for a reset of the GPU (nvidia-smi --gpu-reset)",
+                  "slowed down by heat (91 C)", "power is capped at 300 W of 700 W",
+                  "PCIe runs on 8 of 16 lanes", "pid 4711 (python) holds 61199 MiB of its memory",
+                  "pid 12 ([Not Found]) holds some of its memory"));
 }
 
 TEST(GpuHealth, ACapThatAllHaveIsMeant) {
@@ -138,8 +139,7 @@ TEST(GpuHealth, AFaultHasAMeaning) {
   EXPECT_EQ(text(79),
             "Xid 79 on 0000:83:00.0: the GPU has fallen off the bus: power, heat or a defect");
   EXPECT_TRUE(is_fault_of_hardware(79));
-  EXPECT_EQ(text(31),
-            "Xid 31 on 0000:83:00.0: the program accessed memory of the GPU that is not mapped");
+  EXPECT_EQ(text(31), "Xid 31 on 0000:83:00.0: the program accessed GPU memory that is not mapped");
   EXPECT_FALSE(is_fault_of_hardware(31));
   EXPECT_EQ(text(1000), "Xid 1000 on 0000:83:00.0");
   EXPECT_FALSE(is_fault_of_hardware(1000));

@@ -58,8 +58,9 @@ TEST(Nvlink, SomeAreDownOnOneGpu) {
   EXPECT_EQ(list[0].nvlinks.links[3], (NvLink{3, false, std::nullopt}));
   EXPECT_THAT(
       nvlink_findings(list, 0),
-      ElementsAre(ElementsAre("only 4 of its NVLinks are active (down: 3 and 5), others have 6"),
-                  IsEmpty()));
+      ElementsAre(
+          ElementsAre("only 4 of its NVLinks are active (down: 3 and 5), other GPUs have 6"),
+          IsEmpty()));
 }
 
 // An H100 PCIe with a bridge for three of its links has the others inactive, which is not a fault.
@@ -85,9 +86,10 @@ TEST(Nvlink, NoneIsActive) {
                     heading(2, "GPU-c") + links(18),
                 list);
     EXPECT_EQ(list[1].nvlinks.state, State::all_inactive);
-    EXPECT_THAT(nvlink_findings(list, 4),
-                ElementsAre(IsEmpty(), ElementsAre("none of its NVLinks is active, others have 18"),
-                            IsEmpty()));
+    EXPECT_THAT(
+        nvlink_findings(list, 4),
+        ElementsAre(IsEmpty(), ElementsAre("none of its NVLinks is active, other GPUs have 18"),
+                    IsEmpty()));
     // PCIe cards without a bridge say the same, all of them.
     for (GpuHealth& gpu : list) gpu.nvlinks = {State::all_inactive, {}};
     EXPECT_THAT(nvlink_findings(list, 0), ElementsAre(IsEmpty(), IsEmpty(), IsEmpty()));

@@ -178,14 +178,15 @@ TEST(Rdma, WhyThereIsNone) {
   EXPECT_EQ(facts_of("driver-without-device").no_rdma,
             "the InfiniBand driver is loaded, but has no device");
   EXPECT_EQ(facts_of("no-rdma").no_rdma,
-            "no such device: /sys/class/infiniband is not there, and no such card on the PCI bus");
+            "no RDMA device: /sys/class/infiniband does not exist, and there is no RDMA card on "
+            "the PCI bus");
   EXPECT_EQ(facts_of("container").no_rdma,
-            "a ConnectX-7 is on the PCI bus (0000:18:00.0), but no RDMA device: its driver "
-            "(mlx5_ib) is not loaded, or this is a container that does not see it");
+            "a ConnectX-7 is on the PCI bus (0000:18:00.0), but there is no RDMA device: its "
+            "driver (mlx5_ib) is not loaded, or this is a container that does not see it");
   EXPECT_EQ(read_fabric("/nonexistent", {}, "").no_rdma,
             "/sys is not mounted here, so nothing is known");
   EXPECT_EQ(facts_of("container").no_gpus,
-            "the driver lists 1 GPU, but this process may open none (/dev/nvidia0, ...): a "
+            "the driver lists 1 GPU, but this process cannot open any (/dev/nvidia0, ...): a "
             "container without GPUs?");
   EXPECT_EQ(facts_of("driver-without-device").no_gpus,
             "no NVIDIA GPU on the PCI bus, and no driver");
@@ -227,10 +228,9 @@ TEST(Rdma, OddFilesAreToldNotTaken) {
   const auto devices = read_rdma(tree.root(), oddities);
   ASSERT_EQ(devices.size(), 2U);
   EXPECT_EQ(devices[0].ports[0].state, State::unknown);
-  EXPECT_THAT(
-      oddities.take(),
-      ElementsAre("mlx5_0/1: state is empty", "mlx5_0/1: link_layer is \"Carrier pigeon\"",
-                  "mlx5_0/1: rate holds no text that can be shown", "mlx5_1 shows no port"));
+  EXPECT_THAT(oddities.take(),
+              ElementsAre("mlx5_0/1: state is empty", "mlx5_0/1: link_layer is \"Carrier pigeon\"",
+                          "mlx5_0/1: rate is not printable text", "mlx5_1 has no ports"));
 }
 
 TEST(Rdma, ReadingNeverWaitsAndIsBounded) {

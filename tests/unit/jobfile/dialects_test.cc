@@ -188,7 +188,7 @@ TEST(ForeignJob, PathsOfTheCommandLineAreOfThisMachine) {
       "inputs: {d: {type: uri_folder, path: azureml:x:1}}\n");
   input.foreign.inputs = {{"d", "C:\\data", "--input d=C:\\data"}};
   EXPECT_THAT(read_any_job(input).error().message,
-              HasSubstr("error: it is \"C:\\data\", a Windows path"));
+              HasSubstr("error: the value is \"C:\\data\", a Windows path"));
 }
 
 TEST(ForeignJob, AnUnfinishedPlaceOfATemplateIsOneMistake) {
@@ -275,7 +275,7 @@ TEST(ForeignJob, ConvertsNoBytesThatAFileCannotHold) {
 TEST(ForeignJob, APipelineNamesStepsThatAreNot) {
   JobInput input = foreign("type: pipeline\njobs:\n  a: {command: x}\n  b: {type: sweep}\n");
   input.foreign.step = "c";
-  EXPECT_THAT(read_any_job(input).error().message, HasSubstr("no step \"c\"; there are a, b"));
+  EXPECT_THAT(read_any_job(input).error().message, HasSubstr("no step \"c\"; its steps are a, b"));
   input.foreign.step = "b";
   EXPECT_THAT(read_any_job(input).error().message, HasSubstr("of type \"sweep\""));
 }

@@ -146,25 +146,25 @@ const Bad kBad[] = {
     {"a slots=4extra", "1:9: error: slots must be a number from 0 to 100000"},  // DeepSpeed: 4
     {"a slots=100001", "1:9: error: slots must be a number from 0 to 100000"},
     {"a slots=99999999999999999999", "1:9: error: slots must be a number from 0 to 100000"},
-    {"a SLOTS=2", "1:3: error: \"SLOTS\" is not known here; write it in lower case"},
+    {"a SLOTS=2", "1:3: error: unknown setting \"SLOTS\"; write it in lower case"},
     {"a cores=4",
-     "1:3: error: \"cores\" is not known here; after a host only slots=, max_slots=, port= and "
-     "username= are"},
+     "1:3: error: unknown setting \"cores\"; a host can have slots=, max_slots=, port= and "
+     "username="},
     {"a sockets=2 slots=1",
-     "1:3: error: \"sockets\" is not known here; after a host only slots=, max_slots=, port= and "
-     "username= are"},
+     "1:3: error: unknown setting \"sockets\"; a host can have slots=, max_slots=, port= and "
+     "username="},
     {"a slots=2 binding=x",
-     "1:11: error: \"binding\" is not known here; after a host only slots=, max_slots=, port= and "
-     "username= are"},
+     "1:11: error: unknown setting \"binding\"; a host can have slots=, max_slots=, port= and "
+     "username="},
     {"a slots=2 user=bob",
-     "1:11: error: \"user\" is not known here; after a host only slots=, max_slots=, port= and "
-     "username= are"},
+     "1:11: error: unknown setting \"user\"; a host can have slots=, max_slots=, port= and "
+     "username="},
     {"a slots=2 port=0", "1:16: error: port must be a number from 1 to 65535"},
     {"a slots=2 port=65536", "1:16: error: port must be a number from 1 to 65535"},
     {"a slots=2 username=-l", "1:20: error: a user name cannot begin with '-'"},
     {"a slots=2 username=$(id)", "1:20: error: \"$\" cannot be part of a user name"},
     {"a:4 slots=2", "1:1: error: the slots are given twice: after ':' and after '='"},
-    {"a 4", "1:3: error: what \"4\" means is not clear; for slots write \"a slots=4\""},
+    {"a 4", "1:3: error: it is unclear what \"4\" means; for slots write \"a slots=4\""},
     {"a slots 4", "1:3: error: \"slots\" has no value; write slots=4"},
     {"slots=4", "1:1: error: the name of the host is missing before \"slots\""},
     {"=4", "1:1: error: the name of the host is missing before \"=\""},
@@ -173,26 +173,26 @@ const Bad kBad[] = {
     {"port slots=2",
      "1:1: error: \"port\" is a hostfile keyword, not a host; give the host another name"},
     {"rank 0=a slot=0",
-     "1:1: error: this is a rankfile, which says where single ranks run; a hostfile has a host on "
+     "1:1: error: this is a rankfile, which places individual ranks; a hostfile has a host on "
      "each line, such as \"gpu01 slots=4\""},
     {"a@b@c", "1:4: error: \"@\" cannot be part of a host name"},
     {"+n2", "1:1: error: relative hosts (\"+n1\", \"+e\") are not supported; write the name"},
     {"^a",
      "1:1: error: \"^\" to exclude a host is not supported; remove the line, or use --exclude"},
     {"a:4\nb slots=4\n",
-     "2:1: error: this line is in another format (slots=4, the form of Open MPI and DeepSpeed) "
-     "than line 1 (host:4, the form of MPICH)"},
+     "2:1: error: this line has a different format (slots=4, the form of Open MPI and DeepSpeed) "
+     "from line 1 (host:4, the form of MPICH)"},
     {"a slots=4\nb:4\n",
-     "2:1: error: this line is in another format (host:4, the form of MPICH) than line 1 (slots=4, "
-     "the form of Open MPI and DeepSpeed)"},
+     "2:1: error: this line has a different format (host:4, the form of MPICH) from line 1 "
+     "(slots=4, the form of Open MPI and DeepSpeed)"},
     {"a:x", "1:2: error: what follows ':' must be a number of slots, as in \"gpu[01-04]:8\""},
     {"a:0", "1:3: error: a host has 1 to 100000 slots"},
     {"a:2\nb:1\na:2\n",
      "3:1: error: \"a\" is already listed, with other hosts in between; MPICH would start a "
-     "second group of ranks there, dlaunch cannot"},
+     "second group of ranks there, which dlaunch cannot do; put the lines of each host together"},
     {"a:2 numa=3",  // Hydra: "not supported"
-     "1:5: error: \"numa\" is not known here; after a host only slots=, max_slots=, port= and "
-     "username= are"},
+     "1:5: error: unknown setting \"numa\"; a host can have slots=, max_slots=, port= and "
+     "username="},
     {"a:2 b", "1:5: error: unexpected \"b\" after the host"},
     {"a 4 q r\nb q r\n", "2:3: error: the number of slots must be a number from 0 to 100000"},
     {"a 4 q r\nb\n", "2:1: error: the number of slots is missing after the host"},
@@ -206,7 +206,7 @@ const Bad kBad[] = {
     {"a\x1b[2J\n", "1:2: error: a control character; is this a text file?"},
     {"n[5-1] slots=2", "1:3: error: this range goes from the larger number to the smaller one"},
     {"n[0-65535]\nm\n",
-     "2:1: error: the file names more than 65536 hosts, or 262144 lines of them"},
+     "2:1: error: the file names more than 65536 hosts, or more than 262144 host entries"},
     {"u@a\nv@a\n", "2:1: error: \"a\" is already listed with another user or port"},
     {"u@a slots=1 username=v\n", "1:1: error: two users are given for \"a\""},
 };

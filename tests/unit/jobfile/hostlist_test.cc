@@ -90,7 +90,7 @@ TEST_P(BadList, SaysWhereAndWhat) {
 
 const Bad kBad[] = {
     {"node[1-3", ", character 5: this '[' is not closed with ']'"},
-    {"a,node1]", ", character 8: this ']' was not opened"},
+    {"a,node1]", ", character 8: this ']' has no matching '['"},
     {"n[1[2]]", ", character 4: brackets cannot be nested"},
     {"n[]", ", character 2: these brackets are empty"},
     {"n[1,,2]", ", character 4: a number is missing here"},
@@ -118,9 +118,9 @@ const Bad kBad[] = {
      ", character 3: \"fe80::1\" is not a number or a range such as 01-16; write an IPv6 address "
      "without brackets"},
     {"n[1234567890123456789]", ", character 3: a number has at most 18 digits here"},
-    {"n[0-65536]", ", character 3: that is more than 65536 hosts"},
-    {"n[0-65535],m", ", character 12: that is more than 65536 hosts"},
-    {"n[0-255][0-255][0-1]", ", character 1: that is more than 65536 hosts"},
+    {"n[0-65536]", ", character 3: this names more than 65536 hosts"},
+    {"n[0-65535],m", ", character 12: this names more than 65536 hosts"},
+    {"n[0-255][0-255][0-1]", ", character 1: this names more than 65536 hosts"},
     {"gpu:x", ", character 4: what follows ':' must be a number of slots, as in \"gpu[01-04]:8\""},
     {"gpu[1-2]:",
      ", character 9: what follows ':' must be a number of slots, as in "

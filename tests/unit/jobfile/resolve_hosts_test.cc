@@ -213,11 +213,12 @@ const Variable kVariables[] = {
     {"AZ_BATCH_NODE_LIST", "10.0.0.4;10.0.0.5", "10.0.0.4:0 10.0.0.5:0"},
     {"CCP_NODES", "2 10.0.0.4 1 10.0.0.5 1", "10.0.0.4:0 10.0.0.5:0"},
     {"CCP_NODES", "2 10.0.0.4 8 10.0.0.5 8", "10.0.0.4:8 10.0.0.5:8"},
-    {"CCP_NODES", "3 10.0.0.4 1 10.0.0.5 1", "CCP_NODES: a number of hosts and as many pairs"},
+    {"CCP_NODES", "3 10.0.0.4 1 10.0.0.5 1",
+     "CCP_NODES: expected a number of hosts, then that many pairs"},
     {"AZ_BATCH_HOST_LIST", "10.0.0.4,-oProxyCommand=x", "AZ_BATCH_HOST_LIST, character 10: "},
     {"AZ_BATCH_HOST_LIST", " , ", "AZ_BATCH_HOST_LIST: it names no host"},
     {"SOMETHING_ELSE", "a",
-     "\"hosts: auto\" but no scheduler has given a list of nodes; none of these variables is set: "
+     "\"hosts: auto\" but no scheduler provides a list of nodes; none of these variables is set: "
      "PBS_NODEFILE, LSB_MCPU_HOSTS, LSB_DJOB_HOSTFILE, LSB_HOSTS, PE_HOSTFILE, "
      "SLURM_JOB_NODELIST, AZ_BATCH_HOST_LIST, AZ_BATCH_NODE_LIST, CCP_NODES\n"},
     {"PBS_NODEFILE", "", "\"hosts: auto\" but no scheduler"},

@@ -137,9 +137,9 @@ TEST(SlurmAllocation, TellsWhatAStepMustAskFor) {
 TEST(SlurmAllocation, NamesTheVariableThatCannotBeRead) {
   const Case cases[] = {
       {{{"SLURM_TASKS_PER_NODE", "3"}},
-       "SLURM_TASKS_PER_NODE: \"3\" are not 2 numbers as in \"2(x3),1\""},
+       "SLURM_TASKS_PER_NODE should list 2 numbers in the form \"2(x3),1\", but is \"3\""},
       {{{"SLURM_JOB_CPUS_PER_NODE", "x"}},
-       "SLURM_JOB_CPUS_PER_NODE: \"x\" are not 2 numbers as in \"2(x3),1\""},
+       "SLURM_JOB_CPUS_PER_NODE should list 2 numbers in the form \"2(x3),1\", but is \"x\""},
       {{{"SLURM_JOB_NODELIST", "node[1-"}}, "SLURM_JOB_NODELIST, character 5: "},
   };
   for (const Case& one : cases) EXPECT_THAT(shown(two_nodes(one.more)), HasSubstr(one.result));
@@ -208,7 +208,7 @@ TEST(SlurmAllocation, OneDlaunchOnly) {
       {{"SLURM_STEP_ID", "0"}, {"SLURM_STEP_NUM_TASKS", "8"}, {"SLURM_PROCID", "3"}});
   ASSERT_FALSE(several);
   EXPECT_THAT(several.error().message,
-              HasSubstr("srun has started this dlaunch 8 times (this is task 3"));
+              HasSubstr("srun started 8 copies of dlaunch (this is task 3"));
 }
 
 // ---- the result of resolve_hosts()

@@ -147,7 +147,8 @@ const Fit kFits[] = {
     {"tasks fill a node beyond its GPUs",
      [](JobSpec& job) { job.processes = 4; },
      {{"SLURM_GPUS_PER_NODE", "2"}},
-     "\"processes: 4\" puts 3 on node1, by its tasks, but the Slurm allocation (job 17) has 2 GPUs "
+     "\"processes: 4\" puts 3 ranks on node1, by its number of tasks, but the Slurm allocation "
+     "(job 17) has 2 GPUs "
      "there\n         try: --ntasks-per-node=2, or binding.gpus: none"},
     {"spread, no node is filled",
      [](JobSpec& job) {

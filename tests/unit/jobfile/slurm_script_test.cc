@@ -52,8 +52,8 @@ TEST(SlurmScript, OfAJobWithEverything) {
 #SBATCH --constraint=a100&nvlink
 #SBATCH --exclusive
 
-# The script becomes dlaunch, which so receives the signals for the script: the SIGTERM of
-# --signal, early enough for timeouts.stop to pass before the time limit.
+# exec turns the script into dlaunch, which then receives the script's signals: the SIGTERM
+# of --signal comes early enough for timeouts.stop to pass before the time limit.
 cd /home/me/cifar || exit 1
 exec /opt/dlaunch run job.yaml
 )");
@@ -67,8 +67,8 @@ TEST(SlurmScript, OfTheSmallestJob) {
 #SBATCH --signal=B:TERM@60
 #SBATCH --open-mode=append
 
-# The script becomes dlaunch, which so receives the signals for the script: the SIGTERM of
-# --signal, early enough for timeouts.stop to pass before the time limit.
+# exec turns the script into dlaunch, which then receives the script's signals: the SIGTERM
+# of --signal comes early enough for timeouts.stop to pass before the time limit.
 cd /home/me/cifar || exit 1
 exec /opt/dlaunch run job.yaml
 )");

@@ -165,19 +165,18 @@ TEST(SlurmNotice, SaysHowLongThereIs) {
   EXPECT_EQ(notice(state("JobState=COMPLETING Reason=None", "1795000000"), std::nullopt).left,
             std::nullopt);
   // GraceTime of the partition: the end of the job's time was moved.
-  EXPECT_EQ(
-      notice(state("JobState=RUNNING Reason=None", "1795000060", "1795000000"), seconds(30)),
-      (SlurmNotice{"Slurm preempts job 17: another one needs its nodes, and ends it in 1 min 00 s",
-                   milliseconds(55'000)}));
+  EXPECT_EQ(notice(state("JobState=RUNNING Reason=None", "1795000060", "1795000000"), seconds(30)),
+            (SlurmNotice{"Slurm is preempting job 17 for another job; job 17 ends in 1 min 00 s",
+                         milliseconds(55'000)}));
   // GraceTime of a job without time limit: the remaining time is unknown.
   EXPECT_EQ(notice(state("JobState=RUNNING Reason=None", "Unknown", "1795000000"), seconds(30)),
-            (SlurmNotice{"Slurm preempts job 17: another one needs its nodes", std::nullopt}));
+            (SlurmNotice{"Slurm is preempting job 17 for another job", std::nullopt}));
   // sbatch --signal=B:TERM@60
   EXPECT_EQ(notice(state("JobState=RUNNING Reason=None", "1795000058"), seconds(30)),
-            (SlurmNotice{"the time limit of Slurm job 17 is in 58.0 s", milliseconds(53'000)}));
+            (SlurmNotice{"Slurm job 17 reaches its time limit in 58.0 s", milliseconds(53'000)}));
   // The job's state is this from the SIGCONT before such a signal until all nodes have answered.
   EXPECT_EQ(notice(state("JobState=SIGNALING Reason=None", "1795000058"), seconds(30)),
-            (SlurmNotice{"the time limit of Slurm job 17 is in 58.0 s", milliseconds(53'000)}));
+            (SlurmNotice{"Slurm job 17 reaches its time limit in 58.0 s", milliseconds(53'000)}));
   EXPECT_EQ(
       notice(state("JobState=SIGNALING Reason=None", "1795000060", "1795000000"), seconds(30)).left,
       milliseconds(55'000));

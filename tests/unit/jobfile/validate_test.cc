@@ -34,13 +34,13 @@ const Case kCases[] = {
      "one of them "
      "(processes_per_node, line 2)"},
     {"command: x\nframework: tensorflow\nprocesses: 4\nroles: {worker: 4}\n",
-     "4:1: error: roles determine the number of processes; give only one of them "
+     "4:1: error: roles determine the number of processes; give either roles or processes "
      "(processes, line 3)"},
     {"command: x\nroles: {worker: 1}\n",
-     "2:1: error: roles are for framework: tensorflow and gcp only (the default framework is "
+     "2:1: error: roles work only with framework: tensorflow or gcp (the default framework is "
      "pytorch)"},
     {"command: x\nroles: {worker: 1}\nframework: none\n",
-     "3:1: error: roles are for framework: tensorflow and gcp only (roles, line 2)"},
+     "3:1: error: roles work only with framework: tensorflow or gcp (roles, line 2)"},
     {"command: x\nframework: tensorflow\nlaunch: per-node\nroles: {worker: 1}\n",
      "4:1: error: roles give numbers of processes, but launch: per-node starts one per node "
      "(launch, line 3)"},
@@ -51,22 +51,22 @@ const Case kCases[] = {
      "3:1: error: roles give numbers of processes, but launch: once starts a single one "
      "(launch, line 2)"},
     {"command: x\nmetrics: {loss: '(1)', prometheus: out.txt}\n",
-     "2:24: error: metrics.prometheus must be a file whose name ends in .prom, as node_exporter "
-     "reads them, not \"out.txt\""},
+     "2:24: error: metrics.prometheus must be a file whose name ends in .prom, which "
+     "node_exporter requires, not \"out.txt\""},
     {"command: x\ncollect_limit: 1g\n",
-     "2:1: error: collect_limit goes with collect, which has nothing"},
+     "2:1: error: collect_limit has no effect: nothing is collected"},
     {"command: x\ncollect: [{from: /a/out}, {from: /b/out/}]\n",
      "2:34: error: collect[1] has the same `to` as collect[0]"},
     {"command: x\ncollect: [{from: /a, to: r/}, {from: /b, to: r/x}]\n",
-     "2:46: error: collect[1] and collect[0] lie one in the other"},
+     "2:46: error: collect[1] and collect[0] have nested targets"},
     {"command: x\nstage: [{from: a.tar, to: /a}, {from: b.tar, unpack: true}]\n",
      "2:46: error: unpack needs `to`, the folder for the archive's content"},
     {"command: x\nlaunch: once\nbinding: {gpus: one-per-process}\n",
      "3:11: error: the single process of launch: once starts its own workers, which need all GPUs "
      "(launch, line 2)"},
     {"command: x\nlaunch: once\nframework: none\nmpi: {launcher: mpirun}\n",
-     "4:7: error: mpirun starts every rank, so mpi.launcher: mpirun goes with launch: per-process "
-     "only (launch, line 2)"},
+     "4:7: error: mpirun starts every rank, so mpi.launcher: mpirun needs launch: per-process "
+     "(launch, line 2)"},
     {"command: x\nmpi: {launcher: mpirun, pmi: pmix}\n",
      "2:25: error: mpirun chooses how ranks meet; leave out mpi.pmi, or mpi.launcher "
      "(mpi.launcher, "
@@ -82,11 +82,11 @@ const Case kCases[] = {
      "line 2)"},
     {"command: x\nhosts: []\n", "2:1: error: hosts names no host; for this machine leave it out"},
     {"command: x\nhosts: [a, 'b,a']\n",
-     "2:12: error: hosts[1]: \"a\" is named twice; for several ranks there give it slots "
+     "2:12: error: hosts[1]: \"a\" is named twice; to run several ranks on it, give it slots "
      "(hosts[0], "
      "line 2)"},
     {"command: x\nhosts: ['n[1-2,2]']\n",
-     "2:9: error: hosts[0]: \"n2\" is named twice; for several ranks there give it slots"},
+     "2:9: error: hosts[0]: \"n2\" is named twice; to run several ranks on it, give it slots"},
     {"command: x\nhosts: [auto, b]\n", "2:9: error: hosts: auto must not be in a list"},
     {"command: x\nhosts: [{name: 'a:2', slots: 4}]\n",
      "2:16: error: hosts[0]: the slots are given twice: in the name and by slots"},
@@ -94,7 +94,7 @@ const Case kCases[] = {
      "2:16: error: hosts[0]: the user is given twice: in the name and by user"},
     {"command: x\nhosts: [{name: 'n[1-2]', address: 10.0.0.1}]\n",
      "2:16: error: hosts[0]: one address cannot belong to 2 hosts"},
-    {"command: x\nhosts: ['n[0-65535]', m]\n", "2:23: error: hosts: that is more than 65536 hosts"},
+    {"command: x\nhosts: ['n[0-65535]', m]\n", "2:23: error: hosts: more than 65536 hosts"},
     {"command: x\nnodes: 4\nhosts: ['n[1-2]']\n",
      "3:1: error: \"nodes: 4\" but only 2 hosts are given; name 4 with --hosts, or run on "
      "2 with --nnodes 2 (nodes, line 2)"},
@@ -108,13 +108,13 @@ const Case kCases[] = {
      "3:1: error: \"nodes: 2\" but only 1 host is given; name 2 with --hosts, or run on "
      "1 with --nnodes 1 (hosts, line 2)"},
     {"command: x\nconnect: {via: local, user: me}\n",
-     "2:23: error: connect.user has no meaning with via: local (connect.via, line 2)"},
+     "2:23: error: connect.user has no effect with via: local (connect.via, line 2)"},
     {"command: x\nconnect: {via: ssh, command: [a, '{host}']}\n",
-     "2:21: error: connect.command has no meaning with via: ssh (connect.via, line 2)"},
+     "2:21: error: connect.command has no effect with via: ssh (connect.via, line 2)"},
     {"command: x\nconnect: {namespace: team}\n",
      "2:11: error: connect.namespace needs connect.via: kubectl"},
     {"command: x\nconnect: {via: ssh, namespace: team}\n",
-     "2:21: error: connect.namespace has no meaning with via: ssh (connect.via, line 2)"},
+     "2:21: error: connect.namespace has no effect with via: ssh (connect.via, line 2)"},
     {"command: x\nconnect: {via: command}\n",
      "2:16: error: via: command needs connect.command, such as [ssh, \"{host}\"]"},
     {"command: x\nconnect: {command: [a]}\n",
@@ -122,8 +122,9 @@ const Case kCases[] = {
     {"command: x\nconnect: {command: []}\n",
      "2:11: error: connect.command must begin with the program to run"},
     {"command: x\nconnect: {command: [a, '{host}', '{hots}']}\n",
-     "2:11: error: connect.command[2]: \"{hots}\" is not known; there are {host}, {user}, {port} "
-     "and {command}"},
+     "2:11: error: connect.command[2]: unknown placeholder \"{hots}\"; the placeholders are "
+     "{host}, "
+     "{user}, {port} and {command}"},
     {"command: x\nconnect: {ssh: a, command: [a, '{host}']}\n",
      "2:19: error: connect.ssh has no effect with connect.command (connect.ssh, line 2)"},
     {"command: x\nframework: gcp\nprocesses_per_node: 4\n",
@@ -143,13 +144,14 @@ const Case kCases[] = {
     {"command: x\nframework: tensorflow\nroles: {}\n",
      "3:1: error: roles has no process; give at least one worker or a chief"},
     {"command: x\nnodes: 4\nprocesses: 2\n",
-     "3:1: error: 2 processes do not fill 4 nodes (nodes, line 2)"},
+     "3:1: error: 2 processes cannot fill 4 nodes (nodes, line 2)"},
     {"command: x\nnodes: {min: 3, max: 4}\nprocesses: 2\n",
-     "3:1: error: 2 processes do not fill 3 nodes (nodes, line 2)"},
+     "3:1: error: 2 processes cannot fill 3 nodes (nodes, line 2)"},
     {"command: x\nnodes: 3\nframework: tensorflow\nroles: {worker: 2}\n",
-     "4:1: error: the 2 processes of the roles do not fill 3 nodes (nodes, line 2)"},
+     "4:1: error: the 2 processes of the roles cannot fill 3 nodes (nodes, line 2)"},
     {"command: x\nnodes: 50000\nprocesses_per_node: 3\n",
-     "3:1: error: that makes 150000 ranks; dlaunch starts up to 100000 (nodes, line 2)"},
+     "3:1: error: nodes and processes_per_node make 150000 ranks; dlaunch starts at most 100000 "
+     "(nodes, line 2)"},
     {"command: [x]\nsetup: a\n",
      "2:1: error: setup needs a shell, but a command that is a list is executed without one; make "
      "the command a "

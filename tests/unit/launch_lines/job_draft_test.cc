@@ -107,7 +107,7 @@ TEST(JobDraft, OfATrainingScript) {
   EXPECT_EQ(command_of(job), "python3 train.py");
   EXPECT_EQ(job.framework, Framework::jax);
   const std::string text = text_of(input);
-  EXPECT_THAT(text, HasSubstr("# Guessed by the script's name"));
+  EXPECT_THAT(text, HasSubstr("# Guessed from the script's name"));
   EXPECT_THAT(text, HasSubstr("requirements.txt"));
   EXPECT_THAT(text, HasSubstr("# container:\n#   image: sample\n"));
   EXPECT_THAT(text, Not(HasSubstr("test_train")));

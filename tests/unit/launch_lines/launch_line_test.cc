@@ -298,7 +298,7 @@ TEST(LaunchScript, RefusesWhatItWouldMisread) {
   EXPECT_THAT(mistake("srun ./a : ./b"), HasSubstr("several programs"));
   EXPECT_THAT(mistake("srun --multi-prog conf"), HasSubstr("several programs"));
   EXPECT_THAT(mistake("set -- --lr 1\nsrun ./a \"$@\""), HasSubstr("set --"));
-  EXPECT_THAT(mistake("FOO=1 srun ./a $FOO"), HasSubstr("the value that it had before"));
+  EXPECT_THAT(mistake("FOO=1 srun ./a $FOO"), HasSubstr("but uses its previous value"));
   EXPECT_THAT(mistake("srun ./a\r\n"), HasSubstr("dos2unix"));
   const LaunchScript script = read_launch_script("A=1\n  srun ./a 'x\n");
   EXPECT_EQ(script.mistakes.front().offset, 15U);

@@ -14,7 +14,7 @@ using testing::Not;
 using testing::SizeIs;
 
 constexpr const char* kNoLibrary =
-    "libnccl.so.2: cannot open shared object file: No such file or directory; pip installs it in "
+    "libnccl.so.2: cannot open shared object file: No such file or directory; pip installs NCCL in "
     "nvidia/nccl/lib: add that folder to LD_LIBRARY_PATH";
 
 /// gpu01, gpu02, ...: with GPUs and the answers of both back-ends.
@@ -64,9 +64,8 @@ TEST(BackendChoice, NamesTheNodesOfEachReason) {
   EXPECT_THAT(
       texts_of(choice),
       ElementsAre("NCCL was not measured: gpu02: libnccl.so.2 has no ncclCommSplit",
-                  "NCCL was not measured: gpu03: dlaunch collectives --probe printed nothing "
-                  "there",
-                  "NCCL was not measured: gpu04: no GPU was found there"));
+                  "NCCL was not measured: gpu03: dlaunch collectives --probe did not report nccl",
+                  "NCCL was not measured: gpu04: no GPU was found"));
   EXPECT_EQ(choice.notes[0].remedy, "");
 }
 

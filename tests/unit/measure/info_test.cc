@@ -60,7 +60,7 @@ TEST(Info, AVirtualMachine) {
   EXPECT_THAT(text, HasSubstr("nccl      NCCL_TOPO_FILE=/opt/microsoft/ndv4-topo.xml\n"));
   EXPECT_THAT(text, HasSubstr("mlx5_core VF  eth0\n"));
   EXPECT_THAT(info_text(info_of("container-without-files")),
-              HasSubstr("processes here cannot open all of them"));
+              HasSubstr("processes here cannot open some of these devices"));
   EXPECT_THAT(info_text(info_of("port-down")), HasSubstr("DOWN (Polling)"));
 }
 
@@ -74,7 +74,8 @@ TEST(Info, HealthAndFaults) {
   health.memory_used_mib = 61203;
   health.processes = {{4711, "python", 61199}};
   info.health = {health};
-  info.findings = {{"slowed down by heat (91 C)", "pid 4711 (python) holds 61199 MiB of it"}};
+  info.findings = {
+      {"slowed down by heat (91 C)", "pid 4711 (python) holds 61199 MiB of its memory"}};
   info.faults = {{info.facts.gpus[1].bus_id, 79, 1234, "GPU has fallen off the bus."}};
   const std::string text = info_text(info);
   EXPECT_THAT(text, HasSubstr("see below\n"));

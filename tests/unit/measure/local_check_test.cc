@@ -156,18 +156,19 @@ TEST(LocalCheck, ADriverThatHangs) {
   check.info.no_health = "\"nvidia-smi\" cannot be executed";
   EXPECT_THAT(local_findings(check), IsEmpty());
   check.info.health_hangs = true;
-  check.info.no_health = "\"nvidia-smi\" has not ended within 3 s";
+  check.info.no_health = "\"nvidia-smi\" did not end within 3 s";
   EXPECT_THAT(local_findings(check),
-              ElementsAre("the GPUs' driver does not answer: \"nvidia-smi\" has not ended within 3 "
-                          "s"));
+              ElementsAre("the GPU driver does not answer: \"nvidia-smi\" did not end within 3 s"));
 }
 
 TEST(LocalCheck, NoSpeed) {
   LocalCheck check = machine(0);
   check.speed.reset();
-  check.no_speed = "\"dlaunch\" has not ended within 6 s";
-  EXPECT_THAT(local_findings(check),
-              ElementsAre("its speed could not be measured: \"dlaunch\" has not ended within 6 s"));
+  check.no_speed = "\"dlaunch\" did not end within 6 s";
+  EXPECT_THAT(
+      local_findings(check),
+      ElementsAre(
+          "the speed of this machine could not be measured: \"dlaunch\" did not end within 6 s"));
   EXPECT_EQ(nlohmann::json::parse(local_check_json(check))["verdict"], "bad");
   // A busy machine is not bad; the output says that nothing was measured.
   check.speed_is_late = true;

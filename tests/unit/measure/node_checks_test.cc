@@ -169,7 +169,7 @@ TEST(NodeChecks, DifferentVersionsOfMpiAndNccl) {
   for (auto& node : all)
     node.condition.collectives = {"mpi: ready, Open MPI v4.1.4", "nccl: ready, NCCL 2.28.9"};
   all[0].condition.collectives[0] = "mpi: ready, Open MPI v4.1.6";
-  all[0].condition.collectives[1] = "nccl: NCCL 2.28.3 is installed, but no NVIDIA driver";
+  all[0].condition.collectives[1] = "nccl: NCCL 2.28.3 is installed, but there is no NVIDIA driver";
   EXPECT_THAT(check_nodes(all), IsEmpty());
   all[0].condition.collectives[0] = "mpi: ready, Open MPI v5.0.3";
   all[2].condition.collectives[1] = "nccl: ready, NCCL 2.19.3";
@@ -230,7 +230,7 @@ TEST(NodeChecks, LimitsOfASingleNode) {
   all[1].clock_offset_ns = -3'000'000'000;
   all[1].condition.disks[0].free_bytes = 1000;
   all[2].condition.gpu_findings = {"GPU 3: a row waits for a reset"};
-  all[2].condition.gpu_processes = {"GPU 0: pid 7 (python) holds 10 MiB of it"};
+  all[2].condition.gpu_processes = {"GPU 0: pid 7 (python) holds 10 MiB of its memory"};
   const auto findings = check_nodes(all);
   EXPECT_THAT(bad(findings),
               ElementsAre("memlock 0", "shm 0", "clock 1", "disk 1", "gpu-health 2", "gpu-busy 2"));
@@ -251,7 +251,7 @@ TEST(NodeChecks, FilesThatAreSlowToReadAreNotedOnce) {
   EXPECT_EQ(findings[0].code, "slow-files");
   EXPECT_EQ(findings[0].text,
             "files in /job take 6.3 ms each to read, from nfs4 at /job (srv:/job); on 1 other node "
-            "more than 0.5 ms: importing some 2000 files, as torch has, takes about 12.6 s");
+            "more than 0.5 ms: importing some 2000 files, as torch does, takes about 12.6 s");
   EXPECT_THAT(findings[0].remedy, HasSubstr("dlaunch stage --from /job --to PATH"));
   all[2].condition.code[0].file_system = "ext4 at /";
   EXPECT_EQ(check_nodes(all)[0].remedy.find("stage"), std::string::npos) << "it is on a local disk";

@@ -46,14 +46,14 @@ TEST(SelfCheck, NothingIsMissing) {
   EXPECT_THAT(text, HasSubstr("ok       kernel      Linux 6.1.0\n"));
   EXPECT_THAT(text, HasSubstr("ok       mpi         Open MPI v4.1.4: "));
   EXPECT_THAT(text, HasSubstr("none     gpus        no NVIDIA GPU"));
-  EXPECT_THAT(text, HasSubstr("\ndlaunch works here, with all that it can use\n"));
+  EXPECT_THAT(text, HasSubstr("\ndlaunch works here; nothing is missing\n"));
   EXPECT_THAT(text, Not(HasSubstr("missing")));
 }
 
 TEST(SelfCheck, EachMissingPartHasItsLineAndItsRemedy) {
   SelfCheckFacts facts = complete_machine();
   facts.ssh.clear();
-  facts.no_py_spy = "there is none here to send (pip install py-spy)";
+  facts.no_py_spy = "this machine has no py-spy to send (pip install py-spy)";
   facts.has_cgroup = false;
   facts.no_pid_namespace = "unshare: Operation not permitted\nset sysctl x to 1";
   facts.machine.facts.containers.programs.clear();

@@ -85,8 +85,8 @@ TEST(OomRecord, KnowsWhatIsNoLimit) {
 TEST(OomRecord, SaysNoMoreThanIsKnown) {
   constexpr std::uint64_t kGiB = 1ULL << 30;
   const OomKill kill{1, microseconds(1), true, kGiB * 12 + kGiB * 3 / 10};
-  EXPECT_EQ(describe_oom(kill, 12 * kGiB), "12.3 GiB anonymous; limit of its cgroup 12 GiB");
-  EXPECT_EQ(describe_oom(std::nullopt, 512 * kGiB), "limit of its cgroup 512 GiB");
+  EXPECT_EQ(describe_oom(kill, 12 * kGiB), "12.3 GiB anonymous; cgroup limit 12 GiB");
+  EXPECT_EQ(describe_oom(std::nullopt, 512 * kGiB), "cgroup limit 512 GiB");
   EXPECT_EQ(describe_oom(std::nullopt, std::nullopt), "its cgroup counted the kill");
   OomKill global = kill;
   global.by_cgroup = false;
@@ -116,7 +116,7 @@ TEST_F(OomWatchTest, EachCountedKillStandsForOneProcess) {
   watch.begin();
   EXPECT_EQ(watch.evidence(1), "");
   write("memory.events", "oom_kill 8\n");
-  EXPECT_EQ(watch.evidence(1), "limit of its cgroup 2 GiB");
+  EXPECT_EQ(watch.evidence(1), "cgroup limit 2 GiB");
   EXPECT_EQ(watch.evidence(2), "");
   write("memory.events", "oom_kill 10\n");
   watch.begin();  // the next attempt

@@ -12,8 +12,8 @@ TEST(NamespaceAdvice, NamesTheSwitchThatForbidsIt) {
   EXPECT_EQ(namespace_advice("unshare", ENOSPC, {0, -1, -1}),
             "set sysctl user.max_user_namespaces above 0, or leave isolation out");
   EXPECT_EQ(namespace_advice("unshare", ENOSPC, {100, -1, -1}),
-            "raise sysctl user.max_user_namespaces and user.max_pid_namespaces, whose limit is "
-            "reached, or leave isolation out");
+            "raise sysctl user.max_user_namespaces and user.max_pid_namespaces (one of these "
+            "limits is reached), or leave isolation out");
   EXPECT_EQ(namespace_advice("unshare", EPERM, {100, 0, -1}),
             "set sysctl kernel.unprivileged_userns_clone to 1, or leave isolation out");
   EXPECT_EQ(namespace_advice("mount /proc", EACCES, {100, 1, 1}),
@@ -22,8 +22,8 @@ TEST(NamespaceAdvice, NamesTheSwitchThatForbidsIt) {
             "give the container an unmasked /proc, or leave isolation out");
   EXPECT_EQ(
       namespace_advice("unshare", EPERM, {100, -1, -1}),
-      "allow namespaces (or CAP_SYS_ADMIN) in the sandbox or container that this is, or leave "
-      "isolation out");
+      "allow namespaces (or grant CAP_SYS_ADMIN) in this sandbox or container, or leave isolation "
+      "out");
   EXPECT_EQ(namespace_advice("unshare", EINVAL, {}),
             "leave isolation out: this kernel has no PID or user namespaces");
 }

@@ -57,7 +57,7 @@ TEST(ProgramOutput, OneThatDoesNotEndIsKilled) {
   const auto text = program_output({"sleep", "1000"}, milliseconds(20));
   ASSERT_FALSE(text);
   EXPECT_EQ(text.error().exit_code, exit_code::kTimeLimit);
-  EXPECT_EQ(text.error().message, "\"sleep\" has not ended within 20 ms");
+  EXPECT_EQ(text.error().message, "\"sleep\" did not end within 20 ms");
 }
 
 // ---- run_program()

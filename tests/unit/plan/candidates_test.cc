@@ -239,7 +239,7 @@ TEST(Candidates, TheChosenInterfaces) {
   EXPECT_THAT(found(cluster, on_interface("^10.0.0.0/24,docker*")), only);
   EXPECT_THAT(
       found(cluster, on_interface("eth1")),
-      ElementsAre("rendezvous.interface: eth1 leaves no interface of gpu02 that is up; it has "
+      ElementsAre("rendezvous.interface: eth1 matches no interface that is up on gpu02, which has "
                   "ens3 (10.0.0.5), ens4 (10.1.0.5)"));
 }
 

@@ -223,12 +223,14 @@ TEST(Fabric, TwoGenerationsAndLinkLayers) {
 TEST(Fabric, OnlyOneOfTheNodesHasIt) {
   const LaunchPlan plan = plan_of(test::list_job(), machines({"four-rails", "no-rdma"}));
   EXPECT_FALSE(env_on(plan, 0).contains("NCCL_IB_HCA"));
-  EXPECT_THAT(plan.notes,
-              ElementsAre("InfiniBand can be used on gpu01 but not on gpu02 (no such device: "
-                          "/sys/class/infiniband is not there, and no such card on the PCI bus): "
-                          "NCCL may hang or fail; to go without: env NCCL_IB_DISABLE=1"));
+  EXPECT_THAT(
+      plan.notes,
+      ElementsAre(
+          "InfiniBand can be used on gpu01 but not on gpu02 (no RDMA device: "
+          "/sys/class/infiniband does not exist, and there is no RDMA card on the "
+          "PCI bus): NCCL may hang or fail; to run without InfiniBand: --env NCCL_IB_DISABLE=1"));
   EXPECT_THAT(plan_of(test::list_job(), machines({"four-rails", "container-without-files"})).notes,
-              ElementsAre(HasSubstr("(its file in /dev/infiniband is not there")));
+              ElementsAre(HasSubstr("(its file in /dev/infiniband is missing")));
 }
 
 TEST(Fabric, NothingIsSetWhereNothingIsKnownOrNeeded) {

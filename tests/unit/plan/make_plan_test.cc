@@ -287,7 +287,7 @@ TEST(MakePlan, ARankThatDoesNotExistCannotBeShown) {
   spec.logs.console_ranks = {7, 8};
   EXPECT_EQ(
       error_of(spec, fake_cluster({kDgx})),
-      (Error{exit_code::kJobFile, "logs.console: there is no rank 8, this job has ranks 0 to 7"}));
+      (Error{exit_code::kJobFile, "logs.console: there is no rank 8; this job has ranks 0 to 7"}));
   spec.logs.console_ranks = {7, 0};
   EXPECT_EQ(plan_of(spec, fake_cluster({kDgx})).ranks.size(), 8U);
 }

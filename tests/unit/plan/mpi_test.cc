@@ -179,7 +179,7 @@ TEST(Mpi, WhatAFileOfOpenMpiSaysStaysOnItsNode) {
   EXPECT_EQ(there.at("OMPI_MCA_btl_tcp_if_include"), "10.0.0.0/24");
   EXPECT_EQ(there.at("OMPI_MCA_pml"), "ucx");
   EXPECT_EQ(there.at("OMPI_MCA_btl"), "self,vader,tcp");
-  EXPECT_THAT(reason_of(plan, 1, "OMPI_MCA_pml"), HasSubstr("kept: set in a file of Open MPI's"));
+  EXPECT_THAT(reason_of(plan, 1, "OMPI_MCA_pml"), HasSubstr("kept: set in an Open MPI file"));
   const Environment here = environment_of(plan, 0);
   EXPECT_EQ(here.at("OMPI_MCA_btl_tcp_if_include"), "eth0");
   EXPECT_EQ(here.at("OMPI_MCA_pml"), "ob1");
@@ -202,7 +202,7 @@ TEST(Mpi, WhatAFileExcludesStaysExcluded) {
   EXPECT_EQ(there.at("OMPI_MCA_btl"), "self,tcp");
   EXPECT_EQ(there.at("OMPI_MCA_mtl"), "^ofi,psm,psm2");
   EXPECT_EQ(there.at("OMPI_MCA_osc"), "^ucx,pt2pt");
-  EXPECT_THAT(reason_of(plan, 1, "OMPI_MCA_osc"), HasSubstr("a file of Open MPI excludes here"));
+  EXPECT_THAT(reason_of(plan, 1, "OMPI_MCA_osc"), HasSubstr("an Open MPI file excludes here"));
   const LaunchPlan none = plan_of(mpi_job(), with_files({{"OMPI_MCA_pml", "^ob1"}}));
   EXPECT_EQ(environment_of(none, 3).at("OMPI_MCA_pml"), "^ob1") << "nothing of ours is left";
 }
@@ -220,7 +220,8 @@ TEST(Mpi, MoreRanksThanCoresMustBeMeant) {
   const auto refused = make_plan(spec, two_cores, fake_context());
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().exit_code, exit_code::kJobFile);
-  EXPECT_THAT(refused.error().message, HasSubstr("3 MPI ranks on node0, which has 2 cores"));
+  EXPECT_THAT(refused.error().message,
+              HasSubstr("3 MPI ranks are too many for node0, which has 2 cores"));
   EXPECT_THAT(refused.error().message, HasSubstr("mpi.oversubscribe"));
   spec.mpi.oversubscribe = true;
   EXPECT_EQ(environment_of(plan_of(spec, two_cores), 0).at("OMPI_MCA_mpi_yield_when_idle"), "1");

@@ -81,8 +81,7 @@ TEST(PlanText, WhatASyncIsAbout) {
   Planned two = planned(test::list_job({"true"}), {{}, {}});
   EXPECT_THAT(plan_text(two.plan, two.cluster), Not(HasSubstr("sync")));
   two.plan.sync = SyncExtent{12, 3'400'000};
-  EXPECT_THAT(plan_text(two.plan, two.cluster),
-              HasSubstr("12 files, 3.4 MB of it to the other nodes"));
+  EXPECT_THAT(plan_text(two.plan, two.cluster), HasSubstr("12 files, 3.4 MB to the other nodes"));
   for (const std::string& line : lines_of(plan_text(two.plan, two.cluster)))
     EXPECT_LE(line.size(), 80U) << line;
 }

@@ -118,8 +118,8 @@ TEST(Tensorflow, TooFewPortsIsAnError) {
   spec.processes = 3;
   const auto plan = make_plan(spec, fake_cluster({{.ports = 2}}), fake_context());
   ASSERT_FALSE(plan.has_value());
-  EXPECT_EQ(plan.error(),
-            (Error{exit_code::kPreflight, "only 2 free ports were found on node0, 3 are needed"}));
+  EXPECT_EQ(plan.error(), (Error{exit_code::kPreflight,
+                                 "only 2 free ports were found on node0, but 3 are needed"}));
 }
 
 TEST(Tensorflow, AClusterThatNoVariableCanHoldIsAnError) {
@@ -240,10 +240,12 @@ TEST(Tensorflow, NotesOfRoles) {
   spec.roles[0].command = spec.roles[1].command = Command{false, "", {"x"}};
   spec.processes_per_node = {ProcessesPerNode::Kind::count, 2};
   spec.success = Success::all;
-  EXPECT_THAT(plan_of(spec, fake_cluster({{}})).notes,
-              testing::ElementsAre("command is not used: every role has its own",
-                                   "processes_per_node is not used: roles say how many there are",
-                                   testing::HasSubstr("success: all also waits for parameter servers")));
+  EXPECT_THAT(
+      plan_of(spec, fake_cluster({{}})).notes,
+      testing::ElementsAre("command is not used: every role has its own",
+                           "processes_per_node is not used: the roles set the number of "
+                           "processes",
+                           testing::HasSubstr("success: all also waits for parameter servers")));
   spec = tf_job();
   spec.roles = {test::role("worker", 1), test::role("ps", 1)};
   spec.success = Success::workers;

@@ -59,18 +59,20 @@ TEST(Checkpoints, WithoutOneTheNewestFromBeforeIsTold) {
             "no checkpoint was written in this attempt; nothing matches ckpt/*, more/*");
   tally.add("a", found({}, {item("ckpt/0", 7200, 1000)}));
   tally.add("b", found({}, {item("ckpt/1", 3600, 1000)}));
-  EXPECT_EQ(text_of(tally), "no checkpoint was written in this attempt; the last one is ckpt/1 "
-                            "(1.0 kB), from 1 h 00 min before its end");
+  EXPECT_EQ(text_of(tally),
+            "no checkpoint was written in this attempt; the last one is ckpt/1 "
+            "(1.0 kB), written 1 h 00 min before the end");
 }
 
 TEST(Checkpoints, WhatMayBeMissingIsTold) {
   CheckpointTally tally;
   CheckpointsFound blind = found({});
-  blind.problem = "it could not look (no answer in time)";
+  blind.problem = "could not look for checkpoints (no answer in time)";
   tally.add("a", blind);
   tally.lacks("b was lost");
-  EXPECT_EQ(text_of(tally), "no checkpoint was written in this attempt; nothing matches ckpt/*, "
-                            "more/*; a: it could not look (no answer in time); b was lost");
+  EXPECT_EQ(text_of(tally),
+            "no checkpoint was written in this attempt; nothing matches ckpt/*, "
+            "more/*; a: could not look for checkpoints (no answer in time); b was lost");
 }
 
 TEST(Checkpoints, NamesCannotDrawOnTheTerminal) {

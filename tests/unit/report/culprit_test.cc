@@ -105,8 +105,8 @@ TEST_F(Culprit, OneThatLeftWithCode0Before) {
   EXPECT_THAT(report_.outcome.left_early, ElementsAre(Rank(2)));
   EXPECT_EQ(report_.outcome.exit_code, 1) << "the run has not succeeded";
   EXPECT_EQ(text(),
-            "dlaunch: FAILED after 5.0 s: rank 2 on node0 left with code 0 while others were\n"
-            "         still in all_reduce\n"
+            "dlaunch: FAILED after 5.0 s: rank 2 on node0 exited with code 0 while others\n"
+            "         were still in all_reduce\n"
             "\n"
             "  RuntimeError: [./gloo/transport/tcp/pair.cc:598] Connection closed by peer\n"
             "    [127.0.0.1]:2475\n"
@@ -149,8 +149,8 @@ TEST_F(Culprit, WhatDlaunchsSignalMadeOfARankIsNoError) {
   EXPECT_EQ(report_.outcome.first, Rank(1));
   EXPECT_THAT(
       text(),
-      HasSubstr("  why     the error says that another rank closed its connection; what happened\n"
-                "          there is not known, see the output of ranks 0, 2, 3\n"));
+      HasSubstr("  why     the error says that another rank closed its connection; for the cause,\n"
+                "          see the output of ranks 0, 2, 3\n"));
   EXPECT_TRUE(
       text().starts_with("dlaunch: FAILED after 5.0 s: cause not known; rank 1 on node0 "
                          "exited with code\n         1, having lost another rank\n"))

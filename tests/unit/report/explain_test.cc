@@ -26,7 +26,7 @@ TEST(KeyHelp, HasTypeDefaultMeaningAndExample) {
   EXPECT_THAT(key_help("timeouts.run"), HasSubstr("  default  none\n"));
   EXPECT_THAT(key_help("processes"), HasSubstr("  option   --set processes=6\n"));
   EXPECT_THAT(key_help("restart.max"), HasSubstr("  job file restart: {max: 0}\n"));
-  EXPECT_THAT(key_help("hosts[].name"), HasSubstr("it must be given"));
+  EXPECT_THAT(key_help("hosts[].name"), HasSubstr("the key is required"));
 }
 
 TEST(KeyHelp, FindsAKeyByOtherNames) {
@@ -113,7 +113,7 @@ TEST(OptionHelp, TellsWhatAnOptionBecomes) {
 TEST(ExitCodeHelp, OfDlaunchOfRanksAndOfSignals) {
   EXPECT_THAT(exit_code_help(0), StartsWith("0\n  The job succeeded.\n"));
   EXPECT_THAT(exit_code_help(74), HasSubstr("try: dlaunch collect\n"));
-  EXPECT_THAT(exit_code_help(74), HasSubstr("A rank may exit with the same number"));
+  EXPECT_THAT(exit_code_help(74), HasSubstr("A rank may exit with the same code"));
   EXPECT_THAT(exit_code_help(3), HasSubstr("A rank exited with this code"));
   EXPECT_THAT(exit_code_help(137), StartsWith("137 = 128 + 9, SIGKILL\n"));
   EXPECT_THAT(exit_code_help(158), HasSubstr("taken away"));

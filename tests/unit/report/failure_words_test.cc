@@ -76,8 +76,7 @@ TEST_F(FailureWordsTest, WhoseModuleWasNotFound) {
 
 TEST_F(FailureWordsTest, WhatIsMissingOnOneNodeOnly) {
   evidence_.exception = "FileNotFoundError: [Errno 2] No such file or directory: '/data/x'";
-  const auto only_there =
-      HasSubstr("no rank of a node\n          other than node1 failed in this way");
+  const auto only_there = HasSubstr("only ranks on node1\n          failed in this way");
   EXPECT_THAT(text(), only_there);
   report_.outcome.alike = {Rank(4)};
   EXPECT_THAT(text(), only_there) << "rank 4 is on node1, too";
@@ -110,10 +109,10 @@ TEST_F(FailureWordsTest, ALostPeerIsToldBeforeTheAdviceOfTheTable) {
 
 TEST_F(FailureWordsTest, ATakenPortOfDlaunchIsNotTheProgramsFault) {
   evidence_.exception = "OSError: [Errno 98] Address already in use";
-  EXPECT_THAT(text(), HasSubstr("port 0 takes a free one"));
+  EXPECT_THAT(text(), HasSubstr("port 0 takes a free port"));
   report_.outcome.cause = Cause::port_taken;
   report_.outcome.port = TakenPort{};
-  EXPECT_THAT(text(), testing::Not(HasSubstr("port 0 takes a free one")));
+  EXPECT_THAT(text(), testing::Not(HasSubstr("port 0 takes a free port")));
 }
 
 TEST_F(FailureWordsTest, ASingleRankWithoutAWord) {
@@ -143,12 +142,12 @@ TEST_F(FailureWordsTest, ASignalIsNamed) {
 TEST_F(FailureWordsTest, LackOfMemoryIsToldWithItsEvidence) {
   report_.outcome.cause = Cause::out_of_memory;
   report_.ranks[5].status =
-      ExitStatus{true, SIGKILL, false, "12.3 GiB anonymous; limit of its cgroup 12 GiB"};
+      ExitStatus{true, SIGKILL, false, "12.3 GiB anonymous; cgroup limit 12 GiB"};
   EXPECT_EQ(text(),
             "dlaunch: FAILED after 12.4 s: rank 5 on node1 was killed by SIGKILL, first of 8\n"
             "\n"
-            "  why     the kernel ended it: out of memory (12.3 GiB anonymous; limit of its\n"
-            "          cgroup 12 GiB)\n"
+            "  why     the kernel killed the rank: out of memory (12.3 GiB anonymous; cgroup\n"
+            "          limit 12 GiB)\n"
             "  others  0-4, 6, 7 were stopped by dlaunch\n"
             "  logs    dlaunch logs --rank 5           runs/20261120-210142-k3f/attempt-0/\n");
 }
@@ -179,8 +178,8 @@ TEST_F(FailureWordsTest, ARankThatIsNoneOfMpiIsToldWithTheReason) {
             "          there is no server (a note says so)\n"
             "  others  0-4, 6, 7 were stopped by dlaunch\n"
             "  try     mpi.init: optional for programs that only read MPI's variables;\n"
-            "          framework: none for others; for other MPI libraries their own mpirun,\n"
-            "          with mpi.launcher: mpirun\n"
+            "          framework: none for programs without MPI; for other MPI libraries\n"
+            "          their own mpirun, with mpi.launcher: mpirun\n"
             "  logs    dlaunch logs --rank 5           runs/20261120-210142-k3f/attempt-0/\n");
 }
 
@@ -193,8 +192,8 @@ TEST_F(FailureWordsTest, ARankOfAnotherWorld) {
             "         rank, first of 8\n"
             "\n"
             "  why     the ranks of this job are one world of 8, but this one's MPI library\n"
-            "          has made a world of its own: something between dlaunch and the program\n"
-            "          has changed or removed the variables that give it its rank (PMI_RANK,\n"
+            "          made a world of its own: something between dlaunch and the program\n"
+            "          changed or removed the variables that hold its rank (PMI_RANK,\n"
             "          PMI_SIZE: env -i, sudo, a wrapper, a container that does not pass\n"
             "          them)\n"
             "  others  0-4, 6, 7 were stopped by dlaunch\n"
@@ -208,7 +207,8 @@ TEST_F(FailureWordsTest, ARankThatHasNotMetMpirun) {
   report_.outcome.cause = Cause::mpi;
   report_.outcome.exit_code = 65;
   report_.ranks[5].status = ExitStatus{false, 0, false, "", MpiEnd::never_connected};
-  EXPECT_THAT(text(), testing::HasSubstr("this one has not met\n          mpirun (Open MPI 4):"));
+  EXPECT_THAT(text(),
+              testing::HasSubstr("this one did not\n          connect to mpirun (Open MPI 4):"));
   EXPECT_THAT(text(), testing::HasSubstr("  try     the mpirun of the library that the program"));
 }
 
@@ -332,7 +332,7 @@ TEST_F(FailureWordsTest, AQuestionWithoutInput) {
   evidence_.exception = "EOFError: EOF when reading a line";
   EXPECT_THAT(text(),
               HasSubstr("  try     dlaunch run --pty 5: without it a rank's stdin is empty, and "
-                        "input()\n          ends there; "));
+                        "input()\n          fails; "));
   EXPECT_THAT(text(),
               HasSubstr("guard the call: if\n          os.environ[\"RANK\"] == \"5\": input()\n"));
   evidence_.exception = "EOFError: Ran out of input";

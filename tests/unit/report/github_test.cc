@@ -23,9 +23,8 @@ TEST_F(GitHub, TheCauseAtItsLine) {
   evidence_.exception = "ValueError: 50% of a,b";
   evidence_.source = SourceLine{"/home/runner/work/a/a/src/x,1:2.py", "118"};
   EXPECT_EQ(github_annotation(input(), "/home/runner/work/a/a", "/"),
-            "::error file=src/x%2C1%3A2.py,line=118,title=dlaunch%3A the run has failed::"
-            "ValueError: 50%25 of a,b%0A"
-            "FAILED after 12.4 s: rank 5 on node1 exited with code 1, first of 8\n");
+            "::error file=src/x%2C1%3A2.py,line=118,title=dlaunch%3A the run failed::ValueError: "
+            "50%25 of a,b%0AFAILED after 12.4 s: rank 5 on node1 exited with code 1, first of 8\n");
 }
 
 TEST_F(GitHub, AFileIsNamedAsTheRanksHadIt) {
@@ -33,7 +32,7 @@ TEST_F(GitHub, AFileIsNamedAsTheRanksHadIt) {
   EXPECT_THAT(github_annotation(input(), "/w/", "/w/examples"),
               StartsWith("::error file=examples/train.py,line=3,"));
   EXPECT_THAT(github_annotation(input(), "/w", "/elsewhere"),
-              StartsWith("::error title=dlaunch%3A the run has failed::FAILED after 12.4 s"));
+              StartsWith("::error title=dlaunch%3A the run failed::FAILED after 12.4 s"));
   EXPECT_THAT(github_annotation(input(), "", "/w"), StartsWith("::error title="));
   evidence_.source = SourceLine{"<string>", "1"};
   EXPECT_THAT(github_annotation(input(), "/w", "/w"), StartsWith("::error title="));

@@ -96,7 +96,7 @@ TEST(MetricLine, Wording) {
   EXPECT_EQ(metric_line(metric), "loss: no line of the output matches its pattern");
   metric.not_numbers = 2;
   metric.not_number = "1,2\x1b[34";
-  EXPECT_THAT(metric_line(metric), HasSubstr("loss: what its group has matched is not a number"));
+  EXPECT_THAT(metric_line(metric), HasSubstr("loss: what its group matched is not a number"));
   EXPECT_THAT(metric_line(metric), Not(HasSubstr("\x1b")));
   metric.ranks = {{Rank(0), Stream::out, 5, 0.123456789, 0.2}};
   EXPECT_EQ(metric_line(metric), "loss 0.123457");

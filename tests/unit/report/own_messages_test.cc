@@ -119,7 +119,7 @@ TEST(OwnMessages, RealMessagesAreFound) {
        "getent hosts gpu9, until it prints an address"},
       {"ssh: Host key verification failed. Host key for [gpu05]:2222 has changed and you have "
        "requested strict checking.",
-       "key for HOST has changed", "ssh-keygen -R '[gpu05]:2222', if it was installed anew"},
+       "key for HOST has changed", "ssh-keygen -R '[gpu05]:2222', if it was reinstalled"},
       {"ssh: Host key verification failed. RSA host key for gpu1 was revoked and you have "
        "requested strict checking.",
        "host key for HOST was revoked"},
@@ -141,13 +141,14 @@ TEST(OwnMessages, RealMessagesAreFound) {
       {"rank 1 exited with code 1 after 12 s; restart 1 of 3 now", "after TIME; restart N of N"},
       {wording::waiting_for({"node3"}, std::chrono::minutes(5)),
        "waiting up to TIME for NODES to answer again"},
-      {"node3: the agent, pid 47 (dlaunch) waits for nfs4 at /data; the output of its ranks waits; "
+      {"node3: the agent is stuck: pid 47 (dlaunch) waits for nfs4 at /data; the output of its "
+       "ranks waits; "
        "Ctrl-C twice ends the job",
        "waits for WHAT; Ctrl-C twice ends the job"},
       {"no connection within 30 s: the host does not answer, or its login shell does not continue",
        "no connection within TIME"},
-      {"no connection within 30 s: its login shell has printed \"hi\" and does not continue",
-       "its login shell has printed TEXT and does not continue"},
+      {"no connection within 30 s: its login shell printed \"hi\" and does not continue",
+       "its login shell printed TEXT and does not continue"},
       {"port 29500 on node1 was taken by pid 8812 (nc -l 29500, user eve)",
        "port N was taken by WHAT"},
       {"dlaunch: no run \"xyz\" in runs", "no run \"NAME\" in DIR"},

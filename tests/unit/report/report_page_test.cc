@@ -244,8 +244,7 @@ TEST(ReportPageTest, ADamagedFileCostsOnlyItsParts) {
   in.summary_json = R"({"text": )" + std::string(100'000, '[');
   const std::string page = page_of(in);
   EXPECT_THAT(page, HasSubstr("samples.json is damaged: no plots</p>"));
-  EXPECT_THAT(page,
-              HasSubstr("summary.json is damaged: no ledger, attempts and ends of ranks</p>"));
+  EXPECT_THAT(page, HasSubstr("summary.json is damaged: no ledger, attempts or ends of ranks</p>"));
   EXPECT_THAT(page, HasSubstr("<section id=\"plan\">"));
   EXPECT_THAT(page, HasSubstr("<td>exited with code 0</td>")) << "ranks, as events.jsonl has them";
   in.samples_json = R"({"nodes": [1, {"cpu": "x"}], "metrics": [null], "step_s": -1e300})";

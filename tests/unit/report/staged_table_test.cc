@@ -73,7 +73,7 @@ TEST(StagedTable, WhatWasRemovedAndWhatWasNot) {
   EXPECT_EQ(staged_problems(nodes), "gpu04: /local/data: /local/data/x: Permission denied");
   EXPECT_EQ(staged_problems({{"gpu01", {used}}}), "");
   EXPECT_EQ(cleaned_text({{"gpu01"}}, false), "nothing was staged there\n");
-  EXPECT_THAT(cleaned_text({{"gpu01"}}, true), HasSubstr("the same line with --list"));
+  EXPECT_THAT(cleaned_text({{"gpu01"}}, true), HasSubstr("the same command with --list"));
 }
 
 TEST(StagedTable, JsonHasEveryNode) {

@@ -57,11 +57,10 @@ TEST(SummaryJson, HasEveryMember) {
   report.outcome.perhaps_first = {Rank(1)};
   report.elapsed = milliseconds(12'400);
   report.leftovers = 2;
-  report.ranks = {
-      make_end(How::exited, code(0), milliseconds(1)),
-      make_end(How::stopped, killed_by(SIGTERM), milliseconds(2)), RankEnd{},
-      make_end(How::exited, ExitStatus{true, SIGSEGV, true, "limit of its cgroup 1 GiB"},
-               milliseconds(3))};
+  report.ranks = {make_end(How::exited, code(0), milliseconds(1)),
+                  make_end(How::stopped, killed_by(SIGTERM), milliseconds(2)), RankEnd{},
+                  make_end(How::exited, ExitStatus{true, SIGSEGV, true, "cgroup limit 1 GiB"},
+                           milliseconds(3))};
   Evidence evidence;
   evidence.exception = "Fatal Python error: Segmentation fault";
   evidence.last_lines = {"a \"quoted\" line", "last"};
@@ -106,7 +105,7 @@ TEST(SummaryJson, HasEveryMember) {
   EXPECT_EQ(seen["ranks"][2]["started"], nullptr);
   EXPECT_EQ(seen["ranks"][3]["signal"], "SIGSEGV");
   EXPECT_EQ(seen["ranks"][3]["core_dumped"], true);
-  EXPECT_EQ(seen["ranks"][3]["out_of_memory"], "limit of its cgroup 1 GiB");
+  EXPECT_EQ(seen["ranks"][3]["out_of_memory"], "cgroup limit 1 GiB");
   EXPECT_EQ(seen["ranks"][3]["node"], "node1");
 }
 

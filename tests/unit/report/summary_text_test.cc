@@ -76,7 +76,7 @@ TEST_F(SummaryText, FailureAfterManyRestarts) {
   report_.attempt = Attempt(8);
   const std::string seen = text();
   EXPECT_NE(seen.find(", first of 8,\n         after 8 restarts\n"), std::string::npos) << seen;
-  EXPECT_NE(seen.find("  earlier 4 attempts before: see summary.json\n"
+  EXPECT_NE(seen.find("  earlier the first 4 attempts: see summary.json\n"
                       "          attempt 4: rank 5 exited with code 1 after 4.0 s\n"),
             std::string::npos)
       << seen;
@@ -113,7 +113,7 @@ TEST_F(SummaryText, Stragglers) {
   // Rank 5 ended before the signal arrived, but does not count as one that had succeeded before.
   report_.ranks[0] = report_.ranks[5] = make_end(How::exited, code(0), seconds(12));
   EXPECT_THAT(text(), HasSubstr("  ranks   1-4, 6, 7 were stopped by dlaunch;\n"
-                                "          rank 5 ended with 0 when told to stop;\n"
+                                "          rank 5 exited with 0 when told to stop;\n"
                                 "          rank 0 had succeeded\n"));
 }
 
@@ -176,7 +176,7 @@ TEST_F(NotConnected, OneThatDidNotReturnForARestart) {
             "dlaunch: FAILED after 300 ms: gpu12: lost (no sign of life for 15 s), and it did not "
             "answer again (last heard 2027-01-15T08:00:00Z)\n"
             "  earlier attempt 0: gpu12 was lost after 12.0 s\n"
-            "  try     bring it back, or leave it out of the hosts, and run it again\n"
+            "  try     bring it back, or leave it out of the hosts, then run the job again\n"
             "  logs    runs/20261120-210142-k3f/\n");
 }
 
@@ -246,10 +246,10 @@ TEST_F(SummaryText, CancelledBySlurmForAReasonThatItTells) {
   report_.ranks[5] = report_.ranks[0];
   report_.outcome.signal = SIGTERM;
   SummaryInput input{&plan_, report_, "runs/x", evidence_};
-  input.slurm = {"17", "Slurm preempts job 17: another one needs its nodes", std::nullopt};
+  input.slurm = {"17", "Slurm is preempting job 17 for another job", std::nullopt};
   EXPECT_EQ(summary_text(input),
-            "dlaunch: stopped by SIGTERM after 12.7 s (Slurm preempts job 17: another one\n"
-            "         needs its nodes), 8 ranks stopped, logs in runs/x\n");
+            "dlaunch: stopped by SIGTERM after 12.7 s (Slurm is preempting job 17 for another\n"
+            "         job), 8 ranks stopped, logs in runs/x\n");
 }
 
 TEST_F(SummaryText, CancelledWhileWaitingForARestart) {
@@ -453,9 +453,9 @@ TEST_F(SummaryText, WhatCameFromStdoutIsNamed) {
 TEST_F(SummaryText, NotesOfARunThatEndedWell) {
   all_ended_well();
   SummaryInput input{&plan_, report_, kSummaryRun, {}};
-  input.notes = {"rank 0 has printed \"loss: nan\""};
+  input.notes = {"rank 0 printed \"loss: nan\""};
   EXPECT_TRUE(summary_text(input).starts_with(
-      "dlaunch: note: rank 0 has printed \"loss: nan\"\ndlaunch: done in 3 min 12 s"));
+      "dlaunch: note: rank 0 printed \"loss: nan\"\ndlaunch: done in 3 min 12 s"));
 }
 
 // An attacker on a node may have chosen a name, a path or a reason.

@@ -175,7 +175,7 @@ TEST_F(EventLogTest, AFullDiskIsAnErrorAndCostsNoMemory) {
   for (int i = 0; i < 100; ++i) log->note("note", std::string(50'000, 'x'), kNow);
   const Status status = log->flush();
   ASSERT_FALSE(status);
-  EXPECT_EQ(status.error().message, "write /dev/full: No space left on device");
+  EXPECT_EQ(status.error().message, "cannot write /dev/full: No space left on device");
 }
 
 TEST_F(EventLogTest, AMissingFolderIsAnError) {

@@ -116,7 +116,8 @@ TEST_F(RunDirectoryTest, SaysBothReasonsWhenNothingWorks) {
   std::ofstream(folder_ + "/file") << "x";
   const auto run = RunDirectory::create(folder_ + "/file", folder_ + "/file/state", clock());
   ASSERT_FALSE(run);
-  EXPECT_EQ(run.error().message, "create " + folder_ + "/file: Not a directory; create " + folder_ +
+  EXPECT_EQ(run.error().message, "cannot create " + folder_ +
+                                     "/file: Not a directory; cannot create " + folder_ +
                                      "/file/state: Not a directory");
 }
 
@@ -145,7 +146,7 @@ TEST_F(RunDirectoryTest, AFailedWriteLeavesTheOldFile) {
   std::filesystem::create_directory(run->path() + "/plan.json");  // a file cannot replace a folder
   const Status status = run->write("plan.json", "x");
   ASSERT_FALSE(status);
-  EXPECT_EQ(status.error().message, "write " + run->path() + "/plan.json: Is a directory");
+  EXPECT_EQ(status.error().message, "cannot write " + run->path() + "/plan.json: Is a directory");
   EXPECT_FALSE(std::filesystem::exists(run->path() + "/plan.json.tmp"));
 }
 

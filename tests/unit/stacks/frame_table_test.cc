@@ -46,7 +46,7 @@ const Case kCases[] = {
     {"torch-2.15-reduce_scatter.json", "reduce_scatter of torch.distributed, for the other ranks"},
     {"torch-2.15-all_to_all.json", "all_to_all of torch.distributed, for the other ranks"},
     {"torch-1.13-init.json",
-     "init_process_group of torch.distributed, for ranks that have not come"},
+     "init_process_group of torch.distributed, for ranks that have not arrived"},
     {"torch-1.13-ddp_new.json",
      "DistributedDataParallel.__init__ of torch.distributed, for the other ranks"},
     {"torch-1.13-ddp_forward.json",

@@ -132,7 +132,7 @@ TEST_F(PySpyDeliveryTest, WithoutOneTheAnswerSaysWhy) {
   ASSERT_TRUE(reply_);
   ASSERT_EQ(reply_->ranks.size(), 4U);
   EXPECT_THAT(reply_->ranks[0].remarks,
-              testing::ElementsAre("no py-spy there, so frames of Python are missing; because"));
+              testing::ElementsAre("no py-spy there, so Python frames are missing; because"));
   EXPECT_TRUE(reply_->ranks[2].remarks.empty());
   EXPECT_TRUE(pieces().empty());
 }
@@ -166,12 +166,13 @@ TEST_F(PySpyDeliveryTest, TheFirstAnswerIsGoodIfTheSecondIsNone) {
   (void)receive();
   wire::StacksTaken failed = answer(0, false);
   failed.ranks.clear();
-  failed.problem = "looking took longer than 5000 ms";
+  failed.problem = "reading the stacks took longer than 5000 ms";
   say(0, failed);
   ASSERT_TRUE(reply_);
   EXPECT_EQ(reply_->ranks.size(), 4U);
   EXPECT_TRUE(reply_->silent.empty());
-  EXPECT_THAT(reply_->ranks[0].remarks, testing::ElementsAre(HasSubstr("looking took longer")));
+  EXPECT_THAT(reply_->ranks[0].remarks,
+              testing::ElementsAre(HasSubstr("reading the stacks took longer")));
 }
 
 TEST_F(PySpyDeliveryTest, ANodeThatIsLostMeanwhileIsSentNothingMore) {
@@ -226,7 +227,7 @@ class OwnPySpyTest : public testing::Test {
 };
 
 TEST_F(OwnPySpyTest, AStaticProgramOfThisUserIsReadWhole) {
-  EXPECT_EQ(why_not(), "there is none here to send (pip install py-spy)");
+  EXPECT_EQ(why_not(), "this machine has no py-spy to send (pip install py-spy)");
   write(bytes());
   EXPECT_EQ(read_own_py_spy(folder_).value_or(""), bytes());
   EXPECT_EQ(why_not("::relative:/does/not/exist:"), "");

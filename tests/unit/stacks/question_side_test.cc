@@ -139,12 +139,13 @@ TEST_F(QuestionSideTest, NodesThatDoNotAnswerAreNamed) {
   const auto reply = ask("", [this] {
     rounds_.node_lost(NodeId(0));
     wire::StacksTaken failed = taken({});
-    failed.problem = "looking took longer than 5000 ms";
+    failed.problem = "reading the stacks took longer than 5000 ms";
     say(1, failed);
   });
   ASSERT_TRUE(reply);
-  EXPECT_THAT(reply->silent, testing::ElementsAre("node0: the node is lost",
-                                                  "node1: looking took longer than 5000 ms"));
+  EXPECT_THAT(reply->silent,
+              testing::ElementsAre("node0: the node is lost",
+                                   "node1: reading the stacks took longer than 5000 ms"));
 }
 
 TEST_F(QuestionSideTest, WithoutRunningRanksAndForRanksThatAreNotThereItSaysSo) {
@@ -234,7 +235,7 @@ TEST_F(QuestionSideTest, AStoppedEngineIsATimeLimit) {
   const auto reply = ask_for_stacks({}, std::chrono::milliseconds(50));
   ASSERT_FALSE(reply);
   EXPECT_EQ(reply.error().exit_code, exit_code::kTimeLimit);
-  EXPECT_THAT(reply.error().message, HasSubstr("has not answered within"));
+  EXPECT_THAT(reply.error().message, HasSubstr("did not answer within"));
 }
 
 TEST_F(QuestionSideTest, ARunThatHasEndedIsNotAsked) {

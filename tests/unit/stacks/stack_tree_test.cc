@@ -62,8 +62,7 @@ TEST(StackTree, ThreadsAndChildrenHaveGroupsOfTheirOwn) {
   const auto groups = merge_stacks({rank});
   ASSERT_EQ(groups.size(), 3U);
   EXPECT_EQ(groups[1].who, "child python w.py");
-  EXPECT_EQ(groups[1].trees[0].doing,
-            "has ended, and its parent has not asked for its exit status");
+  EXPECT_EQ(groups[1].trees[0].doing, "ended, but its parent has not reaped it");
   EXPECT_EQ(groups[2].who, "thread loader");
   EXPECT_EQ(groups[2].trees[0].members[0].threads, 3U);
 }

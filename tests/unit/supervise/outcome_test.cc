@@ -103,7 +103,7 @@ TEST(Outcome, ARanksOwnSignalIsItsCode) {
 
 TEST(Outcome, LackOfMemoryIsACauseOfItsOwnWithTheSignalsCode) {
   RankEnd end;
-  end.status = {true, SIGKILL, false, "limit of its cgroup 1 GiB"};
+  end.status = {true, SIGKILL, false, "cgroup limit 1 GiB"};
   const Outcome outcome = ended::by_rank(Rank{0}, end);
   EXPECT_EQ(outcome.cause, Cause::out_of_memory);
   EXPECT_EQ(outcome.exit_code, 137);

@@ -162,7 +162,7 @@ TEST(RestartBudget, OnlyCausesThatAreNamed) {
   RestartPolicy p = policy(3);
   p.on = {RestartCause::node_loss};
   RestartBudget budget(p, 0);
-  EXPECT_EQ(budget.after(failed(1)).why_not, "restart.on has no \"failure\"");
+  EXPECT_EQ(budget.after(failed(1)).why_not, "restart.on does not include \"failure\"");
   EXPECT_EQ(budget.after(ended(Cause::node_lost, 69), kLost).kind, Kind::restart);
 }
 
@@ -183,13 +183,14 @@ TEST(RestartBudget, AfterAFailureALostNodeIsWaitedForIfOnSaysSo) {
   RestartBudget does_not(p, 0);
   EXPECT_FALSE(does_not.waits_for_nodes());
   EXPECT_EQ(does_not.after(failed(1), kLost).why_not,
-            "a node was lost, and restart.on has no \"node-loss\"");
+            "a node was lost, and restart.on does not include \"node-loss\"");
   EXPECT_FALSE(RestartBudget(policy(0), 3).waits_for_nodes()) << "no restart, no wait";
 }
 
 TEST(RestartBudget, WithANodeThatStillRunsSomethingNothingIsRestarted) {
   RestartBudget budget(policy(3), 3);
-  EXPECT_EQ(budget.after(failed(1), kStuck).why_not, "a node could not be emptied");
+  EXPECT_EQ(budget.after(failed(1), kStuck).why_not,
+            "a node did not confirm that its processes are gone");
   EXPECT_EQ(budget.after(port_taken(), kStuck).kind, Kind::none);
 }
 

@@ -234,7 +234,7 @@ TEST(SupervisorFailure, ANodeThatSaysEmptyTooEarlyIsNeverSuccess) {
   EXPECT_EQ(run.empty(0), "stop 1 with 15");
   (void)run.at(milliseconds(1)).exited(2, signal(SIGTERM));
   EXPECT_EQ(run.empty(1),
-            "release 0; release 1; finish internal 70 \"node 0 reports no end of 1 rank\"");
+            "release 0; release 1; finish internal 70 \"node 0 did not report the end of 1 rank\"");
   EXPECT_EQ(run.how(1), How::lost);
 }
 

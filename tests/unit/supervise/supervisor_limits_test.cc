@@ -96,11 +96,12 @@ TEST(SupervisorLimits, AHangIsRestartedOnlyIfTheJobWantsIt) {
     (void)run.at(seconds(100)).on(hang());
     (void)run.at(seconds(101)).exited(0, signal(SIGTERM));
     const std::string what = "no rank made progress for 1 min (timeouts.hang)";
-    EXPECT_EQ(run.empty(0), wants ? "attempt 1 follows; tell \"" + what +
-                                        " after 1 min 40 s; restart 1 of 2 in 5 s\""
-                                  : "tell \"no restart: restart.on has no \"hang\"\"; release 0; "
-                                    "finish hang 124 \"" +
-                                        what + "\"");
+    EXPECT_EQ(
+        run.empty(0),
+        wants ? "attempt 1 follows; tell \"" + what + " after 1 min 40 s; restart 1 of 2 in 5 s\""
+              : "tell \"no restart: restart.on does not include \"hang\"\"; release 0; "
+                "finish hang 124 \"" +
+                    what + "\"");
   }
 }
 

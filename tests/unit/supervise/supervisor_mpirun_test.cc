@@ -130,7 +130,7 @@ TEST(SupervisorMpirun, AllRanksMustBegin) {
   (void)run.exited(0, signal(SIGTERM));
   (void)run.mpirun_ended(code(1), true);
   EXPECT_EQ(run.empty(0),
-            "release 0; release 1; finish mpirun 124 \"mpirun on node 0 has started 1 of 2 ranks "
+            "release 0; release 1; finish mpirun 124 \"mpirun on node 0 started 1 of 2 ranks "
             "within 1 min (twice timeouts.connect)\"");
 }
 
@@ -144,7 +144,7 @@ TEST(SupervisorMpirun, EndingRanksWithCode0FailsTheRun) {
   EXPECT_EQ(ended_with_mpirun(run, 1, code(1)), "");
   EXPECT_EQ(run.empty(1), "");
   EXPECT_EQ(run.empty(0),
-            "release 0; release 1; finish mpirun 70 \"mpirun has ended ranks, and exited with code "
+            "release 0; release 1; finish mpirun 70 \"mpirun ended ranks, but exited with code "
             "0\"");
 }
 

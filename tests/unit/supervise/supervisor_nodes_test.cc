@@ -126,10 +126,11 @@ TEST(SupervisorNodes, WithoutARestartOnNodeLossTheLostNodeMustBeTakenOut) {
     if (taken_out) {
       EXPECT_EQ(run.withdrawn(1), "");
     }
-    EXPECT_THAT(run.lost(1), testing::StartsWith(
-                                 taken_out ? "attempt 1 follows; "
-                                           : "tell \"no restart: a node was lost, and restart.on "
-                                             "has no \"node-loss\"\"; release 0; finish "));
+    EXPECT_THAT(
+        run.lost(1),
+        testing::StartsWith(taken_out ? "attempt 1 follows; "
+                                      : "tell \"no restart: a node was lost, and restart.on does "
+                                        "not include \"node-loss\"\"; release 0; finish "));
   }
 }
 
@@ -362,7 +363,7 @@ TEST(SupervisorNodes, NoAttemptIsPromisedWhereNoneCanFollow) {
   c.run_limit = seconds(20);
   EXPECT_EQ(
       trying_node_1(c).at(seconds(18)).ready(1),
-      "tell \"node2 answers again, but no restart would follow now: its wait of 10 s would end "
+      "tell \"node2 answers again, but no restart would follow now: the wait of 10 s would end "
       "after the time limit of 20 s\"");
 }
 
@@ -394,10 +395,9 @@ TEST(SupervisorNodes, ANodeThatAnswersInTheWaitIsPartOfTheNextAttempt) {
 TEST(SupervisorNodes, ANodeThatIsConnectedAndTellsNothingIsTriedAgainAndToldOnce) {
   Script run = trying_node_1(of_one_or_two());
   EXPECT_EQ(run.at(milliseconds(106'999)).tick(), "");
-  EXPECT_EQ(
-      run.at(seconds(107)).tick(),
-      "release 1; tell \"node2: connected, but did not report its facts within 30 s; it is tried "
-      "again\"");
+  EXPECT_EQ(run.at(seconds(107)).tick(),
+            "release 1; tell \"node2: connected, but did not report its facts within 30 s; trying "
+            "again\"");
   EXPECT_EQ(run.lost(1), "") << "its session has ended";
   EXPECT_EQ(run.at(milliseconds(107'500)).tick(), "connect 1");
   EXPECT_EQ(run.at(milliseconds(197'500)).tick(), "release 1");

@@ -135,8 +135,8 @@ TEST(SupervisorRestart, ANodeThatWasGivenUpMayStillRunSomething) {
   (void)run.empty(0);
   (void)run.at(seconds(30)).tick();
   EXPECT_EQ(run.at(seconds(40)).tick(),
-            "tell \"no restart: a node could not be emptied\"; release 0; release 1; finish "
-            "exit-code 7 \"\"");
+            "tell \"no restart: a node did not confirm that its processes are gone\"; release 0; "
+            "release 1; finish exit-code 7 \"\"");
 }
 
 TEST(SupervisorRestart, NodesWithoutRanksAreKeptForALaterPlan) {
@@ -183,7 +183,7 @@ TEST(SupervisorRestart, AWaitThatWouldEndAfterTheRunLimitIsNotBegun) {
   Script run(c, {0});
   (void)run.at(seconds(5)).exited(0, code(7));
   EXPECT_EQ(run.empty(0),
-            "tell \"no restart: its wait of 5 s would end after the time limit of 10 s\"; "
+            "tell \"no restart: the wait of 5 s would end after the time limit of 10 s\"; "
             "release 0; finish exit-code 7 \"\"");
 }
 

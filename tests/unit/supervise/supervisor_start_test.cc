@@ -159,7 +159,8 @@ TEST(SupervisorStart, AWaitForThePlanHasALimit) {
   (void)run.start();
   (void)run.at(seconds(10)).ready(0);
   EXPECT_EQ(run.deadline(), seconds(40));
-  EXPECT_EQ(run.at(seconds(40)).tick(), "release 0; finish plan 70 \"no plan within 30 s\"");
+  EXPECT_EQ(run.at(seconds(40)).tick(),
+            "release 0; finish plan 70 \"the plan was not ready within 30 s (timeouts.connect)\"");
 }
 
 TEST(SupervisorStart, APlanForUnknownNodesIsOurFault) {

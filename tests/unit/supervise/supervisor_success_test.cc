@@ -103,10 +103,9 @@ TEST(SupervisorStragglers, StoppedSoLongAfterTheFirstGoodEnd) {
   (void)run.at(seconds(10)).exited(3, code(0));
   (void)run.at(seconds(20)).exited(1, code(0));
   EXPECT_EQ(run.deadline(), seconds(70));
-  EXPECT_EQ(
-      run.at(seconds(70)).tick(),
-      "stop 0 with 15; tell \"2 ranks still run 1 min after the first one succeeded, stopping 2 "
-      "ranks (SIGTERM, up to 30 s)\"");
+  EXPECT_EQ(run.at(seconds(70)).tick(),
+            "stop 0 with 15; tell \"2 ranks are still running 1 min after the first one succeeded, "
+            "stopping 2 ranks (SIGTERM, up to 30 s)\"");
   (void)run.at(seconds(71)).exited(0, signal(SIGTERM));
   (void)run.exited(2, code(0));
   EXPECT_EQ(run.empty(0), "release 0; finish stragglers 124 \"\"");

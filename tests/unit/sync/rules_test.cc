@@ -117,7 +117,7 @@ TEST(Decide, Table) {
     EXPECT_EQ(decision.late, row.expected.late) << row.name;
     EXPECT_EQ(decision.replaces, row.expected.replaces) << row.name;
   }
-  EXPECT_EQ(refusal(kFile, kAFolder), "is a folder there and a file here");
+  EXPECT_EQ(refusal(kFile, kAFolder), "is a folder there but a file at the source");
 }
 
 }  // namespace

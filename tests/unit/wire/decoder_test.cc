@@ -152,10 +152,9 @@ TEST(Decoder, Ranges) {
   EXPECT_NE(error_with(facts, "/facts/fabric/rdma/0/ports/0/number", 256), "");
   EXPECT_NE(error_with(facts, "/facts/fabric/rdma/0/ports/0/lid", -1), "");
   EXPECT_EQ(error_with(facts, "/facts/fabric/rdma/0/ports/0/state", "down"), "");
-  EXPECT_EQ(
-      error_with(facts, "/facts/fabric/rdma/0/ports/0/state", "Down"),
-      "malformed Facts message: field \"facts.fabric.rdma[0].ports[0].state\": expected one of "
-      "the names of such a value");
+  EXPECT_EQ(error_with(facts, "/facts/fabric/rdma/0/ports/0/state", "Down"),
+            "malformed Facts message: field \"facts.fabric.rdma[0].ports[0].state\": expected one "
+            "of the names that the field allows");
 }
 
 }  // namespace

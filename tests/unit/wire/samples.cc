@@ -225,7 +225,7 @@ std::vector<Message> samples() {
       RankNotStarted{Attempt(1), Rank(2), failure, at(5)},
       RankExited{Attempt(1),
                  Rank(3),
-                 {true, SIGSEGV, true, "limit of its cgroup 12 GiB", MpiEnd::other_world, 3},
+                 {true, SIGSEGV, true, "cgroup limit 12 GiB", MpiEnd::other_world, 3},
                  at(9),
                  true},
       OutputData{Attempt(1), Rank(3), Stream::err, std::uint64_t{1} << 40,

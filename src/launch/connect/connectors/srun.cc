@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char* kSrun = "srun";
 // How the text begins if Slurm itself ended a step.
-constexpr std::string_view kEndedBySlurm = "Slurm has ";
+constexpr std::string_view kEndedBySlurm = "Slurm ";
 
 // srun would apply these options of the whole job to one step of one task: a total of GPUs that no
 // node has, one GPU of several (--gpus-per-task), labels before each line.
@@ -82,15 +82,15 @@ std::optional<std::string> cancelled_by_slurm(std::string_view line) {
       line.find("CANCELLED") == std::string_view::npos)
     return std::nullopt;
   constexpr std::array<std::pair<std::string_view, const char*>, 4> kReasons = {{
-      {"DUE TO TIME LIMIT", "Slurm has ended the job: its time limit was reached (--time)"},
-      {"DUE TO PREEMPTION", "Slurm has ended the job: it was preempted"},
-      {"DUE TO NODE FAILURE", "Slurm has ended the job: a node failed"},
-      {"DUE TO JOB REQUEUE", "Slurm has ended the job: it is requeued"},
+      {"DUE TO TIME LIMIT", "Slurm ended the job: its time limit was reached (--time)"},
+      {"DUE TO PREEMPTION", "Slurm ended the job: it was preempted"},
+      {"DUE TO NODE FAILURE", "Slurm ended the job: a node failed"},
+      {"DUE TO JOB REQUEUE", "Slurm ended the job: it was requeued"},
   }};
   for (const auto& [words, meaning] : kReasons) {
     if (line.find(words) != std::string_view::npos) return meaning;
   }
-  return "Slurm has cancelled the job, or the step that connects the node (scancel)";
+  return "Slurm cancelled the job, or the step that connects the node (scancel)";
 }
 
 std::string explained(std::string_view line) {
@@ -100,8 +100,8 @@ std::string explained(std::string_view line) {
     text += " (the host is not in this allocation, or part of it is in use)";
   if (line.find("Invalid generic resource (gres) specification") != std::string_view::npos)
     text +=
-        " (Slurm gives no single node its part of --gpus, nor of --gpus-per-task where nodes "
-        "have different numbers; ask for --gpus-per-node)";
+        " (Slurm does not give a single node its share of --gpus, nor of --gpus-per-task if the "
+        "nodes have different numbers of tasks; request --gpus-per-node)";
   return text;
 }
 

@@ -4,7 +4,7 @@
 namespace dlaunch::collectives {
 
 Result<std::unique_ptr<Memory>> device_memory() {
-  return Status(Code::unavailable, "this was built without CUDA");
+  return Status(Code::unavailable, "this program was built without CUDA");
 }
 
 }  // namespace dlaunch::collectives

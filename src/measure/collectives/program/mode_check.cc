@@ -119,7 +119,7 @@ class Check {
     const auto turns = measure::turns_of(machines_);
     for (int pass = 0; pass < kPasses; ++pass) {
       for (const auto& turn : turns) {
-        const auto go = meet_in_time("a node alone", kShareOfSingles, pass == 0);
+        const auto go = meet_in_time("measuring single nodes", kShareOfSingles, pass == 0);
         if (!go) return go.status();
         if (!*go || node_ < 0 || std::find(turn.begin(), turn.end(), node_) == turn.end()) continue;
         const measure::Compute one = single();
@@ -127,7 +127,7 @@ class Check {
         best.memory = std::max(best.memory, one.memory);
       }
     }
-    if (Status met = meet("a node alone"); !met.ok()) return met;
+    if (Status met = meet("gathering the speeds of the nodes"); !met.ok()) return met;
     const auto all = team_.gather({best.compute, best.memory});
     if (!all) return all.status();
     for (int node = 0; node < nodes(); ++node) {
@@ -167,7 +167,7 @@ class Check {
       mine.push_back(result.gbytes_per_s);
       mine.push_back(result.latency_us);
     }
-    if (Status met = meet("the results"); !met.ok()) return met;
+    if (Status met = meet("gathering the results"); !met.ok()) return met;
     const auto all = team_.gather(mine);
     if (!all) return all.status();
     take_rounds(rounds, *all);
@@ -208,7 +208,7 @@ class Check {
         text = "node " + std::to_string(*question->node) + ' ' +
                std::to_string(*question->beside_node);
     }
-    return wait("a request", text);
+    return wait("a repeated measurement", text);
   }
 
   Status answer_questions() {
@@ -232,7 +232,7 @@ class Check {
 
   /// Sends two numbers from the first rank of a node to rank 0.
   Result<std::vector<double>> report(int node, std::vector<double> numbers) {
-    if (Status met = meet("an answer"); !met.ok()) return met;
+    if (Status met = meet("sending a result to rank 0"); !met.ok()) return met;
     const int from = leader_of(node);
     if (from == 0) return numbers;
     if (team_.rank() != 0 && team_.rank() != from) return numbers;
@@ -336,7 +336,7 @@ class Check {
     result.busbw_gbs = (*numbers)[0];
     result.bytes = (*numbers)[1];
     if (result.busbw_gbs > 0) write(context_, record_of(result));
-    return meet("the end");
+    return meet("the shutdown");
   }
 
   /// Asks all ranks: a single one that uses sockets decides.

@@ -75,14 +75,14 @@ class Pairs {
       if (b == world_.rank()) partner = a;
     }
     const std::string what =
-        partner < 0 ? "the exchange of other ranks"
+        partner < 0 ? "an exchange between other ranks"
                     : "send_recv of " + name_of(world_.rank()) + " with " + name_of(partner);
     if (Status met = meet(what); !met.ok()) return met;
     double mean = 0;
     if (partner >= 0) {
       if (Status done = time(partner, mean); !done.ok()) return done;
     }
-    if (Status met = meet("the results"); !met.ok()) return met;
+    if (Status met = meet("gathering the results"); !met.ok()) return met;
     const auto all = context_.team.gather({mean});
     if (!all) return all.status();
     for (const auto& [a, b] : part) {

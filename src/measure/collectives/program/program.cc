@@ -70,7 +70,7 @@ Status measure_it(BackendKind kind, Mode mode, const measure::Settings& settings
   Status done = write_header(context);
   if (done.ok()) done = mode(context);
   if (!done.ok()) give_up(done);
-  watchdog.begin("the end");
+  watchdog.begin("the shutdown");
   return done;
 }
 

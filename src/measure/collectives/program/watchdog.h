@@ -37,7 +37,7 @@ class Watchdog {
   std::atomic<unsigned> beats_ = 0;
   std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;
-  std::string what_ = "the start";
+  std::string what_ = "the startup";
   bool paused_ = false;
   bool over_ = false;
   std::thread thread_;

@@ -144,7 +144,7 @@ TEST_F(CollectRunTest, ASilentNodeEndsWithTheLimit) {
   settings_.limit = std::chrono::milliseconds(1);
   run_.begin(settings_);
   while (!report_) loop_.run_one();
-  EXPECT_THAT(report_->nodes[0].problem, HasSubstr("not finished within"));
+  EXPECT_THAT(report_->nodes[0].problem, HasSubstr("did not finish within"));
 }
 
 // A node writes what it was asked for where that belongs, whatever it says.
@@ -160,8 +160,8 @@ TEST_F(CollectRunTest, ANodeCannotWriteElsewhere) {
     if (entries != nullptr && !entries->entries.empty()) entries->entries[0].entry.path = "beside";
   };
   const CollectReport report = collect();
-  EXPECT_EQ(report.nodes[0].problem, "its agent has sent what it was not asked for");
-  EXPECT_EQ(report.nodes[1].problem, "its agent has sent what it was not asked for");
+  EXPECT_EQ(report.nodes[0].problem, "its agent sent data that was not requested");
+  EXPECT_EQ(report.nodes[1].problem, "its agent sent data that was not requested");
   EXPECT_EQ(read("precious/file"), "precious");
   EXPECT_FALSE(fs::exists(path("precious/beside")));
   EXPECT_FALSE(fs::exists(path("to/beside")));
@@ -176,7 +176,7 @@ TEST_F(CollectRunTest, ALinkInThePlaceOfTheTargetIsRefused) {
     if (auto* entries = std::get_if<wire::StageEntries>(&answer))
       entries->entries = {{0, {"a", SyncEntry::Kind::link, 0, 0, 0, path("precious")}, ""}};
   };
-  EXPECT_EQ(collect().nodes[0].problem, "its agent has sent what it was not asked for");
+  EXPECT_EQ(collect().nodes[0].problem, "its agent sent data that was not requested");
   EXPECT_FALSE(fs::is_symlink(path("to/a")));
 }
 
@@ -188,7 +188,7 @@ TEST_F(CollectRunTest, ASecondBeginningIsRefused) {
     if (const auto* begin = std::get_if<wire::StageBegin>(&answer))
       loop_.post([this, again = *begin]() mutable { run_.on(NodeId(0), again); });
   };
-  EXPECT_EQ(collect().nodes[0].problem, "its agent has sent what it was not asked for");
+  EXPECT_EQ(collect().nodes[0].problem, "its agent sent data that was not requested");
 }
 
 TEST_F(CollectRunTest, NothingListensAndNothingIsConnected) {
@@ -204,8 +204,8 @@ TEST_F(CollectRunTest, NothingListensAndNothingIsConnected) {
     }
   };
   const CollectReport report = collect();
-  EXPECT_EQ(report.nodes[0].problem, "its agent has sent what it was not asked for");
-  EXPECT_EQ(report.nodes[1].problem, "its agent has sent what it was not asked for");
+  EXPECT_EQ(report.nodes[0].problem, "its agent sent data that was not requested");
+  EXPECT_EQ(report.nodes[1].problem, "its agent sent data that was not requested");
 }
 
 TEST_F(CollectRunTest, NothingIsRemovedHere) {

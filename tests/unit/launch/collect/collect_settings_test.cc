@@ -71,7 +71,7 @@ TEST(CollectSettings, NoPathLiesInAnother) {
   JobSpec spec;
   spec.collect = {{"/a", "r"}, {"/b", "/home/me/job/r/x/y"}};
   EXPECT_EQ(collect_settings(spec, kPlace, {{NodeId(0), "gpu1"}}).nodes[0].problem,
-            "of the paths in collect, /home/me/job/r/x/y lies in another one, /home/me/job/r");
+            "the target /home/me/job/r/x/y lies inside another target, /home/me/job/r");
 }
 
 TEST(CollectSettings, AFolderIsNotCopiedIntoItself) {
@@ -94,11 +94,11 @@ TEST(CollectSettings, WhatIsSaidOfIt) {
                   {NodeId(2), "gpu3", 0, 0, 0, {}, {}, "was lost"}};
   EXPECT_EQ(collected_text(report), "collected 3 files, 4.0 kB from 3 nodes in 3.0 s: 1.0 kB sent");
   EXPECT_THAT(remarks_on(report),
-              ElementsAre("collect: gpu[1-2]: /none is not there",
+              ElementsAre("collect: gpu[1-2]: /none does not exist",
                           "collect: gpu2: /fifo is neither a file nor a folder"));
   EXPECT_EQ(problems_in(report, "runs/k3f"),
-            "collect: not all files are here\n         gpu3: was lost\n"
-            "         to go on: dlaunch collect runs/k3f");
+            "collect: not all files were collected\n         gpu3: was lost\n"
+            "         to collect the rest: dlaunch collect runs/k3f");
 }
 
 }  // namespace

@@ -92,9 +92,9 @@ TEST(ConnectFailure, ACommandThatWasNeverRunIsToldWithWhatToTry) {
   ConnectEnd end = ended(0, "");
   end.by_hand = "ssh -- gpu12 echo hello";
   EXPECT_EQ(ssh_failure(end).text,
-            "ssh: ended with code 0 and no message: the command for the node was not run; an rc "
-            "file there that ends the shell, or a forced command of its sshd, is likely; try: ssh "
-            "-- gpu12 echo hello");
+            "ssh: ended with code 0 and no message: the command for the node was not run; "
+            "likely causes: an rc file there that ends the shell, or a forced command of its sshd; "
+            "try: ssh -- gpu12 echo hello");
   end.wait_status = 255 << 8;  // an error of ssh itself, not of the node
   EXPECT_EQ(ssh_failure(end).text, "ssh: ended with code 255 and no message");
 }
@@ -129,11 +129,10 @@ TEST(ConnectFailure, WhyANodeIsLate) {
   ConnectEnd end;
   EXPECT_EQ(why_late(end, false), "the host does not answer, or its login shell does not continue");
   end.last_line = "Press enter";
-  EXPECT_EQ(why_late(end, false),
-            "its login shell has printed \"Press enter\" and does not continue");
+  EXPECT_EQ(why_late(end, false), "its login shell printed \"Press enter\" and does not continue");
   EXPECT_EQ(why_late(end, true), "dlaunch itself was still being copied there");
   end.started = true;
-  EXPECT_EQ(why_late(end, true), "dlaunch was started there and does not answer");
+  EXPECT_EQ(why_late(end, true), "dlaunch was started there but did not answer");
   end.errors = "ssh: waiting for gpu12\n";
   EXPECT_EQ(why_late(end, false), "ssh: waiting for gpu12");
 }

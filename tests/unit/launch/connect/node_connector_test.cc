@@ -82,7 +82,7 @@ TEST_F(ScriptedNode, WhatEndsAtOnceAlsoWhenItWasStagedAnewIsNotStagedForEver) {
 TEST_F(ScriptedNode, AProgramThatWasStartedAndHangsIsNotTheLoginShell) {
   timeout_ = std::chrono::milliseconds(600);
   open("echo Welcome; echo $s started; exec sleep 20");
-  EXPECT_EQ(said_, "no connection within 600 ms: dlaunch was started there and does not answer");
+  EXPECT_EQ(said_, "no connection within 600 ms: dlaunch was started there but did not answer");
 }
 
 TEST_F(ScriptedNode, AnSshThatLacksAnOptionIsAskedWithoutIt) {

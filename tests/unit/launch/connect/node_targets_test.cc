@@ -111,10 +111,10 @@ TEST(NodeTargets, NotMoreThanTheJobCanUse) {
 TEST(NodeTargets, NamesThatCouldBeReadAsSomethingElseAreRefused) {
   for (const char* name :
        {"-oProxyCommand=x", "a b", "a;b", "$(id)", "a\nb", "`id`", "a'b", "a\\b", "{command}"})
-    EXPECT_NE(ways(job({name})).find("is not the name of a host"), std::string::npos) << name;
+    EXPECT_NE(ways(job({name})).find("is not a valid host name"), std::string::npos) << name;
   JobSpec spec = job({"a"});
   spec.hosts.hosts[0].user = "-x";
-  EXPECT_EQ(ways(spec), "\"-x\" is not the name of a user");
+  EXPECT_EQ(ways(spec), "\"-x\" is not a valid user name");
   for (const char* name : {"gpu_12", "10.0.0.1", "fe80::1%eth0", "h\xc3\xb6st"})
     EXPECT_TRUE(node_targets(job({name}), own())) << name;
 }

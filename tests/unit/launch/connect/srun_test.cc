@@ -84,8 +84,8 @@ TEST(Srun, SaysOneLineThatNamesTheCause) {
        Kind::final,
        "srun: Unable to create step for job 2: Invalid generic resource (gres) specification "
        "(Slurm "
-       "gives no single node its part of --gpus, nor of --gpus-per-task where nodes have different "
-       "numbers; ask for --gpus-per-node)"},
+       "does not give a single node its share of --gpus, nor of --gpus-per-task if the nodes have "
+       "different numbers of tasks; request --gpus-per-node)"},
       {1,
        "srun: error: Unable to create step for job 1: Job/step already completing or completed\n",
        Kind::final,
@@ -97,9 +97,9 @@ TEST(Srun, SaysOneLineThatNamesTheCause) {
        "TIME LIMIT ***\n"
        "srun: Job step aborted: Waiting up to 5 seconds for job step to finish.\n"
        "srun: error: Timed out waiting for job step to complete\n",
-       Kind::final, "Slurm has ended the job: its time limit was reached (--time)"},
+       Kind::final, "Slurm ended the job: its time limit was reached (--time)"},
       {143, "slurmstepd: error: *** STEP 1.0 ON node2 CANCELLED AT 2026-11-22T04:48:43 ***\n",
-       Kind::final, "Slurm has cancelled the job, or the step that connects the node (scancel)"},
+       Kind::final, "Slurm cancelled the job, or the step that connects the node (scancel)"},
       {1, "srun: error: Node failure on node2\nsrun: Job step aborted: Waiting up to 5 seconds\n",
        Kind::final, "srun: Node failure on node2"},
       {127,
@@ -122,7 +122,7 @@ TEST(Srun, AnEndOfAnOpenConnection) {
             "its connection ended: srun: was killed by SIGKILL");
   const LastWords preempted = connector().end(
       ended(143, "slurmstepd: error: *** STEP 1.0 ON n CANCELLED AT x DUE TO PREEMPTION ***\n"));
-  EXPECT_EQ(preempted.text, "Slurm has ended the job: it was preempted");
+  EXPECT_EQ(preempted.text, "Slurm ended the job: it was preempted");
   EXPECT_TRUE(preempted.agent_ended);
   EXPECT_EQ(
       connector().end(ended(73, "srun: error: node2: task 0: Exited with exit code 73\n")).text,

@@ -86,7 +86,7 @@ TEST_F(KeptNodesTest, TriesAgainAfterGrowingPauses) {
   }
   const auto refused = nodes.want("ssh gpu1", kRun, "run-1", now);
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().why, "gpu1 is being connected again (no route)");
+  EXPECT_EQ(refused.error().why, "gpu1 is being reconnected (no route)");
   for (int i = 0; i < 40; ++i) {
     nodes.lost(kFirst, "no route", now);
     (void)nodes.start(now + seconds(30));
@@ -187,8 +187,9 @@ TEST(KeptUseText, SaysHowManyAndWhyNotTheOthers) {
   EXPECT_EQ(kept_use_text({.wanted = 4}), "") << "none is kept";
   EXPECT_EQ(kept_use_text({.wanted = 1, .lent = 1}), "uses 1 kept node");
   EXPECT_EQ(kept_use_text({.wanted = 8, .lent = 8}), "uses 8 kept nodes");
-  EXPECT_EQ(kept_use_text({.wanted = 2, .lent = 1, .refused = {"gpu2 is used by run a"}}),
-            "uses 1 kept of 2 nodes and connects the others: gpu2 is used by run a");
+  EXPECT_EQ(
+      kept_use_text({.wanted = 2, .lent = 1, .refused = {"gpu2 is used by run a"}}),
+      "uses kept connections for 1 of 2 nodes and connects the others: gpu2 is used by run a");
   const std::string many =
       kept_use_text({.wanted = 9, .lent = 0, .refused = {"a", "b", "c", "d", "e", "f"}});
   EXPECT_THAT(many, HasSubstr("a; b; c; d; and 2 more"));

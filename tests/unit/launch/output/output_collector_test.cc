@@ -291,8 +291,8 @@ TEST_F(OutputCollectorTest, OfANodeThatWasLostWithoutAWordMoreMayBeThere) {
   collector_.fetch_rest();
   const auto all = [](Rank, Part) { return true; };
   EXPECT_EQ(collector_.missing(all),
-            (std::vector<std::string>{"what ranks 2, 3 printed after the last sign of life of "
-                                      "gpu01 may be there in /there/1"}));
+            (std::vector<std::string>{"what ranks 2, 3 printed after the last sign of life from "
+                                      "gpu01 may be on that node, in /there/1"}));
 }
 
 TEST_F(OutputCollectorTest, GivingUpLeavesTheFilesThere) {

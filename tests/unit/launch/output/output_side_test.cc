@@ -106,7 +106,7 @@ TEST_F(OutputSideTest, ALostNodeIsNotWaitedFor) {
   output_->tell(event::NodeLost{node(2), "gone"});
   EXPECT_TRUE(output_->is_out());
   output_->finish({});
-  EXPECT_THAT(shown(), HasSubstr("ranks 4, 5 printed after the last sign of life of node2"));
+  EXPECT_THAT(shown(), HasSubstr("ranks 4, 5 printed after the last sign of life from node2"));
 }
 
 TEST_F(OutputSideTest, TheNextAttemptWaitsForTheOutputOfThisOne) {

@@ -56,7 +56,7 @@ TEST_F(MissingPrerequisitesTest, WhoHasNotAnsweredIsKnown) {
   missing.add(NodeId(1), {Attempt(1), {}});
   EXPECT_EQ(missing.awaited(), "gpu[01,03-04]");
   EXPECT_EQ(missing.by_node().at(NodeId(0)),
-            std::vector<std::string>{"it has not answered whether what the ranks need is there"});
+            std::vector<std::string>{"it did not answer the check for what the ranks need"});
   EXPECT_FALSE(missing.by_node().contains(NodeId(1)));
 }
 
@@ -67,7 +67,7 @@ TEST_F(MissingPrerequisitesTest, OneThingIsOneLine) {
   EXPECT_EQ(missing.error(),
             (Error{126,
                    "gpu[02-04]: cannot enter the workdir \"/home/me/job\": No such file or "
-                   "directory (it must be there on every node)"}));
+                   "directory (it must exist on every node)"}));
 }
 
 TEST_F(MissingPrerequisitesTest, AllThatIsMissingIsToldAtOnceGroupedByThing) {
@@ -81,7 +81,7 @@ TEST_F(MissingPrerequisitesTest, AllThatIsMissingIsToldAtOnceGroupedByThing) {
   EXPECT_EQ(
       missing.error(),
       (Error{127,
-             "nothing was started, because of"
+             "nothing was started because of these problems:"
              "\n         gpu[01-02]: cannot read \"/home/me/job/train.py\": No such file or "
              "directory"
              "\n         gpu[02-03]: cannot execute \"python\": No such file or directory"
@@ -131,7 +131,7 @@ TEST_F(MissingPrerequisitesTest, AnActiveEnvironmentThatIsNotThere) {
   EXPECT_EQ(missing.error()->exit_code, 126);
   EXPECT_EQ(
       missing.error()->message,
-      "nothing was started, because of"
+      "nothing was started because of these problems:"
       "\n         gpu[02-03]: the virtual environment /home/me/job/.venv, active here, is not "
       "there: python3 would be /usr/bin/python3 (Python 3.11)"
       "\n         gpu04: the virtual environment /home/me/job/.venv, active here, has no usable "

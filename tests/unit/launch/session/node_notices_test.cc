@@ -21,7 +21,7 @@ TEST(NodeNotices, AreBoundedInNumber) {
   NodeNotices notices;
   for (std::size_t i = 1; i < NodeNotices::kMost; ++i)
     EXPECT_THAT(notices.take("x"), Optional(std::string("x")));
-  EXPECT_THAT(notices.take("x"), Optional(EndsWith("shows no more notes of this node)")));
+  EXPECT_THAT(notices.take("x"), Optional(EndsWith("shows no more notes from this node)")));
   EXPECT_EQ(notices.take("x"), std::nullopt);
 }
 

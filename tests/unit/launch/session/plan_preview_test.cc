@@ -55,7 +55,7 @@ TEST_F(AssumedCluster, RanksForEachGpuNeedSlots) {
   for (HostSpec& host : spec_.hosts.hosts) host.slots = 0;
   const auto plan = make_plan(spec_, cluster(), {});
   ASSERT_FALSE(plan.has_value());
-  EXPECT_THAT(plan.error().message, HasSubstr("--offline does not ask for; give the hosts slots"));
+  EXPECT_THAT(plan.error().message, HasSubstr("unknown with --offline; give the hosts slots"));
 }
 
 TEST_F(AssumedCluster, AGpuForEachProcessIsTakenOnTrust) {

@@ -86,7 +86,7 @@ TEST_F(JobStagingTest, AFolderThatIsNoTargetEndsIt) {
   begin({"/local/corpus", "/home/me/.ssh"});
   ASSERT_EQ(ends.size(), 1U);
   EXPECT_EQ(ends[0].error().message,
-            "stage: the agent of gpu1 names a path that is not to be staged");
+            "stage: the agent of gpu1 named a path that the job does not stage");
   ASSERT_EQ(sent.size(), 2U) << "only that it is over";
   EXPECT_EQ(std::get<wire::StageOver>(sent[0].second).id, 1U);
   EXPECT_TRUE(std::get<wire::StageFrom>(sent[1].second).peers.empty());

@@ -166,7 +166,7 @@ TEST_F(TerminalSideTest, AUserThatLeavesClosesTheTerminal) {
 TEST_F(TerminalSideTest, EveryEndHasAReason) {
   EXPECT_EQ(why_ended(ask(4)), "the run has no rank 4: its ranks are 0 to 3");
   EXPECT_EQ(why_ended(ask(0, "other")),
-            "the run was started by another version of dlaunch; attach with that");
+            "the run was started by another version of dlaunch; use that one");
   const UniqueFd lost = ask(0);
   (void)opened();
   side_.node_lost(NodeId(1));

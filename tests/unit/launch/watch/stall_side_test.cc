@@ -91,7 +91,7 @@ TEST_F(StallSideTest, ProgressAfterwardsIsTold) {
   pass(20ms);
   pushed_.clear();
   print(3, 10);
-  EXPECT_EQ(shown(), "dlaunch: note: the job makes progress again\n");
+  EXPECT_EQ(shown(), "dlaunch: note: the job is making progress again\n");
   ASSERT_FALSE(pushed_.empty());
   EXPECT_TRUE(std::holds_alternative<event::Progress>(pushed_.back()));
   EXPECT_TRUE(side_->seen().front().has_resumed);

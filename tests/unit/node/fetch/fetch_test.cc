@@ -184,13 +184,13 @@ TEST_F(FetchTest, AnotherProgramThanTheLaunchersIsRefused) {
   wrong.hash[0] ^= 1;
   const Fetched got = fetch(wrong);
   EXPECT_NE(got.code, 0);
-  EXPECT_EQ(got.words, "what came is not the launcher's program\n");
+  EXPECT_EQ(got.words, "the data received is not the launcher's program\n");
 }
 
 TEST_F(FetchTest, ALargerOneThanWasSent) {
   fetch::Order wrong = order(served_);
   ++wrong.size;
-  EXPECT_EQ(fetch(wrong).words, "the connection has ended too early\n");
+  EXPECT_EQ(fetch(wrong).words, "the connection ended too early\n");
 }
 
 TEST_F(FetchTest, NobodyListensThere) {
@@ -210,7 +210,7 @@ TEST_F(FetchTest, OneThatAcceptsAndSaysNothing) {
 
 TEST_F(FetchTest, NonsenseAsAnOrder) {
   EXPECT_EQ(fetch("").words, "no order\n");
-  EXPECT_EQ(fetch(std::string(2 * sizeof(fetch::Order), 'x')).words, "an order that is not one\n");
+  EXPECT_EQ(fetch(std::string(2 * sizeof(fetch::Order), 'x')).words, "a malformed order\n");
   fetch::Order wrong = order(served_);
   wrong.address_size = 4000;
   EXPECT_EQ(fetch(wrong).words, "an address that is too long\n");

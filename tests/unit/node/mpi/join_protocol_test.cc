@@ -44,7 +44,7 @@ TEST(JoinProtocol, AnotherNumberOfRanksThanTheJobHas) {
   Joining joining = sample();
   EXPECT_EQ(other_world(joining, 8), "");
   EXPECT_THAT(other_world(joining, 4),
-              testing::StartsWith("mpirun has started 8 ranks, and the job has 4: "));
+              testing::StartsWith("mpirun started 8 ranks, but the job has 4: "));
   joining.world = 0;
   EXPECT_EQ(other_world(joining, 4), "") << "unknown";
 }

@@ -247,7 +247,7 @@ TEST_F(Pmi1ServiceTest, WhoIsStartedForAWorldOfOneIsNotedAtOnce) {
   EXPECT_EQ(ask(1, kInit), kInitAnswer);
   const auto* note = wait_for<wire::Notice>();
   ASSERT_NE(note, nullptr);
-  EXPECT_TRUE(note->text.starts_with("rank 1 begins an MPI world of 1, and the job has 2 ranks"))
+  EXPECT_TRUE(note->text.starts_with("rank 1 starts an MPI world of 1, but the job has 2 ranks"))
       << note->text;
   EXPECT_EQ(service_.seen(Rank(1)).other_world, 1);
   received_.clear();

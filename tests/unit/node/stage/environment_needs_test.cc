@@ -163,8 +163,10 @@ TEST_F(EnvironmentNeedsTest, TheAdviceNamesTheFolderOfAPython) {
   EXPECT_THAT(advice_on({{"/home/me/bin/python3", "/venv"}}),
               ElementsAre("install python3" + install))
       << "not the home folder";
-  EXPECT_THAT(advice_on({{"/usr/lib/python3/dist-packages", "/venv"}}),
-              ElementsAre("install on these nodes what /usr/lib/python3/dist-packages belongs to"));
+  EXPECT_THAT(
+      advice_on({{"/usr/lib/python3/dist-packages", "/venv"}}),
+      ElementsAre(
+          "install the package that contains /usr/lib/python3/dist-packages on these nodes"));
   EXPECT_THAT(advice_on({{"/home/me/src", "/venv"}, {"/home/me/a, b", "/venv"}}),
               ElementsAre("stage it too, to the same path: {from: /home/me/src}",
                           "stage it too, to the same path: {from: \"/home/me/a, b\"}"));

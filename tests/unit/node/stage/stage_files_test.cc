@@ -190,7 +190,7 @@ TEST_F(StageFilesTest, AnotherFileThanTheLaunchersGetsNoName) {
   }
   one.files.set_hash(0, strong(bytes + "x"));
   send(one, stream, 0, stream.size());
-  EXPECT_THAT(one.files.problem(), HasSubstr("is not the file of the source"));
+  EXPECT_THAT(one.files.problem(), HasSubstr("the written file differs from the source"));
   EXPECT_EQ(read("a"), "old");
   EXPECT_THAT(names(), testing::ElementsAre("a")) << "nobody goes on from it";
 }

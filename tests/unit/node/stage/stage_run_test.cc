@@ -105,7 +105,7 @@ TEST_F(StageRunTest, TheSecondWaitsAndFindsItUnchanged) {
   run_until([&] { return fs::exists(path("home/.cache/dlaunch/claims")); });
   begin(b);
   run_until([&] { return !b.notes.empty(); });
-  EXPECT_EQ(b.notes.at(0), "stage: waits for run a, which stages " + path("to/data") +
+  EXPECT_EQ(b.notes.at(0), "stage: waiting for run a, which stages " + path("to/data") +
                                " on gpu01, at most 1 min 00 s");
   a.run->cancel();
   a.holds = false;
@@ -123,7 +123,7 @@ TEST_F(StageRunTest, WaitingHasALimit) {
   run_until([&] { return fs::exists(path("home/.cache/dlaunch/claims")); });
   begin(b, Duration(100));
   EXPECT_EQ(end(b), "stage: run a, which stages " + path("to/data") +
-                        " on gpu01, has not ended within 100 ms");
+                        " on gpu01, did not end within 100 ms");
 }
 
 TEST_F(StageRunTest, WhatIsInUseIsNotChanged) {

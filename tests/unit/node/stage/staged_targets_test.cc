@@ -150,7 +150,7 @@ TEST_F(StagedTargetsTest, RemovesWhatItHasPutThereAndNothingElse) {
   ASSERT_THAT(seen.targets, SizeIs(1));
   EXPECT_EQ(seen.targets[0].files, 2U);
   EXPECT_EQ(seen.targets[0].bytes, 3U);
-  EXPECT_EQ(seen.targets[0].problem, "1 file that was changed since stays");
+  EXPECT_EQ(seen.targets[0].problem, "1 file stays, because it was changed after the staging");
   EXPECT_FALSE(seen.targets[0].failed);
   EXPECT_THAT(names(), UnorderedElementsAre("data", "data/a", "data/deep", "data/deep/own"));
   EXPECT_THAT(names("precious"), ElementsAre("x")) << "behind the link";
@@ -223,7 +223,7 @@ TEST_F(StagedTargetsTest, WithoutAClaimNothingIsRemoved) {
   write("home/.cache/dlaunch/claims", "in the way");
   const auto seen = see(true);
   ASSERT_THAT(seen.targets, SizeIs(1));
-  EXPECT_THAT(seen.targets[0].problem, HasSubstr("whether a run uses it is unknown"));
+  EXPECT_THAT(seen.targets[0].problem, HasSubstr("cannot tell whether a run uses it"));
   EXPECT_TRUE(fs::exists(path("local/data/a")));
 }
 

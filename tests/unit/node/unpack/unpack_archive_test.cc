@@ -145,7 +145,8 @@ TEST_F(UnpackArchiveTest, TakesThePlaceOfTheFolderWithModesAndTimes) {
 TEST_F(UnpackArchiveTest, ReplacesOnlyWhatItHasUnpacked) {
   fs::create_directory(folder_ + "/data");
   std::ofstream(folder_ + "/data/precious") << "precious";
-  EXPECT_THAT(unpack(tar({member("a", '0', "a")})), HasSubstr("was not unpacked by dlaunch"));
+  EXPECT_THAT(unpack(tar({member("a", '0', "a")})),
+              HasSubstr("dlaunch did not unpack what is in it"));
   EXPECT_THAT(names(), testing::ElementsAre("data", "data/precious"));
   fs::remove(folder_ + "/data/precious");
   EXPECT_EQ(unpack(tar({member("a", '0', "a")})), "");
