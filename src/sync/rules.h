@@ -20,6 +20,8 @@ inline constexpr std::string_view kMarkerPrefix = ".dlaunch-sync-";
 /// More than this is an error: the sync is probably a mistake, or another way is better.
 inline constexpr std::uint64_t kMostFiles = 100'000;
 inline constexpr std::uint64_t kMostBytes = std::uint64_t{2} << 30;
+/// Likewise of one item of `stage` or `collect`. An entry costs the launcher about 200 bytes.
+inline constexpr std::uint64_t kMostStaged = 1'000'000;
 
 /// Whether a path from another machine stays below a folder: components other than ".", ".." or
 /// ".git", none empty, within Linux' limits of length.

@@ -60,7 +60,7 @@ void StageSource::begin_item(const StageItem& item) {
   roots_.push_back(to);
   WorkdirListSettings settings;
   settings.root = item.from;
-  settings.most_files = sync::kMostFiles;
+  settings.most_files = sync::kMostStaged;
   settings.most_bytes = std::numeric_limits<std::uint64_t>::max();
   settings.what = what_;
   settings.is_named = true;

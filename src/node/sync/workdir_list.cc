@@ -216,8 +216,9 @@ void WorkdirLister::check_limits(bool all) {
   std::sort(largest.rbegin(), largest.rend());
   largest.resize(std::min(largest.size(), kLargestTold));
   std::string text = settings_.what + settings_.root + " holds " + (all ? "" : "more than ") +
-                     std::to_string(extent_.files) + " files with " + size_text(extent_.bytes) +
-                     "; at most " + std::to_string(settings_.most_files) +
+                     std::to_string(counted_) + " files and folders with " +
+                     size_text(extent_.bytes) + "; at most " +
+                     std::to_string(settings_.most_files) +
                      (settings_.is_named ? "" : " and " + size_text(settings_.most_bytes)) +
                      " are copied" + kIndent + "the largest: ";
   for (std::size_t i = 0; i < largest.size(); ++i)

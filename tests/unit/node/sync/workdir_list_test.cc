@@ -149,12 +149,12 @@ TEST_F(WorkdirListTest, WhatIsTooMuchIsToldWithTheLargest) {
   write("core", std::string(50'000, 'x'));
   write("a");
   const std::string text = list().front();
-  EXPECT_THAT(text, HasSubstr("holds 4 files with 1.3 MB; at most 1000 and 1.0 MB are copied"));
+  EXPECT_THAT(text, HasSubstr("holds 5 files and folders with 1.3 MB; at most 1000 and 1.0 MB are copied"));
   EXPECT_THAT(text, HasSubstr("the largest: data/ (1.2 MB), core (50 kB), a (1 byte)"));
   EXPECT_THAT(text, HasSubstr(".gitignore"));
   settings_.most_bytes = 10 << 20;
   settings_.most_files = 3;
-  EXPECT_THAT(list().front(), HasSubstr("holds 4 files"));
+  EXPECT_THAT(list().front(), HasSubstr("holds 5 files"));
   settings_.most_files = 5;
   EXPECT_EQ(list().size(), 5U);
 }
