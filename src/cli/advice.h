@@ -9,8 +9,8 @@
 
 namespace dlaunch {
 
-/// What to type instead of a word that is a command elsewhere ("ps", "kill"): "to list runs and
-/// their states: dlaunch runs"; nullopt: not known.
+/// What to type instead of a word that other tools have as a command ("ps", "kill"): "to list runs
+/// and their states: dlaunch runs"; nullopt: not known.
 [[nodiscard]] std::optional<std::string> command_meant(std::string_view word);
 
 /// "use dlaunch instead: dlaunch run -n 4 -- ./a" for a launch line of another launcher, with the
@@ -21,8 +21,8 @@ namespace dlaunch {
 /// "resume".
 [[nodiscard]] bool sounds_like_command(std::string_view word);
 
-/// mpirun spells long options with one dash ("-hostfile"), where others would read "-h": the option
-/// with two dashes, or the word unchanged.
+/// mpirun spells long options with one dash ("-hostfile"), which others would read as "-h". Returns
+/// such an option with two dashes, any other word unchanged.
 [[nodiscard]] std::string with_two_dashes(std::string_view word);
 
 /// The words that start `program`: {"train"}, {"./train"} for a file outside PATH, or a script with
@@ -33,8 +33,8 @@ namespace dlaunch {
 /// in PATH.
 [[nodiscard]] bool can_start(const std::string& program);
 
-/// "job.sh: this is a batch script of Slurm: ..." where the command runs such a script, which would
-/// run again on every rank; else empty. `command` must not be empty.
+/// "job.sh: this is a batch script of Slurm: ..." if the command runs such a script, which would
+/// then run on every rank; else empty. `command` must not be empty.
 [[nodiscard]] std::string batch_script_in(const std::vector<std::string>& command);
 
 }  // namespace dlaunch

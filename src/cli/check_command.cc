@@ -66,7 +66,7 @@ struct CheckCommand {
       return print_error(read.error());
     if (const Status hosts = resolve_job_hosts(wanted, json, *loaded); !hosts)
       return print_error(hosts.error());
-    // All hosts that were named, even if the job would use fewer.
+    // Checks all hosts that were named, even if the job would use fewer.
     loaded->spec.nodes.reset();
     loaded->spec.spares = 0;
     const auto report = check_cluster(loaded->spec, options);

@@ -63,7 +63,7 @@ void add_output(const RunView& run, CollectSettings& settings) {
   }
 }
 
-/// Nodes that had ranks, and are not among the hosts that the job has now.
+/// Nodes that had ranks but are not among the hosts that the job has now.
 std::vector<std::string> missing_hosts(const RunView& run, const JobSpec& spec) {
   std::set<std::string> names = nodes_of(run);
   for (const HostSpec& host : spec.hosts.hosts) names.erase(host.name);
@@ -91,7 +91,7 @@ struct CollectCommand {
     if (!folder) return print_error(folder.error());
     auto run = find(*folder);
     if (!run) return print_error(run.error());
-    // Keeps `dlaunch runs --prune` away.
+    // Keeps `dlaunch runs --prune` from removing the run.
     const UniqueFd in_use(::open(run->path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (in_use && ::flock(in_use.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK)
       return print_error({exit_code::kUsage, "run " + run->id + " is being removed"});
@@ -148,7 +148,7 @@ struct CollectCommand {
                                          " has no `collect`; to collect a path anyway: dlaunch "
                                          "collect " +
                                          run.id + " --set 'collect=[{from: /local/out}]'");
-    // All hosts: those that had ranks may be any of them.
+    // Resolves all hosts: those that had ranks may be any of them.
     loaded->spec.nodes.reset();
     loaded->spec.processes.reset();
     loaded->spec.spares = 0;

@@ -29,8 +29,8 @@ CLI::App& app_of(void* pointer) {
 
 }  // namespace
 
-/// Whether a word gives the option by any of `names`, which commas separate: "--np", "--np=4",
-/// "-n4", "-qn4".
+/// Whether a word is this option by any of `names`, which commas separate: "--np", "--np=4", "-n4",
+/// "-qn4".
 bool CommandOptions::is_wanted(std::string_view names) const {
   if (given_ == nullptr) return true;
   const auto names_it = [](const std::string& word, std::string_view name) {
@@ -127,7 +127,7 @@ CommandOptions CommandOptions::in_group(const std::string& title) const {
   return options;
 }
 
-/// Gives CommandOptions their CLI::App. `after`: the words after "--".
+/// Connects CommandOptions with a CLI::App. `after`: the words after "--".
 struct CommandParser {
   static void describe(const Subcommand& command, CLI::App& app);
   [[nodiscard]] static bool parses(const Subcommand& command,
@@ -192,9 +192,9 @@ bool looks_like_option(const std::string& word) {
   return word.size() > 1 && word[0] == '-' && (word[1] == '-' || is_letter(word[1]));
 }
 
-/// With `--clean "$FOLDER"` and FOLDER not set, the user did not mean `--clean` alone; nor with
-/// `stop "$RUN"` whatever runs. And in `--hosts -n 2` the value was forgotten. CLI11 would take
-/// "--name=" to have its value in the next word. Empty: nothing of the kind.
+/// The error for an empty or forgotten value; empty: none. If FOLDER is unset, `--clean "$FOLDER"`
+/// does not mean `--clean` alone, and with RUN unset, `stop "$RUN"` does not mean whatever runs. In
+/// `--hosts -n 2` the value was forgotten. After "--name=" CLI11 would take the next word as value.
 std::string wrong_word_in(const CLI::App& app, const std::vector<std::string>& arguments) {
   const auto empty = [](const std::string& option) {
     return option + " got an empty argument; is a variable unset?";
@@ -284,7 +284,7 @@ int unknown(const Groups& groups, const std::vector<std::string>& arguments) {
                                                   "\n         try: dlaunch --help"});
 }
 
-/// Help, version and mistakes: everything without a known command.
+/// Handles command lines without a known command: help, version and mistakes.
 int answer(const Groups& groups, const std::vector<std::string>& arguments,
            const std::vector<std::string>& after) {
   if (arguments.empty()) return print_error(Error{exit_code::kUsage, kNoCommand});
@@ -355,7 +355,7 @@ int CommandParser::run(const Subcommand& command, const std::vector<std::string>
 namespace {
 
 /// `dlaunch -n 4 -- python train.py`, as with mpirun, means the first command (run). nullopt: that
-/// command lacks the first option. A job.yaml in this folder does not run without a command.
+/// command lacks the first option. A job.yaml in this folder is not run without a command.
 std::optional<int> without_command(const Groups& groups, const std::vector<std::string>& arguments,
                                    const std::vector<std::string>& after) {
   const Subcommand& first = groups.front().commands.front();

@@ -18,7 +18,7 @@ class CommandOptions {
   /// `names`: "-n,--processes". `type`: the placeholder of the value in the help ("N").
   void value(const std::string& names, std::string& target, const std::string& help,
              const std::string& type);
-  /// Likewise; stays nullopt if the option is not given.
+  /// The same; `target` stays nullopt if the option is not given.
   void value(const std::string& names, std::optional<std::string>& target, const std::string& help,
              const std::string& type);
   void number(const std::string& names, std::optional<std::uint32_t>& target,
@@ -26,15 +26,16 @@ class CommandOptions {
   /// May be given several times, with one value each.
   void values(const std::string& names, std::vector<std::string>& target, const std::string& help,
               const std::string& type);
-  /// Takes the words that follow it, up to the next option; perhaps none. nullopt: it is not given.
+  /// Takes the words that follow it up to the next option, perhaps none. nullopt: the option is not
+  /// given.
   void list(const std::string& names, std::optional<std::vector<std::string>>& target,
             const std::string& help, const std::string& type);
   void flag(const std::string& names, bool& target, const std::string& help);
   /// A flag that counts: -v is 1, -vv is 2.
   void count(const std::string& names, int& target, const std::string& help);
-  /// The two options, each named by one of its names, cannot be given together.
+  /// The two options, each identified by one of its names, cannot be given together.
   void exclude(const std::string& name, const std::string& other);
-  /// The same command, whose help lists the options added through it below `title`.
+  /// The same command; its help lists the options that are added through the result below `title`.
   [[nodiscard]] CommandOptions in_group(const std::string& title) const;
 
  private:
@@ -43,13 +44,14 @@ class CommandOptions {
       : app_(app), given_(given) {}
   [[nodiscard]] bool is_wanted(std::string_view names) const;
   void* app_;  // CLI::App
-  /// Words of the command line; only options that are among them are added. Null: all are.
+  /// Words of the command line; only options that are among them are added. Null: all options are
+  /// added.
   const std::vector<std::string>* given_;
   std::string group_ = "Options";
 };
 
-/// A command. Its options are built only when it is chosen, because that takes longer than starting
-/// a rank.
+/// A command. Its options are built only when it is chosen, because building all takes longer than
+/// starting a rank.
 struct Subcommand {
   std::string name;
   std::string description;
@@ -89,7 +91,7 @@ struct CommandHelp {
 /// Parses and runs the chosen command. Returns its exit code; kOk after help; kUsage, with one line
 /// on stderr, for a wrong command line. `arguments`: those before "--", without the program's name.
 /// `after`: those after it. A command line that begins with options of the first command (run) runs
-/// that command, as with mpirun. Options of other launchers work where they have an exact meaning
+/// that command, as with mpirun. Options of other launchers work if they have an exact meaning
 /// (jobfile/launch_lines/launcher_options.h).
 [[nodiscard]] int run_command_line(const std::vector<CommandGroup>& groups,
                                    const std::vector<std::string>& arguments,

@@ -15,14 +15,14 @@ namespace dlaunch {
 
 using CommandWords = std::vector<std::string>;
 
-/// By its name: *.yaml, *.yml, *.json.
+/// Whether the word is a job file by its name: *.yaml, *.yml, *.json.
 [[nodiscard]] bool is_job_file(std::string_view word);
 
-/// The words for a shell, each after a blank.
+/// The words, quoted for a shell, each after a blank.
 [[nodiscard]] std::string more_words(CommandWords::const_iterator from,
                                      CommandWords::const_iterator to);
 
-/// The option of `app` that the word gives, even with its value: "--np=4", "-n4".
+/// The option of `app` that this word sets; the word may include the value: "--np=4", "-n4".
 [[nodiscard]] const CLI::Option* option_in(const CLI::App& app, const std::string& word);
 
 /// The first word from `word` on that is neither an option of `app` nor the value of one: an

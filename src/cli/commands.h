@@ -41,7 +41,7 @@ using TrailingArguments = std::vector<std::string>;
 [[nodiscard]] Subcommand version_command();
 /// `groups` must outlive the command, which may be added to one of them.
 [[nodiscard]] Subcommand man_command(const std::vector<CommandGroup>& groups);
-/// Likewise. `words`: the command line, with the command's name.
+/// `groups`: as above. `words`: the command line, with the command's name.
 [[nodiscard]] Subcommand help_command(const std::vector<CommandGroup>& groups,
                                       const std::vector<std::string>& words);
 
@@ -49,12 +49,15 @@ using TrailingArguments = std::vector<std::string>;
 
 /// The guardian of an agent, which a connector starts on a node; stdin and stdout are its channel.
 ///
-/// `agent --session HEX --node N [--after HEX] [--pid-namespace]`: prints that it is ready, then
-/// guards the agent; with `--after` only once the processes of that lost session are gone, else
-/// prints that it failed. `agent --attach HEX --node N`: passes stdin and stdout to the agent of
-/// that session which runs here (node/session/attach.h). `agent --enter FOLDER [--at WORKDIR]
-/// RANK`: the first process of a rank's container. `agent --probe`: prints the build id, to find
-/// out whether this file can be executed here.
+/// `agent --session HEX --node N [--after HEX] [--pid-namespace] [--build ID --size BYTES]`: prints
+/// that it is ready, then guards the agent; with `--after` only once the processes of that lost
+/// session are gone, with `--build` only if the staged binary is whole, else prints that it failed.
+/// `agent --attach HEX --node N`: passes stdin and stdout to the agent of that session on this node
+/// (node/session/attach.h). `agent --enter FOLDER [--at WORKDIR] RANK`: the first process of a
+/// rank's container. `agent --probe`: prints the build id, which shows that this file can be
+/// executed here. `agent --py-spy`: writes this machine's py-spy to stdout
+/// (launch/questions/own_py_spy.h). `agent --unpack`: unpacks an archive
+/// (node/unpack/unpack_main.h).
 [[nodiscard]] int agent_command(const std::vector<std::string>& words);
 
 /// A rank of a measurement.
@@ -69,7 +72,7 @@ using TrailingArguments = std::vector<std::string>;
 /// (measure/speed/local_speed.h).
 [[nodiscard]] int speed_command();
 
-/// What a shell asks at every Tab: prints a line for each word that is possible at the cursor,
+/// What a shell runs at every Tab: prints a line for each word that is possible at the cursor,
 /// followed by a tab and a description. `words`: those after "dlaunch", the last one at the cursor.
 [[nodiscard]] int complete_command(const std::vector<CommandGroup>& groups,
                                    const std::vector<std::string>& words);

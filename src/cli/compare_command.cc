@@ -12,7 +12,7 @@ namespace dlaunch {
 
 namespace {
 
-// A plan of 100,000 ranks has some 50 MB.
+// A plan of 100,000 ranks takes about 50 MB.
 constexpr std::size_t kMostBytes = std::size_t{256} << 20;
 
 constexpr const char* kFooter =

@@ -95,7 +95,7 @@ CompletedWords words_of(std::initializer_list<std::string_view> words) {
   return all;
 }
 
-/// For --set: "timeouts.run=", then "timeouts.run=none" where the key has fixed words.
+/// For --set: "timeouts.run=", then "timeouts.run=none" if the key has fixed words.
 CompletedWords key_candidates(std::string_view word) {
   CompletedWords all;
   const std::size_t equals = word.find('=');

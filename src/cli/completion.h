@@ -16,7 +16,7 @@ struct CompletedWord {
   std::string help;  // one line; may be empty
 };
 
-/// What only this machine knows; asked where the word can be one of these.
+/// What only this machine knows; each is asked only if the word can be one of its answers.
 struct CompletionSources {
   std::function<std::vector<CompletedWord>()> hosts;
   std::function<std::vector<CompletedWord>(bool only_live)> runs;
@@ -25,8 +25,8 @@ struct CompletionSources {
   std::function<std::vector<CompletedWord>(const std::string& run, bool only_live)> ranks;
 };
 
-/// `words`: those after "dlaunch", up to the one at the cursor, which may be empty. Empty: the
-/// shell completes files.
+/// What can stand at the cursor. `words`: those after "dlaunch", up to the one at the cursor, which
+/// may be empty. No result: the shell completes files.
 [[nodiscard]] std::vector<CompletedWord> complete(const std::vector<CommandGroup>& groups,
                                                   std::vector<std::string> words,
                                                   const CompletionSources& sources);

@@ -259,7 +259,7 @@ bool sets_processes(const JobOptions& options) {
 
 namespace {
 
-/// --env and --set.
+/// Adds the pairs of --env and --set.
 Status add_pairs(const JobOptions& options, std::vector<Override>& overrides) {
   for (const std::string& variable : options.env) {
     const std::size_t equals = variable.find('=');
@@ -306,7 +306,7 @@ Result<std::vector<Override>> overrides_of(const JobOptions& options) {
                              : "--nnodes " + options.nodes});
   }
   if (options.gpus.empty()) add("processes", options.processes, "-n");
-  // Then the total counts, whatever the file says per node.
+  // A total on the command line counts, whatever the file says per node.
   if (!options.processes.empty() && options.per_node.empty() && options.gpus.empty()) {
     overrides.push_back({"processes_per_node", "auto", "-n " + options.processes});
   }

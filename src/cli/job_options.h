@@ -25,8 +25,8 @@ struct JobOptions {
   std::vector<std::string> env;         // NAME=VALUE
   std::optional<std::string> hosts;     // a host list, or auto
   std::optional<std::string> hostfile;  // relative to the current folder
-  std::optional<std::string> include;   // only these of the hosts
-  std::optional<std::string> exclude;   // all but these of the hosts
+  std::optional<std::string> include;   // only these hosts
+  std::optional<std::string> exclude;   // all hosts but these
   std::optional<std::string> ssh;       // a program to use instead of ssh
   std::vector<std::string> sets;        // KEY=VALUE
   // For job files of other systems (DialectOptions, jobfile/job_reader.h):
@@ -40,7 +40,7 @@ struct JobOptions {
   std::vector<std::string> arguments;  // after "--"
 };
 
-/// Adds the options of hosts and of numbers of processes, and --set.
+/// Adds the options for hosts and numbers of processes, and --set.
 void add_host_options(const CommandOptions& command, JobOptions& options);
 
 /// Adds all options above.
@@ -50,7 +50,7 @@ void add_job_options(CommandOptions command, JobOptions& options);
 /// job.
 [[nodiscard]] std::vector<std::string> words_of(const JobOptions& options);
 
-/// Whether --set gives the key, or a section that contains it.
+/// Whether --set sets the key, or a section that contains it.
 [[nodiscard]] bool is_set(const JobOptions& options, std::string_view key);
 
 /// Whether the options give a number of processes.

@@ -29,7 +29,7 @@ namespace {
 
 constexpr const char* kFileInFolder = "job.yaml";
 
-/// errno says why not.
+/// False: errno says why.
 bool exists(const std::string& path) {
   struct stat info {};
   return ::stat(path.c_str(), &info) == 0;
@@ -39,7 +39,7 @@ bool looks_like_job_file(const std::string& path) {
   return path.ends_with(".yaml") || path.ends_with(".yml") || path.ends_with(".json");
 }
 
-/// One byte more than the reader takes, so that it reports a file that is too long.
+/// Reads one byte more than the job reader takes, so that it reports a file that is too long.
 Result<std::string> read_job_file(const std::string& path) {
   return read_bounded_file(path, "job file", jobfile::kMaxTextBytes + 1);
 }

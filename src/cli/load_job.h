@@ -1,4 +1,4 @@
-// From the options of a command to the job that it plans, checks or runs.
+// Turns the options of a command into the job that it plans, checks or runs.
 #pragma once
 
 #include <optional>
@@ -43,8 +43,8 @@ enum class Allocation { used, ignored };
 [[nodiscard]] Status resolve_job_hosts(const JobOptions& options, bool quiet, LoadedJob& job,
                                        Allocation allocation = Allocation::used);
 
-/// For the engine: with the environment of this process, everything else by default. `folder`: the
-/// current one.
+/// The options for the engine, with the environment of this process and otherwise the defaults.
+/// `folder`: the current one.
 [[nodiscard]] RunOptions run_options(LoadedJob job, const std::string& folder);
 
 }  // namespace dlaunch

@@ -57,7 +57,7 @@ int run(int argc, char** argv) {
   };
   commands.back().commands.push_back(man_command(commands));
   commands.back().commands.push_back(help_command(commands, words.own));
-  // Before the search for "--", which may be the word at the cursor.
+  // Takes all words of argv, because "--" may be the word at the cursor.
   if (first == "complete") return complete_command(commands, {argv + 2, argv + argc});
   return run_command_line(commands, words.own, words.after);
 }

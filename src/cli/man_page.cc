@@ -9,8 +9,8 @@ namespace dlaunch {
 
 namespace {
 
-/// Text that man(7) shows as it is: a period or an apostrophe at the beginning of a line would be a
-/// request, and a bare "-" a hyphen, which cannot be pasted.
+/// Text that man(7) shows unchanged: a period or an apostrophe at the beginning of a line would be
+/// a request, and a bare "-" a hyphen, which cannot be pasted.
 std::string escaped(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -50,7 +50,7 @@ std::string beginning(const std::string& name, const std::string& version,
          escaped(name) + " \\- " + paragraph(description);
 }
 
-/// Without the word "Usage:" and the indentation below it.
+/// The usage lines without the word "Usage:" and the indentation below it.
 std::string synopsis(std::string_view usage) {
   constexpr std::string_view kWord = "Usage: ";
   std::string text;

@@ -1,4 +1,4 @@
-// What commands print.
+// Prints the messages, results and progress of commands.
 #pragma once
 
 #include <cstddef>
@@ -8,14 +8,15 @@
 
 namespace dlaunch {
 
-/// To stderr, after "dlaunch: " unless the message begins with a file position (job.yaml:7:3:). In
-/// GitHub Actions also as an annotation of that line. Returns the error's exit code.
+/// Prints to stderr, after "dlaunch: " unless the message begins with a file position
+/// (job.yaml:7:3:). In GitHub Actions also as an annotation of that line. Returns the error's exit
+/// code.
 int print_error(const Error& error);
 
-/// To stdout, with a newline at the end. Returns kOk, or kInternal if it cannot be written.
+/// Prints to stdout, with a newline at the end. Returns kOk, or kInternal if it cannot be written.
 int print_text(const std::string& text);
 
-/// On a terminal only: a line on stderr that the next one replaces; empty: none any more.
+/// Shows a line on stderr, on a terminal only; the next line replaces it, an empty one removes it.
 void show_progress(const std::string& text);
 
 /// The columns that a line on stdout may have: those of the terminal, at least 40; in a file a line

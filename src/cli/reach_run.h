@@ -8,10 +8,10 @@
 namespace dlaunch {
 
 /// The run that `word` means (empty: the only live one), connected to its socket `name` of `type`
-/// for `command` ("dlaunch attach"; `after` follows the run's id where the error names several
-/// runs). A separate process does all that touches the file system, and is abandoned if the file
-/// system does not answer. Errors were printed: their exit codes. Must be called before any thread
-/// exists.
+/// for `command` ("dlaunch attach"; `after` follows the run's id if the error names several runs).
+/// A separate process does everything that touches the file system, and is abandoned if the file
+/// system does not answer. Errors have been printed; their exit codes are returned. Must be called
+/// before any thread exists.
 [[nodiscard]] tl::expected<RunConnection, int> reach_run(const std::string& word,
                                                          const std::string& command,
                                                          const char* name, int type,

@@ -30,7 +30,7 @@ namespace dlaunch {
 
 namespace {
 
-// A plan of 100,000 ranks has some 50 MB.
+// A plan of 100,000 ranks takes about 50 MB.
 constexpr std::size_t kMostBytes = std::size_t{256} << 20;
 constexpr std::size_t kMostStacks = 8;  // the newest; older ones are only named
 constexpr mode_t kMode = 0600;
@@ -80,12 +80,12 @@ std::vector<std::string> stacks_in(const std::string& folder) {
 std::string target_of(const std::string& path) {
   std::error_code error;
   const auto whole =
-      std::filesystem::absolute(path, error);  // else a name that is not there stays relative
+      std::filesystem::absolute(path, error);  // else the name of a missing file stays relative
   const auto target = std::filesystem::weakly_canonical(whole, error);
   return error ? path : target.string();
 }
 
-/// What is there must be written to, not replaced: a device, a pipe, a descriptor (/dev/stdout).
+/// Whether `path` must be written to, not replaced: a device, a pipe, a descriptor (/dev/stdout).
 bool is_special(const std::string& path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0) return false;

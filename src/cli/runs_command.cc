@@ -29,7 +29,7 @@ constexpr const char* kFooter =
     "Looks in logs.dir of the job.yaml here, else in runs/. A run is lost when\n"
     "its launcher was killed before it recorded how the run ended.";
 
-/// To stderr, at most a few.
+/// Prints the first few notes to stderr.
 void print_notes(const std::vector<std::string>& notes) {
   constexpr std::size_t kShown = 3;
   for (std::size_t i = 0; i < std::min(notes.size(), kShown); ++i)

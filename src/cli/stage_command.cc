@@ -88,7 +88,7 @@ struct StageCommand {
     return failure ? print_error(*failure) : exit_code::kOk;
   }
 
-  /// --list and --clean.
+  /// Handles --list and --clean.
   [[nodiscard]] int see() const {
     const auto folder = current_folder();
     if (!folder) return print_error(folder.error());

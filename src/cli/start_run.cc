@@ -64,7 +64,7 @@ Result<FrontOptions> front_options(const JobSpec& spec, const RunRequest& reques
 /// Makes a smoke test of the job, and tells the user.
 void shrink(const RunRequest& request, LoadedJob& loaded) {
   std::string line = make_smoke_test(request.job, loaded);
-  // The list of ignored keys is the longer half.
+  // The list of ignored keys is the longer half, so it gets its own line.
   if (const auto at = line.find("; not read: "); at != std::string::npos)
     line.replace(at, 2, ";\n         ");
   if (!request.quiet) std::fprintf(stderr, "dlaunch: %s\n", line.c_str());

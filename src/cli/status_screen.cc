@@ -69,7 +69,8 @@ class KeyTerminal {
     if (found && found->rows > 0) size.rows = found->rows;
     return size;
   }
-  /// Writes what the terminal takes now; write_rest() writes the rest. It may be held (Ctrl-S).
+  /// Writes what the terminal takes now; write_rest() writes the rest. Ctrl-S may hold the
+  /// terminal.
   void put(const std::string& bytes) {
     out_ += bytes;
     write_rest();
@@ -117,8 +118,8 @@ class StatusScreen {
   }
 
  private:
-  /// Asks one question at a time, and for the state of the run every second, even while stacks
-  /// are on the screen: the engine drops silent peers, and the end of the run ends the screen.
+  /// Asks one question at a time. Asks for the state of the run every second even while stacks are
+  /// on the screen, because the engine drops silent peers and the end of the run ends the screen.
   void ask_if_due() {
     const MonotonicTime now = monotonic_now();
     const bool is_due = wants_stacks_ || now - asked_at_ >= kEvery;

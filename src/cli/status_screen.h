@@ -1,4 +1,4 @@
-// `dlaunch status --watch`: the terminal while the state of a run is drawn again and again.
+// `dlaunch status --watch`: draws the state of a run on the terminal again and again.
 #pragma once
 
 #include "launch/questions/question_socket.h"
@@ -10,9 +10,9 @@ struct StatusScreenEnd {
   int exit_code = 0;  // if the run has not ended: 0 for q, 128 + n for a signal
 };
 
-/// Until q, a signal or the end of the run. Standard input and output must be the terminal; its
-/// mode is restored at every end but SIGKILL, and while Ctrl-Z stops us. Call only where no other
-/// thread runs: blocks signals for good.
+/// Returns at q, a signal or the end of the run. Standard input and output must be the terminal;
+/// its mode is restored at every end but SIGKILL, and while Ctrl-Z stops us. Call only while there
+/// is no other thread: blocks signals for good.
 [[nodiscard]] StatusScreenEnd show_status_screen(QuestionLine line);
 
 }  // namespace dlaunch

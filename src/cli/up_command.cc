@@ -42,7 +42,7 @@ constexpr const char* kDownFooter =
     "  dlaunch down                     gives up all kept nodes\n"
     "  dlaunch down --hosts gpu[01-04]  these; one in use, once its run is done";
 
-// For the nodes to report on themselves (keeper.cc), and for the way of the list.
+// Time for the nodes to report on themselves (keeper.cc), and for the list to arrive.
 constexpr std::chrono::seconds kListLimit{8};
 constexpr std::chrono::seconds kAnswer{3};
 constexpr std::size_t kKeysInPacket = 64;
@@ -77,7 +77,7 @@ std::vector<KeeperLine> own_keepers(bool replaces) {
   return own;
 }
 
-/// The keeper was about to end when it was found, and keeps nothing.
+/// Whether the keeper was about to end when it was found, so that it keeps nothing.
 bool has_gone(const Result<KeeperPacket>& answer) {
   return !answer && answer.error().exit_code == exit_code::kNodeLost;
 }
@@ -244,7 +244,7 @@ struct DownCommand {
     if (!answer) return tl::unexpected(answer.error());
     const auto* given = std::get_if<GivenUp>(&answer->message);
     if (given == nullptr) return GivenUp();
-    // Its end says that the agents have ended.
+    // The keeper ends when its agents have ended.
     if (given->is_empty) (void)line.wait(kAnswer);
     return *given;
   }

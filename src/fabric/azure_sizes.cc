@@ -38,7 +38,7 @@ constexpr Known kKnown[] = {
 };
 
 /// The letters after the number of vCPUs: "asr" of "nd96asr_v4", "rs" of "hb120-16rs_v3". nullopt:
-/// no letters of a family, or no number.
+/// the name has no letters of a family, or no number.
 std::optional<std::string> features_of(std::string_view name) {
   std::size_t at = 0;
   while (at < name.size() && name[at] >= 'a' && name[at] <= 'z') ++at;

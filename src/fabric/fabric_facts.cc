@@ -40,8 +40,9 @@ std::string why_no_gpus(const std::string& root, const PciInventory& pci) {
   return "no NVIDIA GPU on the PCI bus, and no driver";
 }
 
-/// "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue Mar ...": the first word that
-/// begins with a digit and has a point. Source: NVIDIA driver README, "The /proc Interface".
+/// "NVRM version: NVIDIA UNIX x86_64 Kernel Module 550.54.15 Tue Mar ...": returns the first word
+/// that begins with a digit and contains a point. Source: NVIDIA driver README, "The /proc
+/// Interface".
 std::string driver_version(std::string_view text) {
   text = text.substr(0, text.find('\n'));
   while (!text.empty()) {

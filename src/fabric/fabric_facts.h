@@ -10,20 +10,20 @@
 
 namespace dlaunch::fabric {
 
-/// What NCCL reads unless NCCL_TOPO_FILE names another file (ncclTopoGetSystem in its
-/// src/graph/topo.cc); nvidia-topologyd writes it in virtual machines.
+/// The topology file that NCCL reads unless NCCL_TOPO_FILE names another (ncclTopoGetSystem in its
+/// src/graph/topo.cc). In virtual machines, nvidia-topologyd writes it.
 inline constexpr std::string_view kDefaultTopologyFile =
     "/var/run/nvidia-topologyd/virtualTopology.xml";
 
-/// `gpus`: from read_gpus() with the same root. `nccl_file`: the user's settings of NCCL
-/// (NCCL_CONF_FILE, else ~/.nccl.conf), a path outside of the root; may be empty. If there is a
-/// kDefaultTopologyFile, `nccl_settings` contains it as NCCL_TOPO_FILE, unless a settings file
-/// names another. Never fails.
+/// `gpus`: from read_gpus() with the same root. `nccl_file`: path of the user's NCCL settings
+/// (NCCL_CONF_FILE, else ~/.nccl.conf), not below `root`; may be empty. If kDefaultTopologyFile
+/// exists, `nccl_settings` names it as NCCL_TOPO_FILE, unless a settings file names another one.
+/// Never fails.
 [[nodiscard]] FabricFacts read_fabric(const std::string& root, const std::vector<GpuFact>& gpus,
                                       const std::string& nccl_file);
 
-/// Where NCCL looks for the user's settings, from the values of NCCL_CONF_FILE and HOME
-/// (initEnvFunc in its src/misc/param.cc); empty if nowhere.
+/// The file in which NCCL looks for the user's settings, given the values of NCCL_CONF_FILE and
+/// HOME (initEnvFunc in its src/misc/param.cc); empty: none.
 [[nodiscard]] std::string user_nccl_file(const std::string& conf_file, const std::string& home);
 
 /// Lines NAME=VALUE as NCCL reads them (setEnvFile in its src/misc/param.cc): "#" only at the

@@ -29,7 +29,7 @@ constexpr std::array kSlowdowns = {"hw_slowdown", "hw_thermal_slowdown", "hw_pow
 constexpr std::string_view kNewReasons = "clocks_event_reasons.";
 constexpr std::string_view kOldReasons = "clocks_throttle_reasons.";
 
-/// "00000000:1B:00.0", as nvidia-smi writes it, in the form of sysfs.
+/// Converts "00000000:1B:00.0", the form of nvidia-smi, to the form of sysfs.
 std::string sysfs_address(std::string_view text) {
   const auto address = parse_pci_address(text);
   if (!address) return {};
@@ -89,7 +89,7 @@ void add_memory_findings(const GpuHealth& gpu, std::vector<std::string>& finding
                        " since the driver was loaded");
   if (gpu.repair_pending)
     findings.emplace_back("a memory repair waits for a reset of the GPU (nvidia-smi --gpu-reset)");
-  constexpr std::uint64_t kMostPages = 60;  // NVIDIA, "Dynamic Page Retirement": replace from here
+  constexpr std::uint64_t kMostPages = 60;  // NVIDIA, "Dynamic Page Retirement": replace at 60
   if (gpu.retired_pages.value_or(0) >= kMostPages)
     findings.push_back(counted(*gpu.retired_pages, "memory page") + " retired: replace the GPU");
 }
@@ -113,7 +113,8 @@ void add_speed_findings(const GpuHealth& gpu, bool cap_is_meant,
         "slowed down by heat" +
         (gpu.temperature_c ? " (" + std::to_string(*gpu.temperature_c) + " C)" : std::string()));
   if (is_braked) findings.emplace_back("slowed down by its power supply");
-  // Set with every hardware reason; alone it means that too much power was drawn.
+  // hw_slowdown is set with every hardware reason; alone, it means that the GPU drew too much
+  // power.
   if (contains(gpu.slowed_by, "hw_slowdown") && !is_hot && !is_braked)
     findings.emplace_back("slowed down by its hardware, as it draws too much power");
   if (is_capped(gpu) && !cap_is_meant) findings.push_back(cap_text(gpu));
@@ -124,7 +125,7 @@ void add_speed_findings(const GpuHealth& gpu, bool cap_is_meant,
 
 // ---- the kernel's log
 
-/// "[  123.456789] " of dmesg(1), "4,1234,123456789,-;" of /dev/kmsg (in microseconds).
+/// Parses "[ 123.456789] " of dmesg(1) and "4,1234,123456789,-;" of /dev/kmsg (in microseconds).
 std::optional<std::uint64_t> seconds_since_boot(std::string_view head) {
   std::uint64_t number = 0;
   if (const std::size_t open = head.find('['); open != std::string_view::npos) {

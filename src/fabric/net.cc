@@ -65,7 +65,7 @@ Kind kind_of(const Tree& net, const std::string& name) {
   return Kind::other;
 }
 
-/// Names of the lower interfaces of this one.
+/// Names of the lower interfaces of interface `name`.
 std::vector<std::string> lower_names(const Tree& net, const std::string& name,
                                      const std::string& root) {
   std::vector<std::string> names;
@@ -83,7 +83,8 @@ bool has_wire(Kind kind) {
 }
 
 std::uint32_t own_speed(const Tree& net, const std::string& name) {
-  // -1, EINVAL, or 4294967295 if the driver does not know.
+  // If the driver does not know the speed, the file has -1 or 4294967295, or reading it fails with
+  // EINVAL.
   return static_cast<std::uint32_t>(net.read_number(name + "/speed").value_or(0));
 }
 
@@ -125,7 +126,7 @@ class Reader {
     return number == row->index && hardware.starts_with(row->hardware);
   }
 
-  /// Returns the speed, which may determine that of an upper interface.
+  /// Returns the interface's speed, because the speed of an upper interface may depend on it.
   std::uint32_t add(const std::string& name, int depth = 0) {
     constexpr int kDeepest = 4;  // VLAN on a bridge on a bond on hardware
     if (const NetworkInterface* known = find(name)) return known->speed_mbit;

@@ -42,7 +42,7 @@ std::vector<int> usable_cpus(const Tree& cpu_folder, const std::vector<int>& all
   return both;
 }
 
-/// Number of "node12"; nullopt for "online", "possible", ...
+/// The number in "node12"; nullopt for "online", "possible", ...
 std::optional<int> node_number(const std::string& name) {
   constexpr std::string_view kPrefix = "node";
   if (name.rfind(kPrefix, 0) != 0) return std::nullopt;
@@ -65,7 +65,7 @@ void read_numa(const std::string& root, CpuTable& table) {
 /// Hardware threads that share the CPU's core, itself among them.
 std::vector<int> siblings(const Tree& cpu_folder, int cpu) {
   const std::string topology = "cpu" + std::to_string(cpu) + "/topology/";
-  // core_cpus_list since Linux 5.3; the other name still exists, but is deprecated.
+  // core_cpus_list exists since Linux 5.3; the other name is deprecated.
   std::optional<std::string> list = cpu_folder.read(topology + "core_cpus_list");
   if (!list) list = cpu_folder.read(topology + "thread_siblings_list");
   if (!list) return {cpu};
@@ -105,7 +105,7 @@ struct ListedGpu {
   GpuFact fact;
 };
 
-/// nullopt: not a GPU that this process may use.
+/// nullopt: `name` is not a GPU that this process may use.
 std::optional<ListedGpu> read_gpu(const Tree& list, const Tree& devices, const PciTree& pci,
                                   const std::string& name) {
   const std::optional<PciAddress> address = parse_pci_address(name);
@@ -113,13 +113,13 @@ std::optional<ListedGpu> read_gpu(const Tree& list, const Tree& devices, const P
   if (!address || !information) return std::nullopt;
   const auto minor = parse_number(value_of(*information, "Device Minor"), 65535);
   if (!minor || !devices.usable("nvidia" + std::to_string(*minor))) return std::nullopt;
-  // Excluded by an administrator (NVreg_ExcludedGpus).
+  // An administrator has excluded the GPU (NVreg_ExcludedGpus).
   if (value_of(*information, "GPU Excluded") == "Yes") return std::nullopt;
   ListedGpu gpu;
   gpu.address = *address;
   gpu.fact.bus_id = lower(name);
   gpu.fact.model = plain_or_empty(value_of(*information, "Model"));
-  // It contains question marks until the driver has initialised the device once.
+  // The UUID contains question marks until the driver has initialised the device once.
   const std::string_view uuid = value_of(*information, "GPU UUID");
   if (uuid.rfind("GPU-", 0) == 0 && uuid.find('?') == std::string_view::npos)
     gpu.fact.uuid = plain_or_empty(uuid, 64);
@@ -170,7 +170,7 @@ std::vector<int> parse_cpu_list(std::string_view text) {
     for (int cpu = *first; cpu <= *last; ++cpu) cpus.push_back(cpu);
     if (comma == std::string_view::npos) break;
     text.remove_prefix(comma + 1);
-    // A list this long repeats itself and is not the kernel's.
+    // A list this long has repetitions, so it is not from the kernel.
     if (text.empty() || cpus.size() > static_cast<std::size_t>(kMaxCpu)) return {};
   }
   std::sort(cpus.begin(), cpus.end());
@@ -196,7 +196,8 @@ std::vector<GpuFact> read_gpus(const std::string& root) {
     if (std::optional<ListedGpu> gpu = read_gpu(list, devices, pci, name))
       gpus.push_back(*std::move(gpu));
   }
-  // By number: a domain may have more than four digits, which changes the order of names.
+  // Sorted by number, because a domain may have more than four digits, which changes the order of
+  // names.
   std::sort(gpus.begin(), gpus.end(),
             [](const ListedGpu& a, const ListedGpu& b) { return a.address < b.address; });
   std::vector<GpuFact> facts;

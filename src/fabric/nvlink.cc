@@ -39,7 +39,7 @@ std::optional<std::uint64_t> rate_in(std::string_view text) {
                  : std::nullopt;
 }
 
-/// "Link 4: <inactive>". An unknown state does not count as active.
+/// Parses "Link 4: <inactive>". An unknown state does not count as active.
 std::optional<NvLink> link_in(std::string_view line) {
   constexpr std::string_view kMark = "Link ";
   if (!line.starts_with(kMark)) return std::nullopt;
@@ -55,7 +55,7 @@ std::optional<NvLink> link_in(std::string_view line) {
   return link;
 }
 
-/// A line below a GPU's heading.
+/// Interprets a line below a GPU's heading.
 void add_line(std::string_view line, NvLinks& links) {
   if (const auto link = link_in(line)) {
     const bool is_new = links.links.empty() || links.links.back().number < link->number;
@@ -65,7 +65,7 @@ void add_line(std::string_view line, NvLinks& links) {
     links.state = NvLinks::State::all_inactive;
   } else if (line.find("Unable") != std::string_view::npos &&
              line.find("Not Supported") == std::string_view::npos) {
-    links.state = NvLinks::State::not_asked;  // an error: nothing was learnt
+    links.state = NvLinks::State::not_asked;  // an error: the state stays unknown
   }
 }
 

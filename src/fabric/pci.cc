@@ -102,13 +102,15 @@ std::string PciTree::path(const std::string& address) const {
 }
 
 int PciTree::numa(const std::string& address) const {
-  // -1, which is not a number here, if the firmware reports none, as in many virtual machines.
+  // The file has -1, which read_number() rejects, if the firmware reports no node, as in many
+  // virtual machines.
   const int numa = devices_.read_number(address + "/numa_node").value_or(-1);
   return numa <= kMostNuma ? numa : -1;
 }
 
 PciFunction PciTree::function(const std::string& address) const {
-  // The link to the physical function exists only on the host, not in a guest that owns the device.
+  // The link to the physical function exists only on the host, and not in a guest that owns the
+  // device.
   if (devices_.has(address + "/physfn")) return PciFunction::virtual_function;
   if (devices_.has(address + "/sriov_totalvfs")) return PciFunction::physical;
   const Card* const card = find_card(hex(address + "/vendor"), hex(address + "/device"));

@@ -1,5 +1,5 @@
 // PCI devices as sysfs shows them. Source: Linux, Documentation/ABI/testing/sysfs-bus-pci.
-// Nothing here fails: what cannot be read is unknown.
+// Nothing here fails: what cannot be read counts as unknown.
 #pragma once
 
 #include <array>
@@ -19,9 +19,10 @@ using PciAddress = std::array<std::uint32_t, 4>;
 
 [[nodiscard]] std::optional<PciAddress> parse_pci_address(std::string_view text);
 
-/// The path of a device, from the target of its link in /sys/bus/pci/devices: the host bridge, the
-/// bridges and switch ports below it, the device: "pci0000:15/0000:15:01.0/0000:16:00.0". Omits
-/// what is above the host bridge (VMBus, ACPI). Empty for anything else.
+/// The path of a device, from the target of its link in /sys/bus/pci/devices. It consists of the
+/// host bridge, the bridges and switch ports below it, and the device:
+/// "pci0000:15/0000:15:01.0/0000:16:00.0". Omits what is above the host bridge (VMBus, ACPI). Empty
+/// for anything else.
 [[nodiscard]] std::string pci_path_of(std::string_view link_target);
 
 class PciTree {
@@ -40,7 +41,8 @@ class PciTree {
   Tree devices_;
 };
 
-/// What the devices of the bus show even without drivers; at most 4096 devices are read.
+/// What can be learnt from the devices on the bus even without their drivers; at most 4096 devices
+/// are read.
 struct PciInventory {
   std::vector<std::string> rdma_cards;   // addresses of InfiniBand controllers and ConnectX cards
   std::vector<std::string> nvidia_gpus;  // addresses

@@ -19,7 +19,7 @@ constexpr std::size_t kMostGids = 64;
 constexpr int kMostGidIndex = 1023;
 constexpr int kMostEmptyGids = 16;  // in a row
 
-/// The names that are numbers, ascending.
+/// Those of `names` that are numbers, ascending.
 std::vector<int> numbers_in(const std::vector<std::string>& names, int max) {
   std::vector<int> numbers;
   for (const std::string& name : names) {
@@ -131,9 +131,9 @@ class Reader {
     return port;
   }
 
-  /// The table has up to 256 entries, most of them empty: reading the type of an empty entry
-  /// fails. The kernel puts a new GID into the first free entry (find_gid in its
-  /// drivers/infiniband/core/cache.c), so nothing follows many empty entries.
+  /// The table has up to 256 entries, and most of them are empty: reading the type of an empty
+  /// entry fails. The kernel puts a new GID into the first free entry (find_gid in its
+  /// drivers/infiniband/core/cache.c), so no GID follows many empty entries.
   void read_gids(const std::string& at, RdmaPort& port) {
     int empty = 0;
     for (const int index : numbers_in(class_.names(at + "gids"), kMostGidIndex)) {
@@ -151,8 +151,8 @@ class Reader {
     }
   }
 
-  /// The interface of the port: the one that its GIDs name (for RoCE perhaps a bond), else that of
-  /// the function.
+  /// The interface of the port: the one that its GIDs name (for RoCE this may be a bond), else the
+  /// interface of the PCI function.
   std::string netdev(const std::string& device, const RdmaPort& port) {
     for (const RdmaGid& gid : port.gids) {
       if (!gid.netdev.empty()) return gid.netdev;
@@ -160,7 +160,8 @@ class Reader {
     const std::string at = device + "/device/net";
     const std::vector<std::string> names = class_.names(at);
     for (const std::string& name : names) {
-      // Counted from 0 if one function has several ports. Old drivers report it in dev_id.
+      // dev_port counts from 0 if one function has several ports. Old drivers report it in dev_id
+      // instead.
       const auto mine = class_.read_number(at + '/' + name + "/dev_port");
       if (is_device_name(name) && mine && *mine == port.number - 1) return name;
     }
@@ -190,7 +191,8 @@ NicFact nic(const Tree& net, const PciTree& pci, const std::string& name) {
     nic.function = pci.function(address);
   }
   nic.has_carrier = net.read_number(name + "/carrier").value_or(0) == 1;
-  // -1, EINVAL, or 4294967295 where the driver does not know.
+  // If the driver does not know the speed, the file has -1 or 4294967295, or reading it fails with
+  // EINVAL.
   nic.speed_mbit = static_cast<std::uint32_t>(net.read_number(name + "/speed").value_or(0));
   const std::string master = net.link_name(name + "/master");
   if (is_device_name(master)) nic.master = master;
@@ -220,7 +222,7 @@ std::vector<NicFact> read_nics(const std::string& root) {
 
 namespace {
 
-/// The number of "4: ACTIVE", and the rest in `word`.
+/// Parses "4: ACTIVE": returns the number and puts the rest into `word`.
 std::optional<int> numbered(std::string_view text, std::string_view& word) {
   const std::size_t colon = text.find(": ");
   if (colon == std::string_view::npos) return std::nullopt;

@@ -1,6 +1,6 @@
 // InfiniBand and RoCE devices below /sys/class/infiniband of a root. Nothing here fails: what
-// cannot be read is unknown, and what cannot be parsed is reported as an oddity. Sources: Linux,
-// Documentation/ABI/stable/sysfs-class-infiniband and drivers/infiniband/core/sysfs.c.
+// cannot be read counts as unknown, and what cannot be parsed is reported as an oddity. Sources:
+// Linux, Documentation/ABI/stable/sysfs-class-infiniband and drivers/infiniband/core/sysfs.c.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,14 @@
 
 namespace dlaunch::fabric {
 
-/// At most 64 devices, 16 ports each, and 64 GIDs of a port.
+/// Reads at most 64 devices, 16 ports of each, and 64 GIDs of each port.
 [[nodiscard]] std::vector<RdmaDevice> read_rdma(const std::string& root, Oddities& oddities);
 
-/// Interfaces of hardware in the network namespace in which /sys was mounted; at most 64. Source:
+/// Hardware interfaces in the network namespace in which /sys was mounted; at most 64. Source:
 /// Linux, Documentation/ABI/testing/sysfs-class-net.
 [[nodiscard]] std::vector<NicFact> read_nics(const std::string& root);
 
-// The texts under /sys/class/infiniband/<device>/ports/<port>. Source: Linux,
+// Parsers of the files under /sys/class/infiniband/<device>/ports/<port>. Source: Linux,
 // drivers/infiniband/core/sysfs.c, the functions named *_show. Pure.
 
 /// "4: ACTIVE": only the number counts. State::unknown for anything else.
@@ -44,8 +44,8 @@ struct PortRate {
 
 [[nodiscard]] RdmaGid::Type parse_gid_type(std::string_view text);
 
-/// Eight groups of four hexadecimal digits, unchanged; nullopt for anything else and for an unused
-/// entry (all zero).
+/// Returns eight groups of four hexadecimal digits unchanged; nullopt for anything else and for an
+/// unused entry (all zero).
 [[nodiscard]] std::optional<std::string> parse_gid(std::string_view text);
 
 }  // namespace dlaunch::fabric

@@ -17,7 +17,7 @@ namespace dlaunch::fabric {
 
 namespace {
 
-/// Takes the digits at the beginning, without zeros in front of them.
+/// Removes the digits at the beginning and returns them without leading zeros.
 std::string_view take_number(std::string_view& text) {
   std::size_t end = 0;
   while (end < text.size() && is_digit(text[end])) ++end;
@@ -109,7 +109,8 @@ std::vector<std::string> Tree::names() const {
 std::vector<std::string> Tree::names(const std::string& path) const {
   std::vector<std::string> names;
   if (descriptor_ < 0) return names;
-  // fdopendir(3) takes over the descriptor and its file position, so give it one of its own.
+  // fdopendir(3) takes over the descriptor, and descriptors share a file position, so open another
+  // one.
   const int own = ::openat(descriptor_, path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   DIR* folder = own < 0 ? nullptr : ::fdopendir(own);
   if (folder == nullptr) {

@@ -15,17 +15,18 @@ inline constexpr int kMostNuma = 65535;
 /// "0x1a" or "1a": up to eight hexadecimal digits and nothing else.
 [[nodiscard]] std::optional<std::uint32_t> parse_hex(std::string_view text);
 
-/// True for 1 to 64 letters, digits and "_.:@-", as devices and interfaces are named.
+/// True for 1 to 64 letters, digits and characters of "_.:@-", as in names of devices and
+/// interfaces.
 [[nodiscard]] bool is_device_name(std::string_view name);
 
-/// The text if it is printable ASCII and at most `most` long, else empty. Everything that is shown
-/// or sent passes through here.
+/// The text if it is printable ASCII and at most `most` characters long, else empty. Every text
+/// that is shown or sent passes through here.
 [[nodiscard]] std::string plain_or_empty(std::string_view text, std::size_t most = 128);
 
 /// Orders names by the numbers in them: mlx5_2 before mlx5_10.
 [[nodiscard]] bool natural_less(std::string_view a, std::string_view b);
 
-/// What could not be parsed, for the user: the first sixteen.
+/// Collects what could not be parsed, to tell the user; keeps the first sixteen texts.
 class Oddities {
  public:
   void add(std::string text);
@@ -35,11 +36,11 @@ class Oddities {
   std::vector<std::string> texts_;
 };
 
-/// Paths are relative to the folder, so that the kernel resolves them from there and not from "/"
-/// each time.
+/// A folder. Paths are relative to it, so the kernel resolves them from there and not from "/" each
+/// time.
 class Tree {
  public:
-  /// `path` need not exist; then the tree is empty.
+  /// If `path` does not exist, the tree is empty.
   explicit Tree(const std::string& path);
   ~Tree();
   Tree(const Tree&) = delete;
@@ -55,11 +56,11 @@ class Tree {
   [[nodiscard]] std::vector<std::string> names() const;
   /// True if there is such a file or folder.
   [[nodiscard]] bool has(const std::string& path) const;
-  /// Names in a folder below; sorted.
+  /// Names in the folder at `path`, sorted.
   [[nodiscard]] std::vector<std::string> names(const std::string& path) const;
   /// Target of a symbolic link; empty if there is none.
   [[nodiscard]] std::string link_target(const std::string& path) const;
-  /// The last component of that target.
+  /// The last component of link_target().
   [[nodiscard]] std::string link_name(const std::string& path) const;
   /// Whether this process may read and write the file, without opening it.
   [[nodiscard]] bool usable(const std::string& path) const;

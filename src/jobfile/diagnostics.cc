@@ -63,7 +63,7 @@ std::vector<Glyph> glyphs_of(std::string_view text, Line line, std::size_t mark,
   return glyphs;
 }
 
-// A line may be as long as a file: look only at what can appear near the caret.
+// A line may be as long as a file, so look only at what can appear near the caret.
 Line clipped(std::string_view text, Line line, std::size_t mark) {
   constexpr std::size_t kNear = 1024;  // bytes, more than a screen line holds
   const auto is_inside_character = [text](std::size_t i) {
@@ -205,7 +205,7 @@ std::string in_quotes(std::string_view text) {
 
 std::string presentable(std::string_view message) {
   std::string out;
-  std::size_t line = 0;  // bytes of it so far
+  std::size_t line = 0;  // bytes of the line so far
   for (std::size_t i = 0; i < message.size();) {
     const CodePoint c = decode_utf8(message.substr(i));
     const std::string_view bytes = message.substr(i, c.size);
@@ -255,7 +255,7 @@ std::string Diagnostics::render(const Entry& entry) const {
 }
 
 Error Diagnostics::to_error() const {
-  // An aliased node is read once per alias, so the same error may occur several times.
+  // A node is read once more for each alias, so the same error may occur several times.
   std::vector<Entry> sorted = entries_;
   std::sort(sorted.begin(), sorted.end());
   sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());

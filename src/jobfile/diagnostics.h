@@ -12,11 +12,11 @@
 
 namespace dlaunch::jobfile {
 
-/// Two lines that fit 80 columns:
+/// The source line of `range` and a caret line, both within 80 columns:
 ///     7 |   proceses_per_node: 4
 ///       |   ^~~~~~~~~~~~~~~~~
-/// Tabs advance to the next multiple of 8, characters a terminal could interpret appear as '?', and
-/// long lines are cut around the caret with "..." at the cut ends. A range of several lines is
+/// Tabs advance to the next multiple of 8. Characters that a terminal could interpret appear as
+/// '?'. Long lines are cut around the caret, with "..." at each cut. A range of several lines is
 /// marked up to the end of its first line.
 [[nodiscard]] std::string excerpt(std::string_view text, SourceRange range);
 
@@ -25,9 +25,9 @@ struct KeyName {
   std::string_view foreign;  // "containerSpec.env"
 };
 
-/// `path` ("env.RANK", "container.mounts[0]") with its beginning replaced by the first of `names`
-/// that matches. The index of an item is left out then, because lists may be combined from several
-/// keys. Unchanged if none matches.
+/// `path` ("env.RANK", "container.mounts[0]") with its beginning replaced by the foreign name of
+/// the first entry of `names` that matches. A list index after that beginning is dropped, because a
+/// native list may combine several foreign keys. Without a match, `path` is returned unchanged.
 [[nodiscard]] std::string foreign_key(std::span<const KeyName> names, std::string_view path);
 
 /// Quotes text for a message: control characters escaped, cut after about 60 characters.
@@ -64,9 +64,9 @@ class Diagnostics {
   /// the native name on the command line.
   [[nodiscard]] std::string key_at(std::string_view path, SourceRange range) const;
 
-  /// All errors, sorted by position and separated by blank lines, at most 20 of them; exit code 65.
-  /// Each is FILE:LINE:COLUMN: error: MESSAGE with the source line and a caret below, or ARGUMENT:
-  /// error: MESSAGE.
+  /// The first 20 errors, sorted by position and separated by blank lines; exit code 65. Each is
+  /// FILE:LINE:COLUMN: error: MESSAGE with the source line and a caret below, or ARGUMENT: error:
+  /// MESSAGE.
   [[nodiscard]] Error to_error() const;
 
  private:

@@ -22,7 +22,7 @@ struct Node {
   NodeKind kind = NodeKind::null;
   bool plain = false;  // an unquoted scalar: may be a number or a boolean
   std::string text{};  // scalars only
-  /// An error was reported here: the node is null and needs no further error.
+  /// An error was reported here. The node is null and causes no further error.
   bool reported = false;
   SourceRange range{};          // scalars: the text; collections: the first character
   std::vector<NodeId> items{};  // a sequence's items; a mapping's key, value, key, value, ...
@@ -43,7 +43,7 @@ struct Document {
     return static_cast<NodeId>(nodes.size() - 1);
   }
   NodeId add_mapping(SourceRange range) { return add({.kind = NodeKind::mapping, .range = range}); }
-  /// A scalar that is a text, whatever it looks like.
+  /// A text scalar, even if it looks like a number or a boolean.
   NodeId add_text(std::string text, SourceRange range) {
     return add({.kind = NodeKind::scalar, .text = std::move(text), .range = range});
   }

@@ -42,7 +42,7 @@ bool takes_text(Kind kind) {
          kind == Kind::choice || kind == Kind::signal || kind == Kind::duration_range;
 }
 
-// A duration or a size without its unit: "30", "16".
+// The correction for a duration or a size without its unit: "30", "16".
 std::string unit_correction(const Field& field, const Node& node) {
   const auto number = parse_integer(node.text);
   if (!number || *number < 0) return "";

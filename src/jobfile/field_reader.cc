@@ -44,10 +44,10 @@ void FieldReader::read_field(const Field& field, const Entry& entry, JobSpec& jo
   given_[entry.path].good = false;
 }
 
-// The mapping form of a field, such as nodes: {min, max}.
+// Reads the mapping form of a field, such as nodes: {min, max}.
 void FieldReader::read_record(const Field& field, const Entry& entry, JobSpec& job) {
   const Section section{std::string(field.record), entry.path + "."};
-  // Only roles need this before their keys: they are items of a list in JobSpec.
+  // Roles are items of a list in JobSpec, so each needs its item before its keys are read.
   if (field.record.find('*') != std::string_view::npos) field.write(job, Value());
   read_mapping(entry.value, section, entry.key, job);
 }

@@ -17,7 +17,7 @@ namespace dlaunch::jobfile {
 struct GivenKey {
   SourceRange key;
   SourceRange value;
-  bool good = true;  // false: the value was reported, and JobSpec holds the default
+  bool good = true;  // false: an error was reported for the value; JobSpec holds the default
 };
 using GivenKeys = std::map<std::string, GivenKey, std::less<>>;
 
@@ -34,7 +34,8 @@ class FieldReader {
   [[nodiscard]] const GivenKeys& given() const { return given_; }
 
  private:
-  /// A mapping's position in the table: `prefix` leads to its rows, `path` is the user's view.
+  /// A mapping: `prefix` begins its keys in the table ("roles.*."), `path` those in the file
+  /// ("roles.worker.").
   struct Section {
     std::string prefix;
     std::string path;

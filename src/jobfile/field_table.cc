@@ -13,7 +13,7 @@ namespace dlaunch::jobfile {
 
 namespace {
 
-// The keywords of the fields: choices, and substitutes for numbers.
+// The keywords of the fields: choices, and words in place of numbers.
 
 template <class Enum>
 constexpr Keyword word(std::string_view text, Enum value) {

@@ -17,7 +17,7 @@ namespace dlaunch::jobfile {
 /// A fixed word that a key accepts: a choice, or a substitute for a number or a duration.
 struct Keyword {
   std::string_view text;
-  int value = 0;  // of the enumeration that it means; 0 for "auto", "none" beside a number
+  int value = 0;  // the enumerator that the word stands for; 0 if there is none
 };
 
 enum class Kind {
@@ -39,12 +39,11 @@ enum class Kind {
   environment,         // a mapping from variable names to texts, numbers and booleans
   text_map,            // a mapping from any names to texts
   command,             // a text, or a list of texts
-  record_list,  // a list of mappings, or of texts, each the first key of a `record`; or one of
-                // `words`
+  record_list,  // a list of mappings or texts, or one of `words`; a text is the `name` of a record
 };
 
-/// The value as read. monostate: the mapping form of a role begins, or the next item of a
-/// record_list. Keyword: one of the field's keywords. Sizes are bytes in int64.
+/// A value as read. monostate: starts a role in mapping form, or the next item of a record_list.
+/// Keyword: one of the field's keywords. Sizes are bytes in int64.
 using Value =
     std::variant<std::monostate, bool, std::int64_t, double, std::string, const Keyword*, Duration,
                  std::pair<Duration, Duration>, std::vector<std::string>, std::vector<std::int64_t>,
@@ -63,20 +62,22 @@ struct Field {
   std::span<const Keyword> words{};
   std::int64_t min = 0;
   std::int64_t max = std::numeric_limits<std::int32_t>::max();
-  /// Prefix of the keys of the mapping form ("nodes.", "roles.*.", "hosts[]."); empty: it has none.
+  /// Prefix of the keys of the mapping form ("nodes.", "roles.*.", "hosts[]."); empty: no such
+  /// form.
   std::string_view record{};
   /// Required wherever the enclosing mapping is present.
   bool required = false;
   /// Names for this key in other launchers, separated by spaces; used only to suggest the right
   /// name.
   std::string_view also{};
-  /// For a text, or each item of a text_list: the problem, phrased to follow "KEY: "; empty: none.
+  /// Returns the problem of a text or of an item of a text_list, phrased to follow "KEY: "; empty:
+  /// none.
   std::string (*problem)(std::string_view) = nullptr;
   /// For the JSON Schema, where `problem` is set: an ECMA-262 pattern that accepts at least all
   /// valid values.
   std::string_view pattern{};
-  /// For a key of `connect` that only some connectors read: their names, separated by spaces. With
-  /// another `connect.via` it is an error.
+  /// For a key of `connect` that only some connectors read: the names of these connectors,
+  /// separated by spaces. With any other `connect.via` the key is an error.
   std::string_view connectors{};
   /// Stores a value that has passed all the checks above in the job.
   void (*write)(JobSpec&, const Value&) = nullptr;

@@ -1,6 +1,6 @@
 // Stores a Value in JobSpec: to<&JobSpec::timeouts, &Timeouts::stop> is the `write` of a row.
-// Conversions are overloads of assign(). A value of another kind than the row promises is a
-// programming error: std::bad_variant_access, which the tests of the table would show.
+// Conversions are overloads of assign(). A value that does not have the kind of its row is a
+// programming error: it throws std::bad_variant_access, which the tests of the table would reveal.
 #pragma once
 
 #include <algorithm>
@@ -112,8 +112,8 @@ inline void assign(ProcessesPerNode& to, const Value& value) {
   }
 }
 
-/// Steps into a member on the way to another one: creates an optional, selects the last item of a
-/// list.
+/// Steps into a member on the way to another one: gives an empty optional a value, selects the last
+/// item of a list.
 template <class T>
 T& step_into(T& member) {
   return member;
@@ -158,7 +158,7 @@ void put_console(JobSpec& job, const Value& value);
 void put_metrics(JobSpec& job, const Value& value);
 /// stdin: auto, none, or a rank.
 void put_stdin(JobSpec& job, const Value& value);
-/// Why a text is not a value of stdin, phrased to follow "stdin: "; empty: it is one.
+/// Why a text is not a valid value of stdin, phrased to follow "stdin: "; empty: it is valid.
 [[nodiscard]] std::string problem_of_stdin(std::string_view text);
 
 /// A literal as an argument of a template.
@@ -176,7 +176,7 @@ void begin_role(JobSpec& job, const Value& value) {
   if (const auto* count = std::get_if<std::int64_t>(&value)) role.count = static_cast<int>(*count);
 }
 
-/// A text without a member in JobSpec: to_setting<"namespace"> writes Connect::settings.
+/// Stores a text that has no member in JobSpec: to_setting<"namespace"> writes Connect::settings.
 template <Literal Name>
 void to_setting(JobSpec& job, const Value& value) {
   job.connect.settings[Name.characters] = std::get<std::string>(value);

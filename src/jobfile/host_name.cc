@@ -19,7 +19,7 @@ namespace {
 constexpr std::size_t kMostUserLength = 256;      // useradd(8) allows 32, directories more
 constexpr std::size_t kMostInterfaceLength = 15;  // IFNAMSIZ of linux/if.h, with its NUL
 
-/// The first character that `is_good` refuses, with all bytes of it; empty: none.
+/// All bytes of the first character that `is_good` refuses; empty: none.
 template <class Good>
 std::string_view first_bad(std::string_view text, Good is_good) {
   const auto found = std::find_if_not(text.begin(), text.end(), is_good);

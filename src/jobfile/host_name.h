@@ -1,6 +1,6 @@
-// Valid host names, addresses and user names, and names of jobs. The former become arguments of ssh
-// or of the user's own connector, where a leading '-' would be an option and "$(...)" would be
-// executed, so only characters without a meaning there are accepted.
+// Valid host names, addresses, user names and job names. All but job names become arguments of ssh
+// or of the user's own connector, where a leading '-' would start an option and "$(...)" would be
+// executed. They may therefore contain only characters that have no special meaning there.
 #pragma once
 
 #include <string>
@@ -16,8 +16,8 @@ inline constexpr std::size_t kMostNameLength = 253;  // RFC 1035, section 2.3.4,
 [[nodiscard]] bool is_name_character(char c);
 
 /// An IPv6 address without brackets: at least two colons, hexadecimal digits, an optional zone
-/// ("fe80::1%eth0", RFC 4007, section 11). The check only tells an address from a typing error;
-/// connecting shows the rest.
+/// ("fe80::1%eth0", RFC 4007, section 11). The check only tells an address from a typing error; an
+/// invalid address fails when dlaunch connects.
 [[nodiscard]] bool is_ipv6(std::string_view text);
 
 /// The problem with a name or address ("gpu01", "10.0.0.4", "fe80::1"), a user name, or a list of
@@ -46,9 +46,9 @@ inline constexpr std::string_view kArgumentPattern = R"(^[^\x00-\x1f\x7f-][^\x00
 /// script, else the last part of the module after -m, else the file name of the program.
 [[nodiscard]] std::string name_from_command(const Command& command);
 
-/// A job's name may be any text. For file names and for options of other programs it is reduced to
-/// at most 64 of the characters A-Z a-z 0-9 . _ -: other characters become '-', the first one is a
-/// letter, a digit or '_', and an empty result becomes "dlaunch".
+/// The name of a job, which may be any text, in a form for file names and options of other
+/// programs: at most 64 of the characters A-Z a-z 0-9 . _ -. Other characters become '-', the
+/// result begins with a letter, a digit or '_', and an empty result becomes "dlaunch".
 [[nodiscard]] std::string name_as_word(std::string_view name);
 
 }  // namespace dlaunch::jobfile

@@ -13,7 +13,7 @@ namespace dlaunch::jobfile {
 
 namespace {
 
-// Host entries, repetitions included: 2,000 nodes with 128 slots each may have a line per slot.
+// Host entries including repetitions: 2,000 nodes with 128 slots each may have a line per slot.
 constexpr std::size_t kMostLines = 262'144;
 
 class Reader {
@@ -40,7 +40,8 @@ class Reader {
     return line_of(sources_[0].text, range.offset);
   }
 
-  /// Sets the format of the first line that shows one; a line in another format is an error.
+  /// Takes the format of the first line that has a specific one; a line in another format is an
+  /// error.
   void find_form(const std::vector<HostfileLine>& lines) {
     const HostfileLine* first = nullptr;
     for (const HostfileLine& line : lines) {
@@ -222,8 +223,8 @@ class Reader {
     return !needs_number;
   }
 
-  /// Open MPI ignores other words, but one that looks like a number of slots is probably meant as
-  /// one.
+  /// Open MPI ignores other words, but a word that looks like a number of slots is probably meant
+  /// to be one.
   [[nodiscard]] std::string problem_of_word(const HostfileLine& line,
                                             const HostfileWord& word) const {
     if (is_digits(word.text)) {
@@ -341,7 +342,7 @@ class Reader {
   Diagnostics diagnostics_;
   Hostfile file_;
   SlotsByHost slots_by_host_;
-  std::size_t line_ = 0;  // index of the line that is read
+  std::size_t line_ = 0;  // index of the current line
   std::size_t seen_ = 0;
   bool is_too_long_ = false;
   std::optional<SourceRange> ignored_binding_;
@@ -349,8 +350,7 @@ class Reader {
   std::size_t ignored_words_ = 0;
 };
 
-/// Control characters, which a shell or a terminal might interpret, and which show that a file is
-/// not text.
+/// Finds a control character: a shell or a terminal might interpret it, and a text file has none.
 std::optional<std::size_t> first_control(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const auto c = static_cast<unsigned char>(text[i]);

@@ -18,10 +18,10 @@ enum class HostfileForm {
   names,
   /// "host slots=4 [max_slots=8] [port=22] [username=me]": Open MPI (mpirun(1), hostfile lexer of
   /// PRRTE); DeepSpeed and Horovod use a subset. A line without slots= adds one slot to a host
-  /// named before; two lines with slots= for one host are an error.
+  /// already named; two lines with slots= for one host are an error.
   slots,
-  /// "host:4 [user=me] [binding=...]": Hydra, the launcher of MPICH and Intel MPI. Without ":4" it
-  /// is one slot; consecutive lines of one host add up.
+  /// "host:4 [user=me] [binding=...]": Hydra, the launcher of MPICH and Intel MPI. A host without
+  /// ":4" has one slot; consecutive lines of one host add up.
   colon,
   /// "host 4 queue range": PE_HOSTFILE of Grid Engine (sge_pe(5)). Lines of one host add up.
   columns,
@@ -31,7 +31,7 @@ struct Hostfile {
   HostfileForm form = HostfileForm::names;
   /// Each host once, in order of its first line; slots 0: not given. Never empty.
   std::vector<HostSpec> hosts;
-  /// Settings in the file that have no effect here, one sentence each, for the user.
+  /// Notes for the user on settings in the file that have no effect; one sentence each.
   std::vector<std::string> notes;
 };
 

@@ -33,7 +33,7 @@ class Lexer {
   }
 
  private:
-  /// Reads up to the line feed; a line feed inside a comment does not count.
+  /// Reads up to the line feed; a line feed inside a comment does not end the line.
   std::vector<HostfileWord> words_of_line() {
     std::vector<HostfileWord> words;
     while (at_ < text_.size() && text_[at_] != '\n') {

@@ -51,7 +51,7 @@ inline constexpr std::array<std::string_view, 3> kUser{"username", "user_name", 
 inline constexpr std::array<std::string_view, 6> kKeywords{"slots", "slot", "cpu",
                                                            "count", "port", "rank"};
 
-/// The format of a line; names if it fits all formats.
+/// The format of a line; HostfileForm::names if the line fits all formats.
 [[nodiscard]] HostfileForm form_of(const HostfileLine& line);
 
 /// "host:4, the form of MPICH"
@@ -74,8 +74,8 @@ class SlotsByHost {
     std::size_t first_line = 0;
   };
 
-  /// The entry of the host of that name, created if necessary. The reference is valid until the
-  /// next call. `line` must increase.
+  /// The entry of the host of that name, created if necessary. `line` is the first line of a new
+  /// entry. The reference is valid until the next call.
   Count& at(const std::string& name, std::size_t line) {
     const auto [found, is_new] = index_.try_emplace(name, counts_.size());
     if (is_new) {

@@ -20,7 +20,7 @@ namespace dlaunch::jobfile {
 
 namespace {
 
-// Both ends are included.
+// A range that includes both ends.
 struct NumberRange {
   std::uint64_t first = 0;  // at most 18 digits
   std::uint64_t last = 0;   // not less than `first`
@@ -66,7 +66,7 @@ tl::expected<NumberRange, std::string> parse_number_range(std::string_view text)
   return NumberRange{*first, *last, first_digits.size()};
 }
 
-// The number with leading zeros to `width` digits.
+// The number, with leading zeros up to `width` digits.
 std::string zero_padded(std::uint64_t number, std::size_t width) {
   std::string digits = std::to_string(number);
   if (digits.size() < width) digits.insert(0, width - digits.size(), '0');
@@ -76,7 +76,7 @@ std::string zero_padded(std::uint64_t number, std::size_t width) {
 constexpr std::int64_t kMostSlots = 100'000;  // as in the field table
 constexpr std::string_view kSeparators = ", \t\r\n";
 
-/// Unwinds the parser; never leaves this file.
+/// Thrown to leave the parser; never leaves this file.
 struct Refusal {
   TextProblem problem;
 };
@@ -93,7 +93,7 @@ std::uint64_t names_in(const Part& part) {
   return count;
 }
 
-/// The length of the longest text that the part stands for.
+/// The length of the longest text that the part expands to.
 std::size_t longest_of(const Part& part) {
   if (const auto* literal = std::get_if<std::string_view>(&part)) return literal->size();
   std::size_t longest = 0;
@@ -117,7 +117,7 @@ class Parser {
  public:
   Parser(std::string_view text, bool only_count) : text_(text), only_count_(only_count) {}
 
-  /// Fills hosts() unless only counting.
+  /// Returns the number of hosts, and fills hosts() unless the parser only counts.
   std::size_t parse() {
     std::size_t begin = 0;
     while ((begin = text_.find_first_not_of(kSeparators, begin)) != std::string_view::npos) {
@@ -200,7 +200,7 @@ class Parser {
 
   /// Removes ":8" from the end of an item; returns where the name ends.
   std::size_t take_slots(std::size_t begin, std::size_t end, HostEntry& entry) const {
-    // Search only the item: a list may have a hundred thousand of them.
+    // Search only the item, because a list may have a hundred thousand items.
     const std::string_view item = text_.substr(begin, end - begin);
     const std::size_t last_bracket = item.rfind(']');
     const std::size_t found =
@@ -276,7 +276,8 @@ class Parser {
     refuse(begin, end, "this names more than " + std::to_string(kMostHosts) + " hosts");
   }
 
-  /// Counts all combinations and appends them, the last part varying fastest.
+  /// Counts all combinations and, unless the parser only counts, appends them. The last part varies
+  /// fastest.
   void expand(std::size_t begin, std::size_t end, const std::vector<Part>& parts,
               const HostEntry& pattern) {
     if (parts.size() > kMostNameLength) refuse_length(begin, end);
@@ -371,7 +372,7 @@ std::size_t differing_number(const std::vector<std::string_view>& a,
   return found;
 }
 
-/// Builds "1-3,07,9" from the digits of the names, in their order.
+/// Builds "1-3,07,9" from the digits of the names, in the order of the names.
 class RangeText {
  public:
   void add(std::string_view digits) {

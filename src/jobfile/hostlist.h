@@ -22,7 +22,7 @@ struct HostEntry {
   bool operator==(const HostEntry&) const = default;
 };
 
-/// The largest list, which is also Slurm's limit for one range.
+/// The most hosts in a list; this is also Slurm's limit for one range.
 inline constexpr std::size_t kMostHosts = 65'536;
 
 /// Expands a list in the order written, including repeated hosts, as `scontrol show hostnames`

@@ -58,7 +58,7 @@ void put_roles_in_rank_order(std::vector<RoleSpec>& roles) {
   });
 }
 
-/// For errors about too few hosts: the value that the job has for this key; empty: none.
+/// The job's value for this key, for errors about too few hosts; empty: none.
 std::string size_of(const JobSpec& job, const std::string& key) {
   if (key == "nodes" && job.nodes) return std::to_string(job.nodes->min);
   if (key == "processes" && job.processes) return std::to_string(*job.processes);
@@ -67,7 +67,7 @@ std::string size_of(const JobSpec& job, const std::string& key) {
   return is_count ? std::to_string(each.count) : "";
 }
 
-/// See JobSpec::typed. For another system's file also the foreign key and its line.
+/// JobSpec::typed; for another system's file, with the foreign key and its line.
 std::map<std::string, std::string> typed_keys(const FieldReader& reader, const Sources& sources,
                                               const Diagnostics& diagnostics, const JobSpec& job,
                                               bool is_foreign) {
@@ -114,10 +114,11 @@ Error no_file_holds(std::string_view bytes) {
               " is not UTF-8, so a job file cannot hold it; dlaunch run accepts it"};
 }
 
-/// Texts that replace those of the job.
+/// Texts that replace those of the job, by key.
 using Replaced = std::map<std::string_view, std::string>;
 
-/// The absolute workdir; empty: it stays as it is. In a container the path may mean another folder.
+/// The absolute workdir; empty: leave it unchanged, because it is absolute or unknown, or in a
+/// container, where the path may mean another folder.
 std::string whole_workdir(const JobInput& input, const JobSpec& job) {
   const bool in_container =
       job.container || std::any_of(job.roles.begin(), job.roles.end(),
@@ -127,7 +128,8 @@ std::string whole_workdir(const JobInput& input, const JobSpec& job) {
   return job.workdir.empty() ? folder : folder + '/' + job.workdir;
 }
 
-/// The hostfile below the folder of the job file or the current folder; empty: it stays as it is.
+/// The absolute path of the hostfile, which is relative to the folder of the job file or, if typed,
+/// to the current folder; empty: leave it unchanged.
 std::string whole_hostfile(const JobInput& input, const JobSpec& job) {
   const bool is_typed =
       std::any_of(input.overrides.begin(), input.overrides.end(),
@@ -138,7 +140,7 @@ std::string whole_hostfile(const JobInput& input, const JobSpec& job) {
   return folder + '/' + hostfile;
 }
 
-/// Absolute paths, so that the job may be read again from any folder.
+/// Absolute paths, with which the job can be read again from any folder.
 Replaced whole_paths(const JobInput& input, const JobSpec& job) {
   Replaced paths{{"workdir", whole_workdir(input, job)}, {"hostfile", whole_hostfile(input, job)}};
   std::erase_if(paths, [](const auto& one) { return one.second.empty(); });

@@ -24,7 +24,7 @@ struct DialectOptions {
   std::vector<NamedValue> outputs;
   std::string step;            // for a file with several steps; empty: not given
   NamedValue module;           // --module: a Python module to run; `origin` is empty: not given
-  NamedValue package;          // --package-path: the folder that holds its package; likewise
+  NamedValue package;          // --package-path: the module's package folder; `origin` as above
   bool no_container = false;   // leave out the file's images, without a note
   std::string folder;          // of the job file, absolute: base of its relative paths
   std::string current_folder;  // absolute: base of relative paths on the command line
@@ -45,14 +45,14 @@ struct JobInput {
       text;          // contents of the job file; nullopt: no file (`dlaunch run -n 4 -- CMD`)
   std::string file;  // its name as typed, for errors
   std::vector<Override> overrides;  // for the same key the last one counts
-  /// Words after "--": appended to the command (shell-quoted if that is a string); without a
-  /// command they are the command.
+  /// Words after "--". They are appended to the command, shell-quoted if the command is a string.
+  /// Without a command they become the command.
   std::vector<std::string> arguments;
   /// Top-level keys of the file that are not read; overrides of these keys still apply.
   std::vector<std::string> ignored = {};
   /// For job files of other systems.
   DialectOptions foreign = {};
-  /// The name of a job without one, for JobReading::native.
+  /// The name in JobReading::native if the job has none.
   std::string default_name = {};
 };
 
@@ -60,13 +60,14 @@ struct JobReading {
   JobSpec spec;
   /// The keys of JobInput::ignored that the file contains, in file order.
   std::vector<std::string> left_out;
-  /// Settings of another system's job file that dlaunch ignores or handles differently; sentences.
+  /// Settings of another system's job file that dlaunch ignores or handles differently; one
+  /// sentence each.
   std::vector<std::string> notes;
-  /// The Azure VM size that such a file names, as written: "Standard_NC24rs_v3"; empty: none.
+  /// The Azure VM size that the file names, as written: "Standard_NC24rs_v3"; empty: none.
   std::string azure_size;
   /// The job as a native job file, including the settings of the command line, its name, and an
-  /// absolute workdir (except in containers) and hostfile. Reading it gives the same job. Empty if an argument
-  /// is not UTF-8.
+  /// absolute workdir (except in containers) and hostfile. Reading it gives the same job. Empty if
+  /// an argument is not UTF-8.
   std::string native;
 };
 
@@ -82,8 +83,8 @@ struct JobReading {
 [[nodiscard]] Result<JobSpec> read_job(const JobInput& input);
 
 /// The job as a native job file, including the settings of the command line, with the notes as
-/// comments. `name`: for a job without one. Reading it gives the same job. Errors: as above, and
-/// for an argument that is not UTF-8.
+/// comments. `name`: for a job without one. Reading the file gives the same job. Errors: those of
+/// read_any_job(), and an argument that is not UTF-8.
 [[nodiscard]] Result<std::string> native_job_text(const JobInput& input, const std::string& name);
 
 }  // namespace dlaunch

@@ -15,7 +15,7 @@ namespace dlaunch::jobfile {
 
 namespace {
 
-/// Offset after the string that begins at `i`.
+/// The offset after the string that begins at `i`.
 std::size_t end_of_string(std::string_view json, std::size_t i) {
   for (++i; i < json.size() && json[i] != '"'; ++i) {
     if (json[i] == '\\') ++i;
@@ -23,7 +23,7 @@ std::size_t end_of_string(std::string_view json, std::size_t i) {
   return i + 1;
 }
 
-/// Offset after an array without objects; npos: the array contains one.
+/// The offset after an array without objects; npos: the array contains an object.
 std::size_t end_of_flat_array(std::string_view json, std::size_t i) {
   for (int depth = 0; i < json.size();) {
     const char c = json[i];
@@ -92,7 +92,7 @@ std::string duration_pattern(const Field& field) {
   return "^" + std::string(field.min > 0 ? kNotZero : "") + std::string(kDuration) + "$";
 }
 
-/// "TERM" in any case is [Tt][Ee][Rr][Mm], because patterns have no flags.
+/// "TERM" becomes [Tt][Ee][Rr][Mm], because patterns have no flag for letter case.
 std::string in_any_case(std::string_view word) {
   std::string pattern;
   for (const char c : word) {
@@ -171,7 +171,7 @@ JsonObject section_schema(std::string_view prefix) {
     const Field* field = find_field(key);
     properties.put(name,
                    (field != nullptr ? field_schema(*field) : section_schema(key + ".")).text());
-    // A job's command may instead be in its roles: who_has_a_command().
+    // The job's command may be in its roles instead; see who_has_a_command().
     const bool may_be_elsewhere = prefix.empty() && find_field("roles.*." + key) != nullptr;
     if (field != nullptr && field->required && !may_be_elsewhere) required.push_back(name);
   }
@@ -181,7 +181,7 @@ JsonObject section_schema(std::string_view prefix) {
   return schema.put("additionalProperties", "false");
 }
 
-/// Forbids `names` as keys of env and as items of the lists of names.
+/// Forbids names that match `pattern` as keys of env and as items of env_pass and env_secret.
 std::string without_names(const std::string& pattern) {
   const std::string not_these =
       JsonObject().put("not", JsonObject().put_string("pattern", pattern).text()).text();
@@ -195,7 +195,7 @@ std::string without_names(const std::string& pattern) {
   return JsonObject().put("properties", properties.text()).text();
 }
 
-/// For the frameworks with variables of their own; `otherwise` applies to all others.
+/// The rule for frameworks that have their own variables; `otherwise` is the rule for all others.
 std::string rank_variable_rule(const char* frameworks, Framework one,
                                const std::string& otherwise) {
   return JsonObject()
@@ -221,7 +221,7 @@ std::string who_has_a_command() {
          R"({"$ref":"#/$defs/noProcess"},{"type":"object","required":["command"]}]}}}}]})";
 }
 
-/// Keys of `connect` that only some connectors read. Without `via` it is `auto`.
+/// Adds rules for keys of `connect` that only some connectors read. The default of `via` is `auto`.
 void add_connector_rules(std::vector<std::string>& rules) {
   constexpr std::string_view kSection = "connect.";
   for (const Field& field : fields()) {

@@ -34,7 +34,7 @@ class JsonObject {
   std::string members_;
 };
 
-/// The same JSON formatted for reading: two spaces per level, arrays without objects on one line.
+/// `json` formatted for reading: two spaces per level, arrays without objects on one line.
 /// No final line feed.
 [[nodiscard]] std::string indented_json(std::string_view json);
 
@@ -42,7 +42,7 @@ class JsonObject {
 /// of a record_list. The patterns mean the same in ECMA-262 and Python.
 [[nodiscard]] JsonObject value_schema(const Field& field);
 
-/// The default as JSON; empty: the field has none, or the default is unavailable.
+/// The default as JSON; empty: the field has none.
 [[nodiscard]] std::string default_json(const Field& field);
 
 /// JSON Schema draft 2020-12, generated from the field table. It leaves out keys and keywords that

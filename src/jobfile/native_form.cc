@@ -27,7 +27,7 @@ const Dialect* dialect_of(const Document& document, NodeId root) {
   return nullptr;
 }
 
-/// True if some key is native or nearly so, or has a suggestion.
+/// True if a key is native or nearly so, or if there is advice for every key.
 bool looks_native(const Document& document, NodeId root) {
   bool all_are_known_elsewhere = true;
   for (const Document::Entry& entry : document.entries(root)) {
@@ -105,7 +105,7 @@ bool refuse_other_file(const Document& document, NodeId root, Diagnostics& diagn
   return true;
 }
 
-/// Reports that no document of the file is a job of another system.
+/// Reports a file with several documents of which none is a job of another system.
 void refuse_documents(const std::vector<YamlDocument>& documents, const Document& document,
                       Diagnostics& diagnostics) {
   for (const YamlDocument& one : documents)
@@ -165,7 +165,7 @@ std::optional<Chosen> choose(std::vector<YamlDocument> documents, const Document
   return chosen;
 }
 
-/// For --no-container: the job and its roles.
+/// For --no-container: removes the containers of the job and of its roles.
 void leave_out_containers(Document& document, NodeId root) {
   document.erase(root, "container");
   const auto roles = document.find(root, "roles");
@@ -174,7 +174,7 @@ void leave_out_containers(Document& document, NodeId root) {
     document.erase(role.value, "container");
 }
 
-/// Refuses options that do not apply to such a file. `dialect`: nullptr for a native file.
+/// Refuses options that do not apply to a file of this dialect; nullptr: a native file.
 void refuse_options(const JobInput& input, const Dialect* dialect, Sources& sources,
                     Diagnostics& diagnostics) {
   const std::string file =
@@ -207,7 +207,8 @@ void add_not_used(const std::vector<LocatedText>& keys, const Diagnostics& diagn
                   }));
 }
 
-/// A workdir that the user gives applies inside containers, too.
+/// Lets containers start in the image's WORKDIR, unless a workdir is given: it applies inside
+/// containers, too.
 void start_in_images(Translation& t) {
   if (t.is_set("workdir") || t.job.has({"workdir"})) return;
   const auto start = [&](NativeJob::Path path) {
@@ -249,7 +250,7 @@ NativeForm finished(NativeForm form, const JobInput& input, Document& document) 
   return form;
 }
 
-/// A file whose top level is not a mapping.
+/// Reports a file whose top level is not a mapping.
 void refuse_without_keys(const Node& root, Diagnostics& diagnostics) {
   const auto colon = colon_mistake_in_key(root.text, root.range.offset);
   if (root.kind == NodeKind::scalar && root.plain && colon) {
@@ -312,8 +313,8 @@ std::optional<NativeForm> native_form(const JobInput& input, Sources& sources, D
   return finished(std::move(form), input, document);
 }
 
-// In the order of their characteristic keys: apiVersion, $schema, trainingInput, workerPoolSpecs,
-// distributed_type, communicator; the last one has several.
+// A document belongs to the first dialect that accepts it. Most have a characteristic key:
+// apiVersion, trainingInput, workerPoolSpecs, distributed_type, communicator, $schema.
 std::span<const Dialect> dialects() {
   static const std::array<Dialect, 9> kDialects{kKubeflow,   kTrainJob,   kKubernetes,
                                                 kSkyPilot,   kAiPlatform, kVertexAi,

@@ -21,7 +21,7 @@ struct NativeForm {
   std::string azure_size;  // JobReading::azure_size
 };
 
-/// Reads sources[0]. Nullopt: the file is not a job file or cannot be parsed, which was reported.
+/// Reads sources[0]. Nullopt: the file is not a job file or cannot be parsed; this was reported.
 /// Other errors are reported as well, and the result holds the translated rest.
 [[nodiscard]] std::optional<NativeForm> native_form(const JobInput& input, Sources& sources,
                                                     Document& document, Diagnostics& diagnostics);

@@ -11,7 +11,7 @@ namespace dlaunch::jobfile {
 namespace {
 
 struct Script {
-  std::string_view directive;  // a line begins with it
+  std::string_view directive;  // how a line of such a script begins
   std::string_view sentence;
 };
 

@@ -8,7 +8,7 @@
 
 namespace dlaunch::jobfile {
 
-/// A sentence (no full stop) about a batch script of Slurm or another system, which is not to be
+/// A sentence (no full stop) about a batch script of Slurm or another system, which must not be
 /// run as a program; empty: not a batch script.
 [[nodiscard]] std::string_view kind_of_script(std::string_view text);
 

@@ -67,7 +67,7 @@ std::optional<NodeId> value_of(const Sources& sources, std::uint32_t index, Taki
   return document.add_text(text, SourceRange::whole(index));
 }
 
-/// The mapping under `key`, created if absent. A copy, because an alias may share the original.
+/// The mapping under `key`, created if absent; a copy, because an alias may share the original.
 NodeId step_down(Document& document, NodeId mapping, const std::string& key, std::uint32_t source) {
   const SourceRange at = SourceRange::whole(source);
   const auto old = document.find(mapping, key);
@@ -86,7 +86,7 @@ void set_value(Document& document, NodeId mapping, const std::string& path, cons
     return document.put(mapping, document.add_text(key, SourceRange::whole(source)), value);
   const NodeId section = step_down(document, mapping, key, source);
   for (const auto [name, below] : document.entries(value)) {
-    const std::string copy = document[name].text;  // the nodes move when others are added
+    const std::string copy = document[name].text;  // adding nodes moves the existing ones
     set_value(document, section, full + ".", copy, below, source);
   }
 }

@@ -83,7 +83,7 @@ Result<ResolvedHosts> slurm_hosts(const JobSpec& job, const HostInput& input,
     return tl::unexpected(single.error());
   if (const Status one = check_one_component(input.environment); !one)
     return tl::unexpected(one.error());
-  // A subset of the nodes does not have a known number of ranks.
+  // How many ranks a subset of the nodes gets is unknown.
   const bool whole = input.include.empty() && input.exclude.empty();
   if (const Status fits = whole ? check_allocation(job, allocation) : Status(); !fits)
     return tl::unexpected(fits.error());
@@ -138,7 +138,7 @@ Result<ResolvedHosts> listed_hosts(const JobSpec& job, const HostInput& input) {
   return *allocation ? slurm_hosts(job, input, **allocation) : inline_hosts(job);
 }
 
-/// Outside of an allocation srun would queue for one of its own.
+/// Outside of an allocation, srun would request a new one and wait for it in the queue.
 Status check_srun(const JobSpec& job, const HostInput& input) {
   if (job.connect.via != Connect::Via::slurm) return {};
   const auto allocation = read_slurm_allocation(input.environment);
@@ -192,7 +192,7 @@ Status filter(const HostInput& input, ResolvedHosts& resolved) {
   return {};
 }
 
-/// Checks nodes and spares against the hosts; otherwise takes at most all hosts.
+/// Checks that there are enough hosts, and takes no more than `nodes` and `spares` need.
 Status take_nodes(const JobSpec& job, ResolvedHosts& resolved) {
   const std::size_t given = resolved.hosts.size();
   if (given < hosts_needed(job)) return wrong(too_few_hosts(job, given, resolved.origin));
@@ -203,7 +203,7 @@ Status take_nodes(const JobSpec& job, ResolvedHosts& resolved) {
   return {};
 }
 
-/// If all hosts have slots, the hosts that get ranks are known before connecting.
+/// If all hosts have slots, takes the hosts that get ranks, which are then known before connecting.
 Status take_slots(const JobSpec& job, ResolvedHosts& resolved) {
   const bool all_have_slots = std::all_of(resolved.hosts.begin(), resolved.hosts.end(),
                                           [](const HostSpec& host) { return host.slots > 0; });

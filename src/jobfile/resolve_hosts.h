@@ -1,4 +1,4 @@
-// Resolves hosts, hostfile or hosts: auto of a job to the list of hosts that it starts on.
+// Resolves `hosts`, `hostfile` or `hosts: auto` of a job to the hosts on which it starts.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@ struct HostInput {
   /// Returns the content of a file, or an error that explains the failure.
   std::function<Result<std::string>(const std::string& path)> read_file;
   /// DeepSpeed's NODE[@NODE...], where a NODE may be a range: only these hosts, or all except
-  /// these. Empty: not given. They exclude each other.
+  /// these. Empty: not given. At most one of the two is given.
   std::string include;
   std::string exclude;
 };
@@ -27,16 +27,16 @@ struct ResolvedHosts {
   std::vector<HostSpec> hosts;
   std::string origin;              // "hosts", "hostfile hosts.txt", "PBS_NODEFILE"
   std::vector<std::string> notes;  // ignored settings, for the user
-  bool in_slurm = false;           // the Slurm allocation that dlaunch runs in
+  bool in_slurm = false;           // the hosts are those of dlaunch's own Slurm allocation
 };
 
-/// A job without hosts gets the hosts of the Slurm allocation that it is started in, unless
-/// connect.via selects something else (local, ssh or a command).
+/// A job without hosts that starts inside a Slurm allocation gets the hosts of the allocation,
+/// unless connect.via is local, ssh or a command.
 ///
 /// Expands, reads and filters the hosts of the job and takes as many as needed: the first `nodes`
 /// plus the spares, or those that `processes` fill. Pure except for `read_file`, and thread-safe if
-/// that is. Errors (exit_code::kJobFile): no scheduler, an unreadable or invalid file, a repeated
-/// host, include or exclude of an unknown host, more nodes or ranks than the hosts offer,
+/// `read_file` is. Errors (exit_code::kJobFile): no scheduler, an unreadable or invalid file, a
+/// repeated host, include or exclude of an unknown host, more nodes or ranks than the hosts offer,
 /// placeholders of connect.command without a value.
 [[nodiscard]] Result<ResolvedHosts> resolve_hosts(const JobSpec& job, const HostInput& input);
 

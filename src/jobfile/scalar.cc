@@ -58,7 +58,7 @@ struct Unit {
   std::int64_t factor;
 };
 
-// Large to small.
+// From large to small.
 constexpr std::array<Unit, 5> kTimeUnits{
     {{"d", 86'400'000}, {"h", 3'600'000}, {"m", 60'000}, {"s", 1'000}, {"ms", 1}}};
 

@@ -21,7 +21,7 @@ enum class PlainType { null, boolean, integer, floating, text };
 /// True for a text scalar: quoted, or of no other type by the core schema.
 [[nodiscard]] bool is_text(const Node& node);
 
-/// Decimal, 0x and 0o; nullopt for anything else and beyond 64 bits.
+/// Decimal, 0x or 0o; nullopt for anything else, and for numbers beyond 64 bits.
 [[nodiscard]] std::optional<std::int64_t> parse_integer(std::string_view text);
 
 /// An integer or a float; nullopt also for .inf and .nan.

@@ -9,12 +9,12 @@ namespace dlaunch::jobfile {
 
 namespace {
 
-// '~' is not among them, as it is special at the beginning.
+// '~' is not safe, because it is special at the beginning of a word.
 bool is_safe(char c) {
   return is_letter_or_digit(c) || std::string_view("_-./:,@%+=").find(c) != std::string_view::npos;
 }
 
-/// "NAME=" and bash's "NAME+=" assign where the word is the first of a command.
+/// "NAME=" and bash's "NAME+=" are assignments if the word is the first of a command.
 bool could_assign(std::string_view text) {
   const std::string_view name = text.substr(0, text.find('='));
   return name.size() < text.size() && std::all_of(name.begin(), name.end(), [](char c) {
@@ -45,7 +45,7 @@ std::string shell_line(const std::vector<std::string>& words) {
 std::vector<std::string> words_of_line(std::string_view line) {
   std::vector<std::string> words;
   bool is_quoted = false;
-  bool is_inside = false;  // of a word, which may be empty
+  bool is_inside = false;  // inside a word, which may be empty
   for (std::size_t i = 0; i < line.size(); ++i) {
     const char c = line[i];
     if (c == ' ' && !is_quoted) {

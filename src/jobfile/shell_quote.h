@@ -14,8 +14,8 @@ namespace dlaunch::jobfile {
 /// The words as a line that a POSIX shell splits into them again.
 [[nodiscard]] std::string shell_line(const std::vector<std::string>& words);
 
-/// The words that shell_line() made the line of; other lines are split at blanks outside of single
-/// quotes.
+/// The words from which shell_line() made `line`. Any other line is split at blanks outside of
+/// single quotes.
 [[nodiscard]] std::vector<std::string> words_of_line(std::string_view line);
 
 }  // namespace dlaunch::jobfile

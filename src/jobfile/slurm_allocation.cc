@@ -188,7 +188,7 @@ Result<std::optional<SlurmAllocation>> read_slurm_allocation(const Environment& 
         {(*names)[i].name, tasks->empty() ? 0 : (*tasks)[i], cpus->empty() ? 0 : (*cpus)[i]});
   }
   jobfile::read_slurm_gpus(environment, allocation);
-  // Only now, because --gpus-per-task counts one task each.
+  // After read_slurm_gpus(), because --gpus-per-task needs the counts even where all are 1.
   if (std::all_of(tasks->begin(), tasks->end(), [](int n) { return n <= 1; }))
     for (SlurmNode& node : allocation.nodes) node.tasks = 0;
   for (SlurmNode& node : allocation.nodes) node.memory_mib = memory_of(environment, node);
@@ -208,7 +208,7 @@ std::string memory_text(const SlurmAllocation& allocation) {
 }
 
 Status check_one_component(const Environment& environment) {
-  // SLURM_PACK_SIZE: before Slurm 20.02.
+  // Before Slurm 20.02 the variable was SLURM_PACK_SIZE.
   for (const char* name : {"SLURM_HET_SIZE", "SLURM_PACK_SIZE"}) {
     const auto components = count_from<int>(variable(environment, name));
     if (!components || *components < 2) continue;

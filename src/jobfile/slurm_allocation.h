@@ -36,10 +36,10 @@ struct SlurmAllocation {
   bool operator==(const SlurmAllocation&) const = default;
 };
 
-/// nullopt: not inside an allocation, which is SLURM_JOB_ID with SLURM_JOB_NODELIST. Tasks per node
-/// are set only if some node has more than one: one task each is also Slurm's default, and usually
-/// means "one launcher". In a step (srun --pty) the numbers describe the step and are ignored.
-/// Errors (kJobFile): a variable that cannot be parsed, with its name.
+/// nullopt: not inside an allocation, because SLURM_JOB_ID or SLURM_JOB_NODELIST is not set. Tasks
+/// per node are set only if some node has more than one: one task each is also Slurm's default, and
+/// usually means "one launcher". In a step (srun --pty) the numbers describe the step and are
+/// ignored. Errors (kJobFile): a variable that cannot be parsed, with its name.
 [[nodiscard]] Result<std::optional<SlurmAllocation>> read_slurm_allocation(const Environment&);
 
 /// "16 GiB of memory each", "8 to 16 GiB of memory each"; empty: not known for all nodes.
@@ -66,9 +66,9 @@ namespace jobfile {
 /// option, all types together. nullopt: not such a value, or no GPUs.
 [[nodiscard]] std::optional<int> count_gpus(std::string_view text);
 
-/// Sets SlurmNode::gpus and SlurmAllocation::gpus. `allocation` has its nodes, with all of
-/// SLURM_TASKS_PER_NODE. The first of these that is set counts (sbatch(1), OUTPUT ENVIRONMENT
-/// VARIABLES; checked with 22.05.8 which option sets which variable):
+/// Sets SlurmNode::gpus and SlurmAllocation::gpus. `allocation` must have its nodes, with all tasks
+/// of SLURM_TASKS_PER_NODE. The first of these that is set counts (sbatch(1), OUTPUT ENVIRONMENT
+/// VARIABLES; which option sets which variable was checked with 22.05.8):
 ///   SLURM_GPUS_PER_NODE   of each node
 ///   SLURM_GPUS_PER_TASK   of each of a node's tasks, if their number is known
 ///   SLURM_GPUS            of all nodes; for one or two nodes, the number on dlaunch's own node
@@ -77,9 +77,9 @@ namespace jobfile {
 ///   SLURM_JOB_GPUS        "0,1,4-6": the ids of these GPUs
 /// With `salloc --gres` none of these is set.
 ///
-/// Also sets SlurmNode::step_gpus: a step that requests nothing is given what the job requested.
-/// With --gpus-per-task that is the GPUs of one task, and with --gpus the GPUs of all nodes, which
-/// no single node has, so that srun fails (22.05.8).
+/// Also sets SlurmNode::step_gpus. A step that requests no GPUs inherits the request of the job:
+/// with --gpus-per-task, the GPUs of one task; with --gpus, the GPUs of all nodes. No single node
+/// has the latter, so srun fails (22.05.8).
 void read_slurm_gpus(const Environment&, SlurmAllocation& allocation);
 
 }  // namespace jobfile

@@ -21,7 +21,7 @@ constexpr Kind kTasks{&SlurmNode::tasks, "task"};
 constexpr Kind kCpus{&SlurmNode::cpus, "CPU"};
 constexpr Kind kGpus{&SlurmNode::gpus, "GPU"};
 
-/// The node with the fewest; null: not known for all nodes.
+/// The node that has the least of the resource; null: not known for all nodes.
 const SlurmNode* least(const Nodes& nodes, Kind kind) {
   const auto found = std::min_element(
       nodes.begin(), nodes.end(),
@@ -29,7 +29,7 @@ const SlurmNode* least(const Nodes& nodes, Kind kind) {
   return found == nodes.end() || (*found).*kind.of == 0 ? nullptr : &*found;
 }
 
-/// The sum over all nodes; 0: not known for all.
+/// The sum over all nodes; 0: not known for all nodes.
 long sum_of(const Nodes& nodes, Kind kind) {
   if (least(nodes, kind) == nullptr) return 0;
   long sum = 0;
@@ -52,7 +52,7 @@ std::string option(const char* name, long value) {
   return std::string("--") + name + '=' + std::to_string(value);
 }
 
-/// The number each node needs for a total.
+/// The number that each node needs, so that the nodes reach the total.
 long per_node(long all, const Nodes& nodes) {
   const auto count = static_cast<long>(std::max<std::size_t>(nodes.size(), 1));
   return (all + count - 1) / count;
@@ -131,7 +131,7 @@ long gpus_of(const SlurmAllocation& allocation, const Nodes& nodes) {
   return sum > 0 ? sum : allocation.gpus;
 }
 
-/// Ranks fill the nodes by their tasks, in order, so a node may get more ranks than GPUs.
+/// Ranks fill the nodes in order, one per task, so a node may get more ranks than it has GPUs.
 Status check_filled(const JobSpec& job, const SlurmAllocation& allocation, const Nodes& nodes) {
   if (least(nodes, kTasks) == nullptr || least(nodes, kGpus) == nullptr) return {};
   long left = *job.processes;
@@ -162,7 +162,7 @@ Status check_total(const JobSpec& job, const SlurmAllocation& allocation, const 
   return job.placement == PlacementPolicy::fill ? check_filled(job, allocation, nodes) : Status();
 }
 
-/// A role with its own number of nodes is spread evenly over that many first nodes.
+/// A role with its own number of nodes is spread evenly over that many of the first nodes.
 Status check_role_nodes(const SlurmAllocation& allocation, const Nodes& nodes,
                         const RoleSpec& role) {
   if (role.count <= 0 || !role.nodes || *role.nodes < 1) return {};

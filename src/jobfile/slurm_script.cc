@@ -15,8 +15,8 @@ namespace dlaunch {
 
 namespace {
 
-/// Slurm may send the signal of --signal up to a minute early, never late; the time left after
-/// timeouts.stop is for killing, the last output and the summary.
+/// Time after timeouts.stop for killing ranks, the last output and the summary. Slurm may send the
+/// signal of --signal up to a minute early, but never late.
 constexpr std::chrono::seconds kAfterStop{30};
 
 using Options = std::vector<std::pair<std::string, std::string>>;  // name, value; may be empty
@@ -75,7 +75,7 @@ std::optional<long> gpus_per_node(const SlurmRequest& request) {
   if (request.gpus_per_node.value_or(0) > 0) return *request.gpus_per_node;
   for (const std::string_view option : request.options) {
     for (const std::string_view name : {"--gpus-per-node=", "--gres=gpu:"}) {
-      // A --gres list may contain other resources.
+      // A list for --gres may also contain other resources.
       if (!option.starts_with(name) || option.find(',') != std::string_view::npos) continue;
       if (const auto count = jobfile::count_gpus(option.substr(name.size()))) return *count;
     }
@@ -107,8 +107,8 @@ long quotient_up(long all, long each) {
   return (all + each - 1) / each;
 }
 
-/// GPUs per node for a job that wants one per process if the request has none; 0: not wanted, or
-/// the number of nodes is unknown.
+/// GPUs per node for a job that needs a GPU per process, if the request names no GPUs; 0: not
+/// needed, or the number of nodes is unknown.
 long gpus_of_job(const JobSpec& job, const SlurmRequest& request) {
   if (job.binding.gpus != Binding::Gpus::one_per_process || asks_for_gpus(request)) return 0;
   if (job.processes_per_node.kind == ProcessesPerNode::Kind::count)
@@ -117,7 +117,7 @@ long gpus_of_job(const JobSpec& job, const SlurmRequest& request) {
   return job.nodes ? quotient_up(all, std::max(job.nodes->min, 1)) : 0;
 }
 
-/// For a total spread over GPUs: no node may get more tasks than it has GPUs.
+/// For a total of processes that use a GPU each: no node may get more tasks than it has GPUs.
 std::optional<long> most_tasks_per_node(const JobSpec& job, const SlurmRequest& request) {
   if (!job.processes || !has_gpu_for_each_rank(job)) return std::nullopt;
   const long own = gpus_of_job(job, request);
@@ -173,7 +173,7 @@ Result<Options> options_of(const JobSpec& job, const SlurmRequest& request) {
   return options;
 }
 
-/// Refuses what would not fit the allocation that the script requests (check_allocation()).
+/// Refuses a job that would not fit the allocation that the script requests (check_allocation()).
 Status check_gpus(const JobSpec& job, const SlurmRequest& request) {
   if (job.processes_per_node.kind == ProcessesPerNode::Kind::gpu && !asks_for_gpus(request))
     return fail(

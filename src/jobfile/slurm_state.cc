@@ -13,11 +13,12 @@ namespace dlaunch {
 
 namespace {
 
-// A signal that comes earlier before the end of the job has another cause. sbatch(1): --signal may
-// be requested up to 65,535 s before the end, but usually leaves time for a checkpoint.
+// A signal more than this time before the end of the job has another cause. --signal may be
+// requested up to 65,535 s before the end (sbatch(1)), but is usually meant to leave just enough
+// time for a checkpoint.
 constexpr std::chrono::minutes kNearEnd{30};
-// Time dlaunch itself needs between the end of the last rank and its own: remaining output of the
-// nodes, the summary.
+// Time that dlaunch needs between the end of the last rank and its own end, for the remaining
+// output of the nodes and the summary.
 constexpr std::chrono::milliseconds kForReport{5000};
 
 int leading_int(std::string_view text) {
@@ -55,8 +56,8 @@ bool has_reason(const SlurmState& job) {
   return !job.reason.empty() && job.reason != "None";
 }
 
-/// Whether its processes are running. slurmctld reports SIGNALING from the SIGCONT before each
-/// signal until the nodes have answered.
+/// Whether the job's processes are running. slurmctld reports SIGNALING from the SIGCONT before
+/// each signal until the nodes have answered.
 bool runs(const SlurmState& job) {
   constexpr std::array<std::string_view, 5> kRun{"RUNNING", "SIGNALING", "STOPPED", "SUSPENDED",
                                                  "RESIZING"};
@@ -85,7 +86,7 @@ std::string meaning(SlurmEnding ending, const std::string& job, const SlurmState
   return "";
 }
 
-/// The part of the time until Slurm's SIGKILL that the ranks get: most of it if it is short.
+/// The part of the time until Slurm's SIGKILL that the ranks get; most of it if the time is short.
 std::chrono::milliseconds for_ranks(std::chrono::milliseconds until_kill) {
   until_kill = std::max(until_kill, std::chrono::milliseconds(0));
   return until_kill - std::min(kForReport, until_kill / 4);
@@ -178,7 +179,7 @@ SlurmNotice slurm_notice(const SlurmSignal& signal, const SlurmState& state) {
   const SlurmEnding ending = ending_of(state, signal.restarts, signal.came);
   SlurmNotice notice{meaning(ending, signal.job, state), std::nullopt};
   const bool later = runs(state) && state.end && *state.end > signal.came;
-  if (later) {  // a warning: another SIGTERM follows at the end of its time
+  if (later) {  // a warning: another SIGTERM follows at the time limit
     const SlurmTime until = *state.end - signal.came;
     notice.left = for_ranks(until);
     if (ending != SlurmEnding::none) {

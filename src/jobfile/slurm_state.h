@@ -34,14 +34,14 @@ struct SlurmState {
 /// KillWait of `scontrol show config`: how long after SIGTERM Slurm sends SIGKILL.
 [[nodiscard]] std::optional<std::chrono::seconds> read_kill_wait(std::string_view text);
 
-/// What accounting says about jobs that left the queue: number -> state. Lines of sacct(1) with
-/// --parsable2 and this format; a requeued job has several, and the last one counts.
+/// Parses what sacct(1) prints with --parsable2 and this format about jobs that left the queue: job
+/// number -> state. A requeued job has several lines, and the last one counts.
 inline constexpr const char* kSlurmAccountFormat = "JobIDRaw,State";
 [[nodiscard]] std::map<std::string, std::string> read_slurm_account(std::string_view text);
 
 enum class SlurmEnding { none, time_limit, preempted, requeued, cancelled, node_failed, other };
 
-/// Why the job received a signal, as far as its state shows; none: not because Slurm is ending it.
+/// Why the job received a signal, as far as its state shows; none: Slurm is not ending the job.
 /// `restarts`: SLURM_RESTART_COUNT of this start.
 [[nodiscard]] SlurmEnding ending_of(const SlurmState& state, int restarts, SlurmTime now);
 
@@ -50,8 +50,8 @@ struct SlurmNotice {
   /// A message for the user: "Slurm job 17 was cancelled by scancel"; empty: nothing known explains
   /// the signal.
   std::string text;
-  /// How long after the signal the remaining ranks must be killed, so that time is left for the
-  /// report before Slurm kills everything. nullopt: unknown.
+  /// Time from the signal until dlaunch must kill the remaining ranks, so that it can still write
+  /// its report before Slurm kills everything. nullopt: unknown.
   std::optional<std::chrono::milliseconds> left;
   bool operator==(const SlurmNotice&) const = default;
 };

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 constexpr std::uint32_t kNoBreakSpace = 0xa0;
-/// A sample large enough to tell text from binary data.
+/// The size of a sample that is large enough to tell text from binary data.
 constexpr std::size_t kSample = 4096;
 
 TextProblem problem(std::size_t offset, std::size_t length, std::string message) {
@@ -52,7 +52,7 @@ std::string describe_byte(unsigned char byte) {
                    : "; save the file as UTF-8");
 }
 
-/// A picture, an archive, a program: naming its first odd character would not help.
+/// True for a picture, an archive or a program: naming its first odd character would not help.
 bool is_binary(std::string_view text) {
   const std::string_view sample = text.substr(0, kSample);
   std::size_t odd = 0;
@@ -69,14 +69,14 @@ std::string utf_of(std::string_view text) {
   using namespace std::string_view_literals;
   if (text.starts_with("\xff\xfe\0\0"sv) || text.starts_with("\0\0\xfe\xff"sv)) return "UTF-32";
   if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff")) return "UTF-16";
-  // Without a byte order mark: every other byte of ASCII text is NUL.
+  // Without a byte order mark, every other byte of ASCII text in UTF-16 is NUL.
   const bool alternates = text.size() >= 4 && (text[0] == 0) == (text[2] == 0) &&
                           (text[1] == 0) == (text[3] == 0) && (text[0] == 0) != (text[1] == 0);
   return alternates ? "UTF-16" : "";
 }
 
 /// True for a no-break space in the indentation or after "key:" or "-", where YAML takes it for
-/// text. Web pages and chat programs insert them.
+/// text. Web pages and chat programs insert such spaces.
 bool separates(std::string_view text, std::size_t offset) {
   const std::string_view before = text.substr(0, offset);
   const auto last = before.find_last_not_of(' ');

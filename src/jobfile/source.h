@@ -39,14 +39,15 @@ struct Location {
   bool operator==(const Location&) const = default;
 };
 
-/// The line only, which is faster. Here and below, offsets beyond the end count as the end.
+/// Only the line, which is faster than locate(). In both functions, an offset beyond the end counts
+/// as the end.
 [[nodiscard]] std::uint32_t line_of(std::string_view text, std::uint32_t offset);
 
 [[nodiscard]] Location locate(std::string_view text, std::uint32_t offset);
 
-/// The first encoding problem, so that the YAML parser sees clean text only.
+/// A problem in a text, and where it is.
 struct TextProblem {
-  SourceRange range;  // its source is 0: the caller knows the source
+  SourceRange range;  // with source 0: only the caller knows the source
   std::string message;
 };
 

@@ -11,7 +11,7 @@ namespace dlaunch::jobfile {
 
 namespace {
 
-// Longer texts are not misspelt keys; this also limits the work.
+// Longer texts are not misspelt keys. The limit also bounds the work.
 constexpr std::size_t kMaxLength = 64;
 
 char folded(char c) {
@@ -92,7 +92,7 @@ std::string_view last_part(std::string_view key) {
   return dot == std::string_view::npos ? key : key.substr(dot + 1);
 }
 
-// The same name in other sections.
+// The keys of the same name in other sections.
 std::vector<std::string_view> same_name_elsewhere(std::string_view key) {
   std::vector<std::string_view> found;
   for (const Field& field : fields()) {
@@ -131,12 +131,12 @@ std::string advice_for_unknown_key(std::string_view prefix, std::string_view key
   if (const auto near = nearest(key, siblings)) return did_you_mean({*near});
   const std::string name = normalized(key);
   const auto called_so = called_so_elsewhere(name);
-  // At the top level "run" is other launchers' name of the command, not timeouts.run.
+  // At the top level, "run" is what other launchers call the command, not timeouts.run.
   if (!called_so.empty() && is_sibling(siblings, prefix, called_so.front()))
     return did_you_mean(called_so);
   auto elsewhere = same_name_elsewhere(name);
   if (elsewhere.empty()) elsewhere = called_so;
-  // The name is right, only the section is wrong.
+  // The name is right, but the section is wrong.
   const bool is_at_the_top = elsewhere == std::vector<std::string_view>{name};
   if (is_at_the_top && !prefix.empty())
     return "; it is a key of the whole job, known here: " + joined(siblings);

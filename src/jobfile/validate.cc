@@ -14,7 +14,7 @@ namespace dlaunch::jobfile {
 
 namespace {
 
-/// A larger number is a typing error and would fail later with a worse message.
+/// A larger number is a typing error, and would fail later with a less helpful message.
 constexpr std::int64_t kMostRanks = 100'000;
 /// Time between fencing and the moment when other nodes may rely on it
 /// (docs/internals/architecture.md, lost channels).
@@ -45,7 +45,7 @@ class KeyValidator : public Validator {
 };
 
 void KeyValidator::check_counts() {
-  // An explicit processes_per_node: auto does not count as given.
+  // An explicit `processes_per_node: auto` does not count as given.
   if (job_.processes && job_.processes_per_node.kind != ProcessesPerNode::Kind::automatic) {
     contradict("processes", "processes_per_node",
                "processes is the total, processes_per_node the number on each node; give only one "
@@ -83,7 +83,7 @@ void KeyValidator::check_size() {
         "roles", "roles",
         "the roles make " + std::to_string(ranks) + " ranks; dlaunch starts at most " + most);
   }
-  // A range uses fewer nodes than its maximum if there are fewer processes.
+  // With a range, fewer processes than the maximum simply use fewer nodes.
   const std::int64_t fewest = job_.nodes ? job_.nodes->min : 1;
   if (job_.processes && *job_.processes < fewest) {
     contradict("processes", "nodes",
@@ -160,7 +160,7 @@ void KeyValidator::check_rank_variables(const std::string& section, const std::s
   for (auto it = given_.lower_bound(section); it != given_.end() && it->first.starts_with(section);
        ++it) {
     const std::string name = it->first.substr(section.size());
-    // A name that is not valid was already reported, and may be unprintable.
+    // An invalid name was already reported, and may be unprintable.
     const bool is_name = std::all_of(name.begin(), name.end(), [](char c) {
       return is_variable_name({&c, 1}) || (c >= '0' && c <= '9') || c == '*' || c == '?';
     });
@@ -199,7 +199,7 @@ void KeyValidator::check_timeouts() {
 }
 
 void KeyValidator::check_command() {
-  if (find("command") != nullptr) return check_setup();  // or the command has an error of its own
+  if (find("command") != nullptr) return check_setup();  // given, perhaps with its own error
   const bool has_ranks = std::any_of(job_.roles.begin(), job_.roles.end(),
                                      [](const RoleSpec& role) { return role.count > 0; });
   // A role without a count has its own error.
@@ -253,7 +253,8 @@ void KeyValidator::check_metrics() {
                          in_quotes(job_.prometheus));
 }
 
-/// If only the nodes give the number of ranks, the plan checks the rank (plan/make_plan.cc).
+/// If the number of ranks is known only from the nodes, the plan checks the rank
+/// (plan/make_plan.cc).
 void KeyValidator::check_stdin() {
   const auto exists = [&](const char* key, std::uint32_t rank) {
     if (!job_.processes || rank < static_cast<std::uint32_t>(*job_.processes)) return;
@@ -277,14 +278,14 @@ void KeyValidator::check_collect() {
   }
 }
 
-/// Finds targets that are equal or nested as written; those that only turn out to be are found at
-/// the end of a run.
+/// Finds targets that are equal or nested as written. Targets that only turn out to be so are found
+/// at the end of a run.
 void KeyValidator::check_collect(std::size_t one, std::size_t other) {
   const auto stripped = [](const std::string& path) {
     return path.substr(0, path.find_last_not_of('/') + 1);
   };
   const auto target = [&stripped](const Transfer& line) {
-    // No path that is given begins with a newline.
+    // Unlike any given path, this one begins with a line feed.
     return line.to.empty() ? '\n' + std::string(file_name(stripped(line.from))) : stripped(line.to);
   };
   const std::string a = target(job_.collect[one]);

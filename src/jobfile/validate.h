@@ -30,7 +30,7 @@ class Validator {
       : job_(job), given_(given), diagnostics_(diagnostics) {}
 
  protected:
-  /// nullptr: not written.
+  /// nullptr: the key was not written.
   [[nodiscard]] const GivenKey* find(std::string_view path) const {
     const auto found = given_.find(path);
     return found == given_.end() ? nullptr : &found->second;

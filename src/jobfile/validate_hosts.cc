@@ -35,7 +35,7 @@ class HostValidator : public Validator {
     const GivenKey* key = find(path);
     return key != nullptr && key->good ? key : nullptr;
   }
-  /// An item of the list, whichever way it was written.
+  /// An item of the list, in any of its forms.
   [[nodiscard]] const GivenKey* item(std::size_t index) const {
     const std::string path = "hosts[" + std::to_string(index) + "]";
     const GivenKey* mapping = find(path + ".name");
@@ -120,7 +120,7 @@ void HostValidator::check_list() {
   check_slots(*given);
 }
 
-/// Like resolve_hosts(), for hosts known beforehand.
+/// Checks like resolve_hosts(), but for the hosts in the job file.
 void HostValidator::check_slots(std::size_t hosts) {
   const GivenKey* processes = good("processes");
   if (processes == nullptr || !all_have_slots_ || job_.launch == Launch::per_node) return;
@@ -156,7 +156,7 @@ void HostValidator::check_connect() {
   check_command();
 }
 
-/// An unknown "{name}" may be a typing error: nothing would replace it.
+/// An unknown "{name}" is probably a typing error, because nothing would replace it.
 void HostValidator::check_word(std::size_t index) {
   const std::string& word = job_.connect.command[index];
   for (std::size_t open = word.find('{'); open != std::string::npos;

@@ -44,7 +44,7 @@ void RoleValidator::check() {
 }
 
 /// "There must be at most one 'chief' job", "at most one 'evaluator' job" (TensorFlow,
-/// multi_worker_util.py). The table limits the short form of a role.
+/// multi_worker_util.py). The field table already limits the short form of a role.
 void RoleValidator::check_lone_roles() {
   for (const RoleSpec& role : job_.roles) {
     const bool is_lone = role.name == "chief" || role.name == "evaluator";

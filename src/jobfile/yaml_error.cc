@@ -25,7 +25,7 @@ std::size_t skip_blanks_and_lines(std::string_view text, std::size_t i) {
   return i;
 }
 
-// In "&anchor !!str value" mark the value.
+// Skips "&anchor !!str" before a value, so that an error marks the value.
 std::size_t skip_properties(std::string_view text, std::size_t offset) {
   std::size_t i = offset;
   while (i < text.size() && (text[i] == '&' || text[i] == '!')) {
@@ -35,7 +35,7 @@ std::size_t skip_properties(std::string_view text, std::size_t offset) {
   return i < text.size() ? i : offset;
 }
 
-// A line may hold a hundred thousand tokens, so do not search for its end first.
+// A line may have a hundred thousand tokens, so this does not search for the end of the line.
 bool at_line_end(std::string_view text, std::size_t i) {
   if (i >= text.size() || text[i] == '\n') return true;
   return text[i] == '\r' && i + 1 < text.size() && text[i + 1] == '\n';
@@ -43,7 +43,7 @@ bool at_line_end(std::string_view text, std::size_t i) {
 
 enum class Until { line_end, text_end };
 
-// Offset after the closing quote; npos: there is none.
+// The offset after the closing quote; npos: there is none.
 std::size_t end_of_quoted(std::string_view text, std::size_t start, Until until) {
   const char quote = text[start];
   for (std::size_t i = start + 1; i < text.size(); ++i) {
@@ -151,7 +151,7 @@ Line line_at(std::string_view text, std::size_t offset) {
   return {begin, line};
 }
 
-/// The last line before `line` that has more than blanks and a comment.
+/// The last line before `line` that is not blank and not only a comment.
 std::optional<Line> line_above(std::string_view text, Line line) {
   while (line.begin > 0) {
     line = line_at(text, line.begin - 1);
@@ -161,7 +161,7 @@ std::optional<Line> line_above(std::string_view text, Line line) {
   return std::nullopt;
 }
 
-/// "nodes:2"; in "http://x" and "a:/b" the colon belongs to the text.
+/// Finds "nodes:2". In "http://x" and "a:/b" the colon belongs to the text.
 std::optional<ColonMistake> colon_without_space(const Line& line, std::size_t key,
                                                 std::size_t end) {
   if (end + 1 >= line.text.size() || line.text[end] != ':') return std::nullopt;
@@ -174,7 +174,7 @@ std::optional<ColonMistake> colon_without_space(const Line& line, std::size_t ke
                       "a space is missing after this colon: " + name + ": " + value};
 }
 
-/// "resources" above deeper keys, or "framework pytorch" at the left edge, where a text cannot
+/// Finds "resources" above deeper keys, or "framework pytorch" at the left edge, where no text can
 /// continue.
 std::optional<ColonMistake> missing_colon(const Line& line, std::size_t key, std::size_t end) {
   const std::string_view rest = line.text.substr(end);

@@ -23,21 +23,23 @@ struct TokenSpan {
 /// to the end of the file.
 [[nodiscard]] bool is_unclosed_quote(std::string_view text, std::size_t offset);
 
-/// Known messages of yaml-cpp 0.6 to 0.8 in plain words; others unchanged.
+/// Known messages of yaml-cpp 0.6 to 0.8 in plain words; other messages unchanged.
 [[nodiscard]] std::string plain_yaml_message(std::string_view message);
 
-/// A missing colon, or one without a space after it. A parser notices it only at the next key.
+/// A missing colon, or a colon without a space after it. A parser notices the mistake only at the
+/// next key.
 struct ColonMistake {
   std::size_t offset = 0;
   std::size_t length = 0;
   std::string message;
 };
 
-/// In a plain key without a value, "nodes:2", at `offset`.
+/// Finds the mistake in a plain key without a value, "nodes:2", at `offset`.
 [[nodiscard]] std::optional<ColonMistake> colon_mistake_in_key(std::string_view key,
                                                                std::size_t offset);
 
-/// In the line of `offset`, where a parser failed, or in the previous non-empty one.
+/// Finds the mistake in the line of `offset`, where a parser failed, or in the last non-empty line
+/// before it.
 [[nodiscard]] std::optional<ColonMistake> colon_mistake(std::string_view text, std::size_t offset);
 
 }  // namespace dlaunch::jobfile

@@ -25,7 +25,7 @@ constexpr std::size_t kMaxNodes = 20'000;
 constexpr std::uint64_t kMaxAliasNodes = 10'000;
 constexpr std::string_view kStringTag = "tag:yaml.org,2002:str";
 
-/// Unwinds yaml-cpp from inside a callback; never leaves this file.
+/// Thrown by callbacks to leave yaml-cpp; never leaves this file.
 struct Refusal {
   SourceRange range;
   std::string message;
@@ -286,7 +286,7 @@ bool is_key_indented_too_far(std::string_view text, std::size_t colon) {
          line.find_first_of(": \"'#[{", first) == std::string_view::npos;
 }
 
-// A tab in the indentation causes one of several errors further on.
+// A tab in the indentation causes one of several errors at a later position.
 std::size_t find_tab_in_indentation(std::string_view text, std::size_t offset) {
   const auto before = offset == 0 ? std::string_view::npos : text.rfind('\n', offset - 1);
   const std::size_t line = before == std::string_view::npos ? 0 : before + 1;
@@ -377,8 +377,8 @@ std::optional<std::vector<YamlDocument>> read_documents(const Sources& sources, 
   return std::nullopt;
 }
 
-/// A number or a name by itself, as most options of the command line are. The parser's result is
-/// the same (YAML 1.2.2, 7.3.3), but its tables alone would take as long as the rest of the job.
+/// A single number or name, like most options of the command line. The parser's result would be the
+/// same (YAML 1.2.2, 7.3.3), but building its tables alone takes as long as the rest of the job.
 bool is_plain_word(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), is_letter_or_digit) &&
          text != "null" && text != "Null" && text != "NULL";

@@ -14,16 +14,16 @@ namespace dlaunch::jobfile {
 namespace {
 
 constexpr std::size_t kLongestLine = 78;
-/// A longer one needs the explicit key indicator (YAML 1.2.2, 7.4.2).
+/// A longer key needs the explicit key indicator (YAML 1.2.2, 7.4.2).
 constexpr std::size_t kLongestKey = 1000;
 
-/// Texts that are booleans in YAML 1.1 and so to other parsers.
+/// Texts that are special in YAML 1.1, and therefore for some other parsers.
 bool is_word_of_yaml_1_1(std::string_view text) {
   constexpr std::array<std::string_view, 8> kWords{"y", "n", "yes", "no", "on", "off", "=", "<<"};
   return contains(kWords, lower(text));
 }
 
-/// Needs no quotes, not even in brackets (YAML 1.2.2, 7.3.3); conservative.
+/// Whether the text needs no quotes, not even in brackets (YAML 1.2.2, 7.3.3); conservative.
 bool is_safe_plain(std::string_view text) {
   constexpr std::string_view kInside = " _-./=+$~^%";
   if (text.empty() || type_of_plain(text) != PlainType::text || is_word_of_yaml_1_1(text))
@@ -72,7 +72,7 @@ bool is_block_text(std::string_view text) {
     const CodePoint c = decode_utf8(text.substr(i));
     const bool is_line_end = text[i] == '\n';
     if (line_begins && text[i] == '\t') return false;
-    // A line of blanks alone could be taken for indentation.
+    // A line that ends in a blank may contain only blanks, which could be taken for indentation.
     if (is_line_end && i > 0 && text[i - 1] == ' ') return false;
     if (!is_line_end && text[i] != '\t' && !(c.valid && is_printable(c.value))) return false;
     line_begins = is_line_end;
@@ -108,7 +108,7 @@ class Writer {
     return is_safe_plain(node.text) ? node.text : quoted(node.text);
   }
 
-  /// "[a, b]"; empty: not short, or not a list of texts.
+  /// "[a, b]"; empty: longer than `room`, or not a list of scalars.
   [[nodiscard]] std::string flow_list(const Node& node, std::size_t room) const {
     std::string line = "[";
     for (const NodeId item : node.items) {

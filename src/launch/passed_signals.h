@@ -14,10 +14,11 @@ class PassedSignals {
  public:
   /// The process that the user started received the signal, which counts in any case.
   void came_to_front(int signal, MonotonicTime now);
-  /// A step of the scheduler on a node reports one (`origin`: any number for each). True: forward
-  /// it. Each node reports each signal, on a busy machine seconds apart, so one that another node
-  /// has reported is recognised by its count on the node. Guardian and agent of a node may both
-  /// report a signal, and the front too if the scheduler signals the script: within a moment.
+  /// A step of the scheduler on a node reports a signal (`origin`: a different number for each
+  /// step). True: forward it. All nodes report the same signal, on a busy machine seconds apart;
+  /// how often this node has reported it shows whether another node has done so already. The
+  /// guardian and the agent of a node may both report a signal, and so may the front if the
+  /// scheduler signals the script, all within a moment.
   [[nodiscard]] bool came_from_node(std::uint32_t origin, int signal, MonotonicTime now);
 
  private:

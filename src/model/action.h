@@ -15,7 +15,7 @@ namespace dlaunch {
 
 namespace action {
 
-/// Open a channel to a node (after a loss: another one, to a new agent) and ask for its facts for
+/// Open a channel to a node (after a loss: a new channel, to a new agent) and ask for its facts for
 /// the attempt. -> NodeReady or NodeLost
 struct ConnectNode {
   NodeId node;
@@ -60,13 +60,14 @@ struct ReleaseNode {
   NodeId node;
   bool operator==(const ReleaseNode&) const = default;
 };
-/// The node has left the set of the run: its agent leaves, if it has one, and later plans are made
-/// without it.
+/// The node has left the run's set of nodes: its agent, if it has one, is released, and later plans
+/// do not use the node.
 struct RemoveNode {
   NodeId node;
   bool operator==(const RemoveNode&) const = default;
 };
-/// An attempt has failed and another one follows: recorded in the event log before the wait begins.
+/// An attempt has failed and another one follows. The event log records this before the wait
+/// begins.
 struct Restart {
   FailedAttempt failed;
   Attempt next;

@@ -20,7 +20,7 @@ struct DiskFact {
   bool operator==(const DiskFact&) const = default;
 };
 
-/// How quickly files are read, as an interpreter reads what it imports.
+/// The time to read files in the way an interpreter reads the modules it imports.
 struct FolderSpeed {
   std::string path;
   std::string file_system;    // "nfs4 at /home (home.lan:/home)"; empty: unknown

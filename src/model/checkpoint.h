@@ -1,4 +1,4 @@
-// What exists where a job writes checkpoints, and what an attempt has added to it. Plain values.
+// The files where a job writes checkpoints, and those that an attempt has added. Plain values.
 #pragma once
 
 #include <chrono>
@@ -16,23 +16,23 @@ namespace dlaunch {
 
 /// A file or folder that a pattern of `checkpoint.path` names, with all regular files in it.
 struct CheckpointItem {
-  std::string path;         // relative to the workdir where the pattern is
+  std::string path;         // relative to the workdir if the pattern is
   std::uint64_t bytes = 0;  // of all these files
   std::uint32_t files = 0;  // number of files, at least one
   WallTime written{};       // the latest change of a file, by the clock of its file system
   bool operator==(const CheckpointItem&) const = default;
 };
 
-/// What one look at a node's disks has found, newest first.
+/// What one scan of a node's disks has found, newest first.
 struct CheckpointList {
   std::vector<CheckpointItem> items;
-  bool is_whole = true;  // false: the look reached a limit, and the oldest items are missing
+  bool is_whole = true;  // false: the scan reached a limit, and the oldest items are missing
   bool operator==(const CheckpointList&) const = default;
 };
 
 /// What a node knows about an attempt's checkpoints.
 struct CheckpointsFound {
-  WallTime at{};                        // when the node looked, by its own clock
+  WallTime at{};                        // when the node scanned, by its own clock
   std::vector<CheckpointItem> written;  // in the attempt, newest first; at most kMostCheckpoints
   std::uint32_t unlisted = 0;           // number of further ones that `written` leaves out
   std::vector<CheckpointItem> older;    // the newest one from before the attempt; at most one

@@ -17,7 +17,8 @@
 
 namespace dlaunch {
 
-/// A process of an attempt, part of it on `node`, that starts the ranks in place of the agents.
+/// A process on `node` that starts the ranks in place of the agents; the attempt runs on `node`
+/// until it ends.
 struct PlannedStarter {
   NodeId node;
   std::string name;  // "mpirun"
@@ -44,14 +45,15 @@ struct NodeLost {
   Duration silence{0};         // since the last sign of life
   bool operator==(const NodeLost&) const = default;
 };
-/// A node joins the set of the run: it is connected for the next attempt that is not planned yet.
+/// A node joins the run's set of nodes. It is connected for the next attempt that is not planned
+/// yet.
 struct NodeAdded {
   NodeId node;       // one that the run has not had before
   std::string name;  // for messages; empty: its number
   bool operator==(const NodeAdded&) const = default;
 };
-/// A node is to leave the set of the run: before the next plan is made, but not while ranks of an
-/// attempt run there. -> action::RemoveNode
+/// A node is to leave the run's set of nodes before the next plan is made, but not while ranks of
+/// an attempt run on it. -> action::RemoveNode
 struct NodeWithdrawn {
   NodeId node;
   bool operator==(const NodeWithdrawn&) const = default;
@@ -84,9 +86,9 @@ struct RankNotStarted {
   std::chrono::nanoseconds clock_error{};  // maximum error of `at`
   bool operator==(const RankNotStarted&) const = default;
 };
-/// The rank's leader has ended. `at` is when the agent saw this: ranks that ended between two looks
-/// of the agent carry the same time, and their order is unknown. `at` is corrected by the measured
-/// offset of the node's clock; times of one node keep their order.
+/// The rank's leader has ended. `at` is when the agent saw this: ranks that ended between two
+/// checks by the agent carry the same time, and their order is unknown. `at` is corrected by the
+/// measured offset of the node's clock; times of one node keep their order.
 struct RankExited {
   Attempt attempt;
   Rank rank;
@@ -96,7 +98,7 @@ struct RankExited {
   std::chrono::nanoseconds clock_error{};  // maximum error of `at`
   bool operator==(const RankExited&) const = default;
 };
-/// The process that starts the ranks has ended; before NodeEmpty of its node.
+/// The process that starts the ranks has ended. Comes before the NodeEmpty of its node.
 struct StarterEnded {
   Attempt attempt;
   NodeId node;
@@ -118,7 +120,7 @@ struct NodeEmpty {
 /// exit of the rank that failed because of it.
 struct PortTaken {
   Attempt attempt;
-  Rank rank;  // the one that was to listen
+  Rank rank;  // the rank that should listen on it
   TakenPort taken;
   bool operator==(const PortTaken&) const = default;
 };
@@ -171,8 +173,8 @@ struct FrontGone {
 struct UserAsked {
   bool operator==(const UserAsked&) const = default;
 };
-/// The workdir is being copied to nodes while a plan is made. Copying has limits of its own; when
-/// it is over, the limit for making a plan starts again.
+/// The workdir is being copied to nodes while a plan is made. Copying has its own limits; when it
+/// ends, the limit for making a plan starts again.
 struct Copying {
   bool under_way = false;
   bool operator==(const Copying&) const = default;

@@ -50,7 +50,7 @@ struct RdmaDevice {
   std::string type;         // "CA" (InfiniBand, RoCE), "RNIC" (iWARP), "usNIC", ...; empty: unknown
   std::string guid;         // "506b:4b03:004c:1d2a"
   std::string firmware;     // "28.39.1002"
-  std::string card;         // "ConnectX-7" where the PCI id is known, else what the driver calls it
+  std::string card;         // "ConnectX-7" if the PCI id is known, else the driver's name for it
   std::string driver;       // of the PCI device: "mlx5_core"
   std::string pci_address;  // "0000:18:00.0"; empty: no PCI device
   std::string pci_path;     // see plan/fabric_ports.h; empty: unknown
@@ -80,7 +80,7 @@ struct NicFact {
 /// found.
 struct FabricFacts {
   std::vector<RdmaDevice> rdma;  // in the order of their names' numbers: mlx5_2 before mlx5_10
-  std::string no_rdma;           // why there is none, in one line; empty where there is one
+  std::string no_rdma;           // why there is none, in one line; empty if there is one
   std::vector<NicFact> nics;
   std::string gpu_driver;     // "550.54.15"; empty: not loaded
   std::string no_gpus;        // why there are none, in one line

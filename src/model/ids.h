@@ -23,7 +23,7 @@ using Rank = Id<struct RankTag>;
 /// Index of a process on its node, 0 .. local world size - 1.
 using LocalRank = Id<struct LocalRankTag>;
 /// A node of a run, for as long as the run lasts: nodes get their numbers in the order of the host
-/// list, later ones as they join, and no number is given twice.
+/// list, later ones as they join, and no number is reused.
 using NodeId = Id<struct NodeTag>;
 /// Position of a node in a plan or in the set of nodes for a plan, 0 .. nodes - 1: what torchrun
 /// calls the node rank. Another node may have it in the next attempt.

@@ -29,8 +29,8 @@ struct IpAddress {
 /// Bits in an address: 32 or 128.
 [[nodiscard]] int ip_bits(const IpAddress& address);
 
-/// Whether both have one family and the same first `prefix` bits. False for a prefix outside the
-/// family's range.
+/// Whether both are of the same family and have the same first `prefix` bits. False for a prefix
+/// outside the family's range.
 [[nodiscard]] bool in_same_network(const IpAddress& a, const IpAddress& b, int prefix);
 
 /// 127.0.0.0/8, ::1.

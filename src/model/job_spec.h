@@ -79,7 +79,8 @@ struct HostList {
 };
 
 struct Connect {
-  /// Names of connectors (the table in launch/connect/connectors.cc) that other parts know, too.
+  /// Names of connectors (the table in launch/connect/connectors.cc) that other parts of the code
+  /// use.
   struct Via {
     static constexpr std::string_view automatic = "auto";  // fork for this machine, ssh for others
     static constexpr std::string_view local = "local";
@@ -317,7 +318,7 @@ struct JobSpec {
   bool operator==(const JobSpec&) const = default;
 };
 
-/// Whether dlaunch watches the job's ranks while they run, to report a hang or to end them then.
+/// Whether dlaunch watches the job's ranks while they run, to report a hang or to end the job then.
 [[nodiscard]] bool is_watched(const JobSpec&);
 
 /// The value of a key in an error: as the user typed it, else "processes: 5" in quotes.
@@ -330,8 +331,8 @@ struct JobSpec {
 /// The number of hosts needed for `nodes.min` and the spares.
 [[nodiscard]] std::size_t hosts_needed(const JobSpec&);
 
-/// The error for a job that needs more hosts than the `given` ones, with what to type. `origin`:
-/// the source of the hosts, such as "hostfile hosts.txt"; may be empty.
+/// The error for a job that needs more hosts than the `given` ones, with advice on what to type.
+/// `origin`: the source of the hosts, such as "hostfile hosts.txt"; may be empty.
 [[nodiscard]] std::string too_few_hosts(const JobSpec&, std::size_t given,
                                         const std::string& origin);
 

@@ -70,8 +70,8 @@ struct ContainerPlan {
   std::vector<std::string> argv;  // up to the rank's number, which is appended
   std::uint32_t named = 0;        // index of a word that also ends with the rank's number; 0: none
   Environment environment;        // of the runtime itself, in addition to the agent's
-  /// Removes leftover containers; followed by their names, each kName and a rank's number; empty:
-  /// the runtime leaves none.
+  /// The command that removes leftover containers; their names, each `name` and a rank's number,
+  /// are appended. Empty: the runtime leaves none.
   std::vector<std::string> cleanup;
   std::string name;  // "dlaunch-RUN-0-r"
   bool operator==(const ContainerPlan&) const = default;

@@ -37,7 +37,7 @@ struct RankPulse {
   bool operator==(const RankPulse&) const = default;
 };
 
-/// What the machine does: it may explain why its ranks are slow.
+/// The load and condition of the machine, which may explain why its ranks are slow.
 struct NodePulse {
   std::uint32_t cpu_percent = 0;  // in use by anything; 100: one core
   std::uint32_t cores = 0;

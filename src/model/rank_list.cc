@@ -13,7 +13,7 @@ namespace {
 
 struct RangeStyle {
   std::string_view separator;
-  std::size_t shortest;  // numbers that a range has at least
+  std::size_t shortest;  // the least number of ranks written as a range
   std::size_t max_chars;
 };
 

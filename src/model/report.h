@@ -1,5 +1,5 @@
-// How attempts and runs end: the supervisor decides the outcome; report/ corrects it by the ranks'
-// output, shows it and writes it to summary.json.
+// How attempts and runs end: the supervisor decides the outcome; report/ corrects it from the
+// ranks' output, shows it and writes it to summary.json.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ enum class Cause {
   success,
   exit_code,       // a rank exited with a code other than 0
   signal,          // a rank was killed by a signal that dlaunch did not send
-  out_of_memory,   // ... by the kernel, for lack of memory; only where the kernel's records say so
+  out_of_memory,   // ... by the kernel, for lack of memory; only if the kernel's records say so
   cannot_execute,  // a rank could not be started
   node_lost,
   time_limit,
@@ -32,8 +32,8 @@ enum class Cause {
   mpi,            // a rank of an MPI job ended without MPI_Init, or without MPI_Finalize
   stragglers,     // ranks still ran long after another had succeeded
   hang,           // no rank made progress for timeouts.hang
-  preempted,      // a node is being taken away, and nothing follows
-  not_collected,  // the ranks have succeeded, but what `collect` names is not all here
+  preempted,      // a node is being taken away, and no attempt follows
+  not_collected,  // the ranks have succeeded, but part of what `collect` names is missing here
   internal,
 };
 
@@ -43,7 +43,7 @@ struct RankEnd {
     not_started,  // the run ended before its start
     cannot_start,
     exited,   // by itself, with `status`
-    stopped,  // told by dlaunch to stop, and ended then, with `status`
+    stopped,  // ended with `status` after dlaunch had told it to stop
     killed,   // killed by dlaunch, after the grace time or on request
     lost,     // together with its node; how it ended is unknown
   };
@@ -78,7 +78,7 @@ struct Outcome {
   std::optional<TakenPort> port;    // port_taken
 
   std::vector<LostNode> lost_nodes;  // node_lost: at least one; the first one lost comes first
-  std::vector<NodeId> preempted;     // preempted: at least one; the first one comes first
+  std::vector<NodeId> preempted;     // preempted: at least one; the first one preempted comes first
   int signal = 0;                    // cancelled: the signal; 0: the front was killed
   std::vector<Rank> stragglers;      // stragglers
   std::optional<Duration> limit;     // time_limit, stragglers, hang: the limit that was reached
@@ -87,13 +87,13 @@ struct Outcome {
   bool operator==(const Outcome&) const = default;
 };
 
-/// A failed attempt that was to be followed by another one.
+/// A failed attempt after which another one was due.
 struct FailedAttempt {
   Attempt attempt;
   Outcome outcome;
   std::optional<RankEnd> end;  // of outcome.first
   MonotonicTime ran{0};        // from the start of its ranks to the failure
-  /// How long the failure was not noticed: a hang, a lost node. nullopt: a rank ended, which its
+  /// How long the failure (a hang, a lost node) was not noticed. nullopt: a rank ended, which its
   /// agent reports at once.
   std::optional<Duration> unnoticed{};
   MonotonicTime stopped{0};                   // from the failure until no rank was left

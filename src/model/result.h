@@ -10,8 +10,9 @@
 
 namespace dlaunch {
 
-/// Exit codes of `dlaunch` itself. 64, 65, 69, 70, 75: sysexits.h. 124: timeout(1). 126, 127: POSIX
-/// shell. 158: 128 + SIGPWR, a signal that nothing else here sends: a node is being taken away.
+/// Exit codes of `dlaunch` itself. 64, 65, 69, 70, 74, 75: sysexits.h. 124: timeout(1). 126, 127:
+/// POSIX shell. 158: a node is being taken away; 128 + SIGPWR, because nothing else here sends that
+/// signal.
 /// A run otherwise exits with its first failing rank's code (128 + n for signal n).
 namespace exit_code {
 inline constexpr int kOk = 0;
@@ -45,7 +46,8 @@ using Status = tl::expected<void, Error>;
   return tl::unexpected<Error>(Error{code, std::move(message)});
 }
 
-/// "open runs/x: No space left on device". Reads `error_number` (an errno value), never the global.
+/// "open runs/x: No space left on device". Reads `error_number` (an errno value), never errno
+/// itself.
 [[nodiscard]] tl::unexpected<Error> fail_errno(int code, const std::string& what, int error_number);
 
 /// Meaning of an errno value; thread-safe, unlike strerror.

@@ -16,7 +16,7 @@ enum class Spent : std::uint8_t {
   prepare,       // checks, copying and the plan of the first attempt
   start,         // its ranks are started, until the last one runs
   first_output,  // in each attempt: until a rank has printed, or changed its heartbeat file
-  productive,    // ranks run, and that is all that is known
+  productive,    // ranks run; nothing more is known
   recomputed,    // ... up to the metric `step` that an earlier attempt had reached
   stalled,       // ... without progress; a lost node's silence, too
   stopping,      // an attempt has failed or is over, and ranks are being stopped

@@ -38,7 +38,7 @@ struct ThreadStack {
 
 struct ProcessStack {
   std::int32_t pid = 0;     // on the node
-  std::int32_t parent = 0;  // in the same list; the first one's is not a process of the rank
+  std::int32_t parent = 0;  // a pid in the same list; that of the first process: outside the rank
   std::string command;      // arguments joined by blanks, cut
   std::vector<ThreadStack> threads;  // the main thread first
   // Totals since its start; two snapshots show whether it has worked in between.
@@ -55,7 +55,7 @@ struct RankStacks {
   std::string host;                     // as the user calls the node; an agent leaves it empty
   std::vector<ProcessStack> processes;  // the rank's own first, parents before children
   std::vector<std::string> remarks;     // why something is missing, one sentence each
-  bool lacks_py_spy = false;            // its node has no py-spy, so frames of Python are missing
+  bool lacks_py_spy = false;            // its node has no py-spy, so Python frames are missing
   std::vector<std::string> unanswered;  // addresses of peers that do not answer over the network
   bool operator==(const RankStacks&) const = default;
 };
@@ -64,8 +64,9 @@ struct RankStacks {
 struct StacksQuestion {
   std::string build_id;  // must equal the engine's
   std::string ranks;     // "0,2-5"; empty: all
-  std::string path;      // PATH of the asker, where py-spy is looked for too
-  bool native = false;  // frames of C, C++ and Fortran too, for which threads stop for milliseconds
+  std::string path;      // PATH of the asking process, which is also searched for py-spy
+  bool native = false;  // frames of C, C++ and Fortran too; taking them stops threads for
+                        // milliseconds
   bool operator==(const StacksQuestion&) const = default;
 };
 

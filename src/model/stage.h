@@ -61,9 +61,10 @@ struct StagedTarget {
   bool whole = false;            // the staging has ended; else some files may be of an earlier one
   std::int64_t staged_at = 0;    // nanoseconds since 1970; 0: not known
   std::string by;                // "run 20261120-210142-k3f"; empty: not known
-  std::uint64_t files = 0;       // number that are still as staged; after a cleaning: removed files
+  std::uint64_t files = 0;       // files that are still as staged; after a cleaning: removed files
   std::uint64_t bytes = 0;       // in these files
-  std::uint64_t unfinished = 0;  // bytes that interrupted stagings left beside them; likewise
+  std::uint64_t unfinished = 0;  // bytes left beside them by interrupted stagings; after a
+                                 // cleaning: removed ones
   std::vector<std::string> users{};  // runs that use it
   std::string problem{};             // why it was not, or not fully, removed
   bool failed = false;               // the problem is an error
@@ -86,7 +87,7 @@ struct StageWant {
   bool operator==(const StageWant&) const = default;
 };
 
-/// Secrets that both ends of a connection between two nodes know. Texts of random_secret().
+/// Secrets that both ends of a connection between two nodes know, made by random_secret().
 struct StageKey {
   std::string ticket;  // goes over the connection in the clear, to identify it
   std::string up;      // seals what the receiver of blocks sends

@@ -19,7 +19,7 @@ using WallTime = std::chrono::sys_time<std::chrono::nanoseconds>;
 /// "2026-11-20T21:01:42.123456Z": RFC 3339 in UTC, to the microsecond (rounded down).
 [[nodiscard]] std::string time_text(WallTime time);
 
-/// The time of time_text(); a fraction may be missing. Errors: kUsage, which quote it.
+/// Reads what time_text() writes, also without a fraction. Errors: kUsage, which quote the text.
 [[nodiscard]] Result<WallTime> parse_time(std::string_view text);
 
 /// The parts of a UTC date, as numbers.

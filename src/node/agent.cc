@@ -55,10 +55,10 @@ namespace dlaunch {
 namespace {
 
 constexpr std::chrono::seconds kCleanupLimit{30};
-// For mpirun's daemons on this node, which end when mpirun has ended.
+// Time for mpirun's daemons on this node, which end when mpirun has ended.
 constexpr std::chrono::seconds kDaemonGrace{2};
 
-/// The connection to the launcher, and what holds it open.
+/// The connection to the launcher, what holds it open, and what the next session takes over.
 struct AgentLink {
   LeftConnection connection;
   UniqueFd bringer;  // of a connection that came through the attach socket
@@ -138,13 +138,13 @@ class Agent {
     if (const Status ready = ranks_.watch_children(); !ready) return ready.error().exit_code;
     if (reports_signals_) watch_signals();
     beat();
-    // A network that is cut before the Hello does not even bring an end of file.
+    // If the network is cut before the Hello, not even an end of file arrives.
     if (hello_limit_.count() > 0) lease_end_.after(hello_limit_, [this] { launcher_gone(); });
     loop_.run();
     return exit_code_;
   }
 
-  /// After run(): what the next session goes on with; nullopt: there is none.
+  /// After run(): what the next session takes over; nullopt: no session follows.
   [[nodiscard]] std::optional<AgentLink>& left() { return left_; }
 
  private:
@@ -166,18 +166,19 @@ class Agent {
     door_.close();
     knock_.stop();
   }
-  // Later: it takes a while, and the answer to a heartbeat that arrived with it must not wait.
+  // Posted for later: gathering takes a while, and the answer to a heartbeat that arrived with this
+  // request must not wait for it.
   void on(wire::FactsRequest& request) {
     loop_.post([this, request] { gather_facts(request); });
   }
-  // Nothing listens while ranks run.
+  // While ranks run, the agent has no listening socket for other nodes.
   void on(wire::ServeProgram& order) {
     const bool may_listen = ranks_.running().empty();
     channel_.send(may_listen ? program_.serve(order) : wire::ProgramServed{order.id, {}});
   }
   void on(wire::CheckPrerequisites& question) { prerequisites_.begin(question, login_); }
   void on(wire::StartRanks& start) {
-    if (!ranks_.accepts(start)) return;  // nor is anything watched for it
+    if (!ranks_.accepts(start)) return;  // then nothing is watched either
     end_reach_check();
     program_.close();
     pump_.keep_times(!start.log_folder.empty());
@@ -241,7 +242,8 @@ class Agent {
     if (!std::exchange(answered_, true)) send_heartbeat();
   }
   void on(wire::Bye& bye) {
-    // The init process of a namespace stays what the job wanted it to be.
+    // An agent that is init of a PID namespace serves no other session: the namespace was made for
+    // this job.
     const bool stays = bye.stays && !is_namespace_;
     end_everything(stays);
     folder_.remove_if_empty();
@@ -368,7 +370,7 @@ class Agent {
   void guardian_gone() {
     channel_.send(wire::Notice{"its guardian was killed"});
     end_everything();
-    // The connection has probably ended with the guardian, so leave a note for the next one.
+    // The connection has probably ended with the guardian, so leave a note for the next connection.
     if (attach_) record_session_end(session_folders(), id_, "its guardian was killed");
     leave(exit_code::kNodeLost);
   }
@@ -423,7 +425,7 @@ class Agent {
   bool greeted_ = false;
   std::uint64_t heard_ = 0;  // `sent` of the launcher's latest heartbeat
   MonotonicTime heard_at_{0};
-  bool answered_ = false;                 // the first heartbeat of this connection
+  bool answered_ = false;                 // the first heartbeat of this connection was answered
   std::optional<Lease> lease_;            // if the session outlives its connection
   std::unique_ptr<AttachSocket> attach_;  // with a lease, if its socket could be made
   UniqueFd bringer_;  // while open, the process that brought the connection stays
@@ -464,7 +466,7 @@ class Agent {
   ::_exit(exit_code::kOk);
 }
 
-/// Clears the last session from the page, and tells the guardian the next one.
+/// Clears the last session from the page, where the guardian then sees the next one.
 void set_session(Progress& progress, SessionId id) {
   progress.lease_end = 0;
   progress.knows_run = false;

@@ -8,16 +8,16 @@
 
 namespace dlaunch {
 
-/// The PID namespace that the guardian has prepared for the agent.
+/// The PID namespace that the guardian has prepared for the agent, if any.
 struct AgentIsolation {
-  UniqueFd outer_proc;  // enter_pid_namespace(); invalid without a namespace
-  std::string refused;  // why there is none although it was requested
+  UniqueFd outer_proc;  // from enter_pid_namespace(); invalid without a namespace
+  std::string refused;  // why there is no namespace although one was requested
 };
 
-/// Serves one launcher until it says Bye, dies, or the guardian dies, then ends the process with
-/// its exit code. Nothing that was started is alive afterwards. If that Bye asks the agent to stay,
-/// it serves the next session over the same connection, with another session's id and nothing left
-/// of the last one.
+/// Serves one launcher until it sends Bye or dies, or the guardian dies, then ends this process
+/// with the agent's exit code. No process that the agent started is alive afterwards. If the Bye
+/// asks the agent to stay, it serves the next session over the same connection, under a new session
+/// id and without any state of the previous session.
 ///
 /// With Hello.keep_on_channel_loss, the end of a connection does not mean that the launcher is
 /// dead: the ranks continue, and a new connection may arrive through the attach socket until the

@@ -22,7 +22,7 @@ namespace {
 
 // Limit for an engine or agent in state D after their launcher has gone: they may recover.
 constexpr std::uint32_t kStuckLimitMs = 5000;
-// Limit for an agent that is not in state D: its own limits to end everything are shorter.
+// Limit for an agent that is not in state D. Its own limits for ending everything are shorter.
 constexpr std::uint32_t kEndLimitMs = 60000;
 
 /// A rank that is stopped between fork and exec keeps its agent in vfork(2) until it continues.
@@ -62,11 +62,11 @@ AgentEnd AgentWatch::wait(int& status) {
                                    {unless_gone(launcher_.engine), POLLIN, 0}}};
     (void)::poll(watched.data(), watched.size(), static_cast<int>(tick));
     if (watched[0].revents != 0 && ::waitpid(agent_, &status, 0) == agent_) {
-      show_title();  // a search for what is left of its last session finds us
+      show_title();  // so a search for the agent's last session finds the guardian
       return AgentEnd::ended;
     }
     if (watched[1].revents != 0) {
-      // A scheduler mostly signals only the leader of a step, which is the guardian.
+      // A scheduler usually signals only the leader of a step, which is the guardian.
       while (const int number = read_signal(signals_)) ::kill(agent_, number);
       continue;
     }
@@ -82,7 +82,7 @@ void AgentWatch::look(std::uint32_t tick) {
   const std::uint64_t beat = progress_.beats.load();
   const bool silent = beat == last_beat_;
   last_beat_ = beat;
-  // In an uninterruptible system call the agent shows no progress, but is alive.
+  // An agent in an uninterruptible system call makes no progress but is alive.
   const bool in_disk = silent && state_of(agent_) == 'D';
   if (in_disk) wake_ranks_without_program(agent_);
   silent_ms_ = silent && !in_disk ? silent_ms_ + tick : 0;

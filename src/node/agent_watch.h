@@ -1,5 +1,5 @@
-// Decides for a guardian when it must end the ranks without the agent. Reads only /proc, so that a
-// file system that does not answer cannot block it.
+// Decides for a guardian when it must end the ranks without the agent. Reads only /proc, so a file
+// system that does not answer cannot block it.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +15,17 @@ namespace dlaunch {
 enum class AgentEnd {
   ended,    // by itself, or by a signal
   stopped,  // no progress for the fencing time
-  stuck,    // it waits for a file system, and its ranks must end now
+  stuck,    // the agent waits for a file system, but its ranks must end now
 };
 
 class AgentWatch {
  public:
-  /// `signals`: a signalfd whose signals are forwarded to the agent; -1: none. `has_arguments`: see
+  /// `signals`: a signalfd; its signals are forwarded to the agent. -1: none. `has_arguments`: see
   /// agent_title().
   AgentWatch(pid_t agent, const Progress& progress, LauncherWatch launcher, int signals,
              bool has_arguments);
 
-  /// Returns when the agent has ended, with its wait status in `status`, or must be ended.
+  /// Returns when the agent has ended (`status` is then its wait status) or must be ended.
   AgentEnd wait(int& status);
 
  private:
@@ -42,12 +42,13 @@ class AgentWatch {
   std::string title_;  // in ps(1)
   UniqueFd pidfd_;
   std::uint64_t last_beat_ = 0;
-  // Sums of ticks, not of time: a guardian that was itself stopped for a while raises no alarm.
+  // Sums of ticks, not elapsed time, so a guardian that was itself stopped for a while raises no
+  // alarm.
   std::uint32_t silent_ms_ = 0;      // no beat, and not in state D
   std::uint32_t in_disk_ms_ = 0;     // no beat, and in state D
-  bool launcher_gone_ = false;       // its front or its engine has ended
-  std::uint32_t gone_ms_ = 0;        // since then
-  std::uint32_t gone_stuck_ms_ = 0;  // the same, while agent or engine were in state D
+  bool launcher_gone_ = false;       // the launcher's front or engine has ended
+  std::uint32_t gone_ms_ = 0;        // time since then
+  std::uint32_t gone_stuck_ms_ = 0;  // the part with agent or engine in state D
 };
 
 }  // namespace dlaunch

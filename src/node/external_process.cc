@@ -76,8 +76,8 @@ void ExternalProcess::read_rest() {
   if (output_.get() >= 0) (void)read_some();
 }
 
-/// Reads what is there, within bounds: endless output must not keep the agent from its heartbeats.
-/// False: end of file.
+/// Reads what is there, within limits, because endless output must not keep the agent from its
+/// heartbeats. False: end of file.
 bool ExternalProcess::read_some() {
   char bytes[16384];
   for (int i = 0; i < kReadsPerTurn; ++i) {

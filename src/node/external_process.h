@@ -34,19 +34,19 @@ class ExternalProcess {
     std::size_t most_printed = wire::kMostMpirunOutput;
   };
 
-  /// In a session of its own, with /dev/null as stdin.
+  /// Starts the program in a session of its own, with /dev/null as stdin.
   [[nodiscard]] static tl::expected<std::unique_ptr<ExternalProcess>, StartFailure> start(
       EventLoop& loop, const Request& request, Printed printed);
   ExternalProcess(const ExternalProcess&) = delete;
   ExternalProcess& operator=(const ExternalProcess&) = delete;
 
   [[nodiscard]] pid_t pid() const { return pid_; }
-  /// Sends SIGTERM, once: mpirun then also ends what it has started on other nodes.
+  /// Sends SIGTERM, at most once. mpirun then also ends what it has started on other nodes.
   void terminate();
-  /// It will be killed by others: its end is not a failure.
+  /// Other code will kill the process, so its end is not a failure.
   void expect_end() { told_to_end_ = true; }
   [[nodiscard]] bool told_to_end() const { return told_to_end_; }
-  /// Reads what is in the pipe now; calls `printed`.
+  /// Reads what is in the pipe now, and calls `printed` with it.
   void read_rest();
 
  private:

@@ -55,7 +55,8 @@ NodeFacts FactsService::gather(const wire::FactsRequest& request) {
   facts.rdma_devices = fabric::read_rdma_devices("");
   if (request.network) {
     facts.interfaces = fabric::read_interfaces("", fabric::read_address_rows());
-    // Not the file that the job's env names (NCCL_CONF_FILE): then plan/rank_table sets nothing.
+    // The job's env may name another file (NCCL_CONF_FILE); in that case plan/rank_table sets
+    // nothing.
     facts.fabric = fabric::read_fabric(
         "", facts.gpus,
         fabric::user_nccl_file(environment_value("NCCL_CONF_FILE"), environment_value("HOME")));
@@ -98,7 +99,7 @@ Result<ReservedPort> FactsService::reserve_new_port() {
     auto port = reserve_free_port();
     if (!port) break;
     if (given_.insert(port->number()).second) return port;
-    again.push_back(std::move(*port));  // held, so that it is not found again
+    again.push_back(std::move(*port));  // held for now, so it is not found again
   }
   if (!again.empty()) return std::move(again.front());
   return reserve_free_port();
@@ -130,7 +131,7 @@ ReservedPort* FactsService::held_port(std::uint16_t port) {
 }
 
 FactsService::Cores FactsService::lock_cores(const std::vector<int>& cpus) {
-  // Without locks, assume that this run is alone: that is the likelier case.
+  // Without locks, assume that this run is alone, which is the likelier case.
   if (!locks_)
     return {true,
             "dlaunch cannot see which cores other runs use; ranks may share them: " + no_locks_};

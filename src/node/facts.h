@@ -1,4 +1,4 @@
-// The facts of this node, and what is reserved on it for the next attempt: ports and cores.
+// Gathers the facts of this node, and reserves ports and cores for the next attempt.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ namespace dlaunch {
 
 class FactsService {
  public:
-  /// Reads all facts and reserves the requested ports; releases earlier reservations, and never
-  /// returns a free port that an earlier call has returned.
+  /// Reads all facts and reserves the requested ports; releases earlier reservations. Never returns
+  /// a free port that an earlier call has returned.
   [[nodiscard]] NodeFacts gather(const wire::FactsRequest& request);
 
   /// Releases a reserved port for the rank that is about to listen on it.
@@ -30,8 +30,8 @@ class FactsService {
     bool are_ours = true;
     std::string note;  // for the user; may be empty
   };
-  /// Takes the cores for the attempt. They are not ours if another run was faster. Without locks
-  /// they are ours, and the note says why other runs are not seen.
+  /// Takes the cores for the attempt. `are_ours` is false if another run took them first. If locks
+  /// cannot be used, it is true, and the note says why other runs cannot be seen.
   [[nodiscard]] Cores lock_cores(const std::vector<int>& cpus);
   void unlock_cores();
 
@@ -43,7 +43,7 @@ class FactsService {
   std::map<std::uint16_t, ReservedPort> ports_;
   std::set<std::uint16_t> given_;  // free ports returned so far
   std::optional<CoreLocks> locks_;
-  std::string no_locks_;  // why there are none
+  std::string no_locks_;  // why there are no locks
 };
 
 }  // namespace dlaunch

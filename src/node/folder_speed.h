@@ -1,4 +1,5 @@
-// How quickly the files of a folder are read: what an interpreter waits for when it imports.
+// Measures how quickly the files of a folder are read, which an interpreter waits for when it
+// imports.
 #pragma once
 
 #include <chrono>
@@ -16,8 +17,8 @@ struct FolderSpeedLimits {
 };
 
 /// Finds and reads files from the folder down, without following links. Files in this machine's
-/// page cache count as fast as they are, because an import gets them from there too. `files` is 0
-/// if there are none. May hang with its file system.
+/// page cache are read from there, as an import would read them. `files` is 0 if there are none.
+/// May hang if the file system does.
 [[nodiscard]] FolderSpeed read_folder(const std::string& path,
                                       const FolderSpeedLimits& limits = {});
 

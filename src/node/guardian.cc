@@ -55,11 +55,11 @@ void settle_in(const AgentOptions& options, int own_pidfd) {
   become_subreaper();
 }
 
-/// In the agent: enters the PID namespace that the guardian has opened.
+/// Runs in the agent: enters the PID namespace that the guardian has opened.
 AgentIsolation isolate(const Status& opened) {
   AgentIsolation isolation;
-  // The agent dies with its guardian, and the kernel then kills the whole namespace. Polling the
-  // guardian's pidfd finds an earlier end.
+  // The agent dies with its guardian, and the kernel then kills the whole namespace. If the
+  // guardian ended before this call, polling its pidfd shows it.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   Result<UniqueFd> outer = opened ? enter_pid_namespace() : tl::unexpected(opened.error());
   if (outer) {
@@ -70,7 +70,7 @@ AgentIsolation isolate(const Status& opened) {
   return isolation;
 }
 
-/// On stderr, which may be a terminal that a user reads.
+/// Names processes that are left, on stderr, which may be a terminal that a user reads.
 void tell_what_is_left() {
   const std::vector<StuckProcess> stuck = find_stuck(descendants());
   if (stuck.empty()) return;
@@ -90,7 +90,7 @@ int run_guardian(pid_t agent, AgentOptions options, const Progress& progress) {
   const bool ended = end == AgentEnd::ended;
   const SessionId id{progress.session, progress.node};
   const std::string entry_folder = progress.entry_folder.data();
-  // At once: another agent that found the folder without a lock would take it for abandoned.
+  // Lock it at once: another agent that found the folder unlocked would take it for abandoned.
   UniqueFd entry_lock = entry_folder.empty() ? UniqueFd() : lock_own_folder(entry_folder);
   if (!kill_descendants(kCleanupLimit)) tell_what_is_left();
   // An agent that was killed could not remove its cgroup.
@@ -101,7 +101,7 @@ int run_guardian(pid_t agent, AgentOptions options, const Progress& progress) {
   const int code = ended                      ? exit_code_of(status)
                    : end == AgentEnd::stopped ? kAgentStopped
                                               : kAgentStuck;
-  // Only now: a reader of the note relies on nothing running here any more.
+  // Written only now, because a reader of the note relies on nothing running here any more.
   if (code != 0) record_session_end(session_folders(), id, how_agent_ended(code));
   return code;
 }
@@ -148,7 +148,7 @@ int guardian_main(AgentOptions options) {
   progress->node = options.node;
   become_subreaper();  // before the first fork
   const bool isolated = options.pid_namespace;
-  if (isolated) options.machine = machine_identity();  // outside of the namespace
+  if (isolated) options.machine = machine_identity();  // found out outside the namespace
   const Status opened = isolated ? open_pid_namespace() : Status();
   const pid_t agent = ::fork();
   if (agent < 0) return exit_code::kInternal;
@@ -159,9 +159,10 @@ int guardian_main(AgentOptions options) {
   }
   options.read.reset();
   options.write.reset();
-  // Not dumpable, so that a rank cannot stop the guardian by ptrace(2) and outlive its job; a
-  // traced agent is killed by its guardian. The agent stays dumpable: else its files in /proc would
-  // belong to root (proc(5)), and MPI's helper is executed from /proc/AGENT/fd.
+  // Not dumpable, so that a rank cannot stop the guardian by ptrace(2) and outlive its job. An
+  // agent that a rank traces is killed by its guardian. The agent stays dumpable, because otherwise
+  // its files in /proc would belong to root (proc(5)), but MPI's helper is executed from
+  // /proc/AGENT/fd.
   ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   return run_guardian(agent, std::move(options), *progress);
 }

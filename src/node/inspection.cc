@@ -43,8 +43,8 @@ DiskFact disk_of(const std::string& path) {
   return disk;
 }
 
-/// Calls of nvidia-smi with one common time limit. Together with the limit of add_collectives() it
-/// fits into the launcher's (launch/session/preparation.cc).
+/// Calls of nvidia-smi with one common time limit. Together with the limit of add_collectives(), it
+/// fits into the launcher's limit (launch/session/preparation.cc).
 class Smi {
  public:
   [[nodiscard]] Result<std::string> ask(std::vector<std::string> arguments) const {
@@ -59,8 +59,8 @@ class Smi {
   MonotonicTime end_ = monotonic_now() + std::chrono::seconds(8);
 };
 
-/// A missing nvidia-smi is only a note. One that hangs or lists no GPU is a finding: with such a
-/// driver jobs fail.
+/// A missing nvidia-smi is only a note. One that hangs or lists no GPU is a finding: jobs fail with
+/// such a driver.
 void add_silence(const Error& why, NodeCondition& condition) {
   const bool is_absent =
       why.exit_code == exit_code::kNotFound || why.exit_code == exit_code::kCannotExecute;
@@ -131,7 +131,7 @@ void add_faults(NodeCondition& condition) {
   }
 }
 
-/// Adds what our own program can use for measuring here (cli/commands.h).
+/// Adds the collectives that our own program can measure here (cli/commands.h).
 void add_collectives(const wire::Inspect& question, NodeCondition& condition) {
   constexpr std::chrono::seconds kLimit{10};
   const Environment environment =
@@ -159,7 +159,7 @@ std::uint32_t load_hundredths(std::string_view text) {
 
 Environment probe_environment(Environment login, const wire::Inspect& question,
                               const FolderExists& exists) {
-  // Ranks that measure have no workdir but "/" (measure/run/measured_run.cc).
+  // The workdir of ranks that measure is "/" (measure/run/measured_run.cc).
   const EnvironmentBase base(carried_environment(std::move(login), question.carried, "/", exists),
                              {}, {}, question.env);
   return base.variables();

@@ -1,5 +1,5 @@
 // Inspects the condition of this node. File systems and drivers may hang, so a separate process
-// does it, which is abandoned after a limit.
+// does the work and is abandoned after a limit.
 #pragma once
 
 #include <functional>
@@ -32,11 +32,11 @@ class Inspection {
   SideProcess process_;
 };
 
-/// The inspection itself, in that process. Blocks as long as the node takes.
+/// The inspection itself, for that process. Blocks as long as file systems and drivers do.
 [[nodiscard]] NodeCondition inspect_node(const wire::Inspect& question);
 
-/// The environment of the probe for collectives: that of a rank that measures. `login`: the agent's
-/// own environment. Pure, except for the question which folders exist.
+/// The environment of the probe for collectives, the same as that of ranks that measure. `login`:
+/// the agent's own environment. Pure except for `exists`.
 [[nodiscard]] Environment probe_environment(Environment login, const wire::Inspect& question,
                                             const FolderExists& exists);
 

@@ -1,4 +1,5 @@
-// A page shared by guardian and agent, in which the guardian sees that the agent still runs.
+// A page shared by guardian and agent, by which the guardian sees that the agent still makes
+// progress.
 #pragma once
 
 #include <array>
@@ -24,12 +25,12 @@ struct Progress {
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "shared between processes");
 
-/// "dlaunch: agent RUN": what ps(1) shows of an agent or its guardian. `has_arguments`: with
+/// "dlaunch: agent RUN": what ps(1) shows of an agent or its guardian. `has_arguments`: it includes
 /// session_arguments().
 [[nodiscard]] std::string agent_title(const std::string& role, const Progress& progress,
                                       bool has_arguments);
 
-/// Maps the page, zeroed, before the fork; it is never unmapped. Null: no memory.
+/// Maps the page, zeroed; call before the fork. It is never unmapped. Null: no memory.
 [[nodiscard]] Progress* map_progress();
 
 }  // namespace dlaunch

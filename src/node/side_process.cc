@@ -67,8 +67,8 @@ void SideProcess::finish(Result<std::string> said) {
   if (done) done(std::move(said));
 }
 
-/// Only the process holds the write end: while that is open, it lives. SIGKILL does not end one
-/// that hangs in the kernel; the code that ends the agent's descendants handles that.
+/// Only the process holds the write end, so it lives as long as that is open. SIGKILL does not end
+/// one that hangs in the kernel; the code that ends the agent's descendants handles that.
 void SideProcess::end() {
   answer_.reset();
   limit_.cancel();

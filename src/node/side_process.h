@@ -18,10 +18,11 @@ namespace dlaunch {
 /// Lives on the agent's one thread.
 class SideProcess {
  public:
-  /// Runs in the process, on copies of what it captures.
+  /// Runs in the helper process, on copies of what it captures.
   using Work = std::function<std::string()>;
-  /// Called once, unless begin() or the destructor comes before. Errors: exit_code::kTimeLimit, and
-  /// kInternal when no process can be started, or it ended without an answer.
+  /// Called once, unless begin(), cancel() or the destructor is called first. Errors:
+  /// exit_code::kTimeLimit, and kInternal when no process can be started, or it ended without an
+  /// answer.
   using Done = std::function<void(Result<std::string>)>;
 
   explicit SideProcess(EventLoop& loop) : loop_(loop), limit_(loop) {}
@@ -34,7 +35,7 @@ class SideProcess {
   /// Abandons the current work without calling its `done`.
   void cancel();
   [[nodiscard]] bool is_under_way() const { return answer_ != nullptr; }
-  /// The process while it works.
+  /// The process, while the work is under way.
   [[nodiscard]] std::optional<pid_t> pid() const {
     return process_ > 0 ? std::optional(process_) : std::nullopt;
   }

@@ -1,5 +1,5 @@
-// Accepts connections from a listening socket. When the process has no descriptor left for one, the
-// socket stays readable, so the next try comes after a pause.
+// Accepts connections from a listening socket. When the process has no descriptor left for a
+// connection, the listening socket stays readable, so the next try comes after a pause.
 #pragma once
 
 #include <functional>
@@ -14,10 +14,10 @@ namespace dlaunch {
 /// Whether the peer of a unix socket has our user id, as this user namespace sees it (unix(7),
 /// SO_PEERCRED: the process that called connect(2) or listen(2)).
 [[nodiscard]] bool peer_is_our_user(int socket);
-/// The pid of that process in our PID namespace; 0: unknown, or it is not in there.
+/// The pid of the peer process in our PID namespace; 0: unknown, or the process is outside it.
 [[nodiscard]] pid_t peer_process(int socket);
 
-/// Lives on the loop's one thread.
+/// For use on the loop's thread only.
 class Acceptor {
  public:
   using OnConnection = std::function<void(UniqueFd)>;

@@ -87,7 +87,7 @@ constexpr Call kCalls[] = {
 #endif
 };
 
-/// Bytes of the process's memory, at most `size`; fewer, or none, where they cannot be read.
+/// Bytes of the process's memory, at most `size`; fewer, or none, if they cannot be read.
 std::string memory_at(pid_t pid, std::uint64_t address, std::size_t size) {
   const std::string memory = "/proc/" + std::to_string(pid) + "/mem";
   const UniqueFd file(::open(memory.c_str(), O_RDONLY | O_CLOEXEC));
@@ -115,7 +115,7 @@ std::string path_at(pid_t pid, std::uint64_t address) {
   return link_target("/proc/" + std::to_string(pid) + "/cwd") + '/' + path;
 }
 
-/// poll(2): the file, where it waits for a single descriptor.
+/// The file that a poll(2) waits for, if it waits for a single descriptor.
 std::string only_polled(pid_t pid, std::uint64_t list, std::uint64_t count) {
   std::int32_t descriptor = -1;
   const std::string bytes = count == 1 ? memory_at(pid, list, sizeof descriptor) : "";
@@ -127,8 +127,8 @@ std::string only_polled(pid_t pid, std::uint64_t list, std::uint64_t count) {
 }  // namespace
 
 BlockedCall blocked_call(pid_t process, pid_t thread) {
-  // "1 0x5 0x7ffd... ...": number and six arguments (proc(5)); "running" or "-1 ..." outside of
-  // one.
+  // "1 0x5 0x7ffd... ...": number and six arguments (proc(5)); "running" or "-1 ..." outside of a
+  // call.
   const std::string line = read_proc_file("/proc/" + std::to_string(process) + "/task/" +
                                           std::to_string(thread) + "/syscall");
   char* at = nullptr;

@@ -10,7 +10,7 @@ namespace dlaunch {
 
 struct BlockedCall {
   std::string verb;  // "reading"; empty: it waits in no call, or that is not known
-  std::string file;  // path, or "pipe:[4711]" and the like of proc(5); empty: none, or unknown
+  std::string file;  // path, or a name such as "pipe:[4711]" (proc(5)); empty: none, or unknown
 };
 
 /// The call in which a thread of a process waits. Unknown for processes that we may not trace:

@@ -8,13 +8,13 @@
 
 namespace dlaunch {
 
-/// The first `most` bytes. Waits at most 10 s for a pipe (`dlaunch run <(make-job)`). `what`: "job
-/// file" or so, for errors: exit_code::kJobFile, with the path.
+/// The first `most` bytes. Waits at most 10 s for a pipe (`dlaunch run <(make-job)`). Errors:
+/// exit_code::kJobFile, with the path; they call the file `what`, such as "job file".
 [[nodiscard]] Result<std::string> read_bounded_file(const std::string& path,
                                                     const std::string& what, std::size_t most);
 
-/// Likewise the content of a regular file in a folder that others may write to: error if `path` is
-/// a link or something else.
+/// The same for a regular file in a folder that others may write to: error if `path` is a link or
+/// anything else.
 [[nodiscard]] Result<std::string> read_plain_file(const std::string& path, std::size_t most);
 
 }  // namespace dlaunch

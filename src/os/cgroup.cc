@@ -64,7 +64,7 @@ void kill_all_in(int folder) {
   if (file) (void)!::write(file.get(), "1", 1);
 }
 
-/// Whether this user made the folder with a name of fresh_name(): nothing else may be ended.
+/// Whether this user made the folder with a name of fresh_name(): only such cgroups may be ended.
 bool is_one_of_ours(std::string_view name, const UniqueFd& folder) {
   if (!name.starts_with(kPrefix)) return false;
   name.remove_prefix(kPrefix.size());
@@ -79,10 +79,10 @@ bool is_one_of_ours(std::string_view name, const UniqueFd& folder) {
          ::fstat(folder.get(), &info) == 0 && info.st_uid == ::geteuid();
 }
 
-/// False: it still exists.
+/// False: the cgroup still exists.
 bool end_abandoned(const std::string& path, MonotonicTime deadline) {
   const UniqueFd folder = open_folder(path);
-  // Not ours, or its owner lives.
+  // It is not ours, or its owner lives.
   if (!folder || !is_one_of_ours(path.substr(path.rfind('/') + 1), folder)) return true;
   if (::flock(folder.get(), LOCK_EX | LOCK_NB) != 0) return true;
   while (true) {

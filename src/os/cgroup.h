@@ -1,7 +1,7 @@
-// A cgroup v2 folder for the ranks of an agent, if one is delegated to us: our own cgroup is a
-// folder in which we may make others (the kernel's admin-guide/cgroup-v2.rst, "Delegation").
-// Writing to its cgroup.kill (Linux 5.14) ends everything in it at once, however fast it forks. If
-// any of this is missing there is silently no cgroup: it helps, but is not required.
+// A cgroup v2 folder for the ranks of an agent, if one is delegated to us: we may make folders in
+// that of our own cgroup (the kernel's admin-guide/cgroup-v2.rst, "Delegation"). Writing to its
+// cgroup.kill (Linux 5.14) ends everything in it at once, however fast it forks. If any of this is
+// missing, there is silently no cgroup: it helps, but is not required.
 #pragma once
 
 #include <chrono>
@@ -15,8 +15,9 @@
 
 namespace dlaunch {
 
-/// From /proc/<pid>/cgroup (cgroups(7)): the path of the v2 hierarchy ("0::/user.slice/..."), or of
-/// the v1 hierarchy of `controller`. nullopt: there is none, or it is outside our cgroup namespace.
+/// The path in the text of /proc/<pid>/cgroup (cgroups(7)): in the v2 hierarchy
+/// ("0::/user.slice/..."), or in the v1 hierarchy of `controller`. nullopt: there is none, or it is
+/// outside our cgroup namespace.
 [[nodiscard]] std::optional<std::string> cgroup_path(std::string_view text,
                                                      std::string_view controller = "");
 
@@ -33,11 +34,11 @@ class RankCgroup {
   RankCgroup(RankCgroup&&) noexcept = default;
   RankCgroup& operator=(RankCgroup&&) noexcept = default;
 
-  /// For CLONE_INTO_CGROUP.
+  /// The descriptor for CLONE_INTO_CGROUP.
   [[nodiscard]] int fd() const { return folder_.get(); }
   [[nodiscard]] const std::string& path() const { return path_; }
 
-  /// SIGKILL to all processes in it and below.
+  /// Sends SIGKILL to all processes in it and below.
   void kill() const;
   /// Removes it and what was made below; true if it is gone. Fails while a process lives in it.
   [[nodiscard]] bool remove() const;

@@ -278,7 +278,7 @@ void FrameChannel::end(std::string reason) {
   if (ended_) return;
   ended_ = true;
   disconnect();
-  // Not from inside send() or a callback of ours: the owner may destroy what it is working with.
+  // Never calls on_end from inside send() or a callback: the owner may destroy what it works with.
   auto tell = callbacks_.on_end;
   if (tell) loop_.post([tell, reason = std::move(reason)] { tell(reason); });
 }

@@ -1,11 +1,11 @@
 // The channel of one agent: frames over a pair of private descriptors (a socket pair, or the stdin
 // and stdout of ssh). O_NONBLOCK is set on both, so they must not be the user's own stdio.
 //
-// A channel may outlive its connection. What belongs to the session (sequence numbers, control
-// frames that are not acknowledged) stays when the descriptors are gone; over new ones both ends
-// first report with Resume what they have received, then repeat what is missing. A control frame is
-// given to its user exactly once, however often connections break and wherever they cut a frame.
-// Repeating output is up to its sender: on_resume says what the other end has received.
+// A channel may outlive its connection. The state of the session (sequence numbers, control frames
+// that are not acknowledged) survives the loss of the descriptors. Over new ones, both ends first
+// report in a Resume what they have received, then repeat what is missing. Each control frame is
+// delivered exactly once, however often connections break and wherever they cut a frame. Repeating
+// output is up to its sender: on_resume says what the other end has received.
 #pragma once
 
 #include <cstdint>
@@ -28,25 +28,26 @@ namespace dlaunch {
 struct LeftConnection {
   UniqueFd read;
   UniqueFd write;
-  std::string early;  // what it has read after its last frame
+  std::string early;  // bytes read after the last frame
 };
 
-/// Runs on one io_context thread; no member may be called from another one. Callbacks are called
-/// from the io_context, never from inside send().
+/// Runs on the loop's thread; no member may be called from another one. Callbacks are called from
+/// the loop, never from inside send().
 class FrameChannel {
  public:
   struct Callbacks {
     /// All frames but the channel's own. An error ends the channel.
     std::function<Status(const wire::FrameView&)> on_frame;
-    /// The channel has ended: nothing is received any more. Empty text: orderly end of file.
+    /// The channel has ended: no more frames arrive. Empty text: orderly end of file.
     std::function<void(std::string)> on_end;
-    /// Fewer than kLowWater bytes are queued again after more were.
+    /// The queue has shrunk below kLowWater bytes after it was longer.
     std::function<void()> on_drained = {};
-    /// The connection has ended, but not the session: it may go_on_over() another one, and on_end
-    /// is called only when it never can (a broken frame). Empty text: end of file. If this callback
-    /// is empty, the end of the connection is the end of the channel.
+    /// The connection has ended, but not the session: the channel may go_on_over() another
+    /// connection. on_end is called only when that is impossible for good (a broken frame). Empty
+    /// text: end of file. If this callback is empty, the end of the connection is the end of the
+    /// channel.
     std::function<void(std::string)> on_lost = {};
-    /// What the other end has received, on a new connection. Output sent from inside this call goes
+    /// On a new connection: what the other end has received. Output sent from inside this call goes
     /// out before the control frames that are repeated.
     std::function<void(const wire::Resume&)> on_resume = {};
   };
@@ -61,14 +62,14 @@ class FrameChannel {
   /// Returns the message's sequence number; 0 for those that have none. While there is no
   /// connection, control messages are kept for the next one and all others are dropped.
   std::uint64_t send(wire::Frame frame);
-  /// Copies only those of its bytes that the kernel does not take.
+  /// Copies only the bytes that the kernel does not take at once.
   void send(const wire::OutputData& output);
 
-  /// Continues over new descriptors, in place of those it may still have. `mine` is sent first,
-  /// with the number of control frames received filled in; everything else waits for the Resume of
-  /// the other end.
+  /// Continues over new descriptors, in place of any that it still has. `mine` is sent first, with
+  /// the number of control frames received filled in; everything else waits for the Resume of the
+  /// other end.
   void go_on_over(UniqueFd read, UniqueFd write, wire::Resume mine, const std::string& early = {});
-  /// The same for the end whose new connection has already brought the other's Resume.
+  /// The same for an end that has already received the other end's Resume on the new connection.
   void go_on_over(UniqueFd read, UniqueFd write, wire::Resume mine, const wire::Resume& theirs);
   /// Gives up the connection but keeps the session; calls no callback.
   void disconnect();
@@ -79,12 +80,12 @@ class FrameChannel {
   /// Bytes given to send() that the kernel has not taken yet.
   [[nodiscard]] std::size_t queued() const { return sending_.size() - sent_ + waiting_.size(); }
   [[nodiscard]] bool ended() const { return ended_; }
-  /// Sends as much of what is queued as goes without waiting, then closes both ends.
+  /// Sends as much of the queue as possible without waiting, then closes both descriptors.
   void close();
-  /// Likewise, but leaves the connection to a channel of another session. nullopt: it cannot go on,
-  /// because it is closed or a frame was not sent whole.
+  /// Likewise, but leaves the connection to a channel of another session. nullopt: the connection
+  /// is unusable, because it is closed or a frame was sent only in part.
   [[nodiscard]] std::optional<LeftConnection> leave();
-  /// Counts frames received, for the watch on silent peers.
+  /// The number of frames received, for the watch on silent peers.
   [[nodiscard]] std::uint64_t frames_received() const { return frames_received_; }
 
  private:
@@ -121,7 +122,7 @@ class FrameChannel {
   bool was_full_ = false;
   bool deaf_ = false;              // the peer reads no more; its end of file is still to come
   bool waits_for_resume_ = false;  // of the other end, on a new connection
-  bool repeating_ = false;         // control frames go out in their order, after the output
+  bool repeating_ = false;         // in on_resume: control frames wait, and follow its output
   bool ended_ = false;
   std::uint32_t connection_ = 0;  // counts connections: callbacks of earlier ones are ignored
   std::uint64_t frames_received_ = 0;

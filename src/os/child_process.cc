@@ -107,7 +107,8 @@ ChildProcess::ChildProcess(EventLoop& loop, pid_t pid, UniqueFd in, UniqueFd out
 ChildProcess::~ChildProcess() {
   if (!is_ours()) return;
   end(true);
-  // Reaped here: it ends a moment later, and nothing else would wait for it before the run ends.
+  // The child ends a moment later. Reaps it then, because nothing else would do so before the run
+  // ends.
   const auto left = std::make_shared<WatchedFd>(loop_, UniqueFd(open_pidfd(pid_)));
   left->on_readable([left, pid = pid_] {
     int ignored = 0;

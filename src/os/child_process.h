@@ -18,8 +18,8 @@ namespace dlaunch {
 /// How much of the end of stderr is kept.
 inline constexpr std::size_t kMostErrors = 16 * 1024;
 
-/// Lives on one thread with its loop. The child leads a session of its own and gets SIGKILL when
-/// this process dies.
+/// For use on its loop's thread only. The child leads its own session and gets SIGKILL when this
+/// process dies.
 class ChildProcess : public std::enable_shared_from_this<ChildProcess> {
  public:
   /// `environment`: NAME=VALUE each; its PATH finds argv[0]. `joined`: stderr goes to stdout's
@@ -34,15 +34,17 @@ class ChildProcess : public std::enable_shared_from_this<ChildProcess> {
   ChildProcess& operator=(const ChildProcess&) = delete;
 
   [[nodiscard]] pid_t pid() const { return pid_; }
-  /// Once each.
+  /// Each may be called once.
   [[nodiscard]] UniqueFd take_stdin() { return std::move(stdin_); }
   [[nodiscard]] UniqueFd take_stdout() { return std::move(stdout_); }
 
-  /// Calls back once the child has ended and was reaped; not after release(). No wait status:
-  /// another part of this process has reaped it, as the owner of an agent's children does.
+  /// Calls back once the child has ended and was reaped; not after release(). Without a wait status
+  /// if another part of this process has reaped the child, such as the owner of an agent's
+  /// children.
   using Ended = std::function<void(std::optional<int> wait_status)>;
   void on_end(Ended callback);
-  /// SIGTERM, which lets it end its own helpers (ProxyCommand); `hard`: SIGKILL. To its group.
+  /// Sends SIGTERM to the child's process group, so that the child can end its helpers
+  /// (ProxyCommand); `hard`: SIGKILL.
   void end(bool hard);
   /// The caller reaps the child from now on.
   void release();
@@ -63,7 +65,7 @@ class ChildProcess : public std::enable_shared_from_this<ChildProcess> {
   UniqueFd stdin_;
   UniqueFd stdout_;
   WatchedFd errors_;
-  WatchedFd ended_;  // pidfd; closed where the kernel has none
+  WatchedFd ended_;  // pidfd; closed if the kernel has no pidfds
   Timer poll_;       // used in that case
   std::string tail_;
   Ended on_end_;

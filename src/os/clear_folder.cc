@@ -32,7 +32,7 @@ UniqueFd open_to_clear(int above, const char* name) {
   return folder;
 }
 
-/// A mount below what is cleared belongs to someone else.
+/// Whether both are on the same mount: another mount below the cleared folder is not ours to clear.
 bool is_same_mount(const UniqueFd& one, const UniqueFd& other) {
   // statx(2) reports the mount only since Linux 5.8.
   const auto mount = [](const UniqueFd& fd) {

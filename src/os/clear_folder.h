@@ -15,8 +15,8 @@ namespace dlaunch {
 [[nodiscard]] int clear_folder(const UniqueFd& folder, const std::function<void()>& step,
                                const std::vector<std::string_view>& spared = {});
 
-/// How many bytes the disk gets back if the folder is cleared: what its files occupy, without those
-/// that have another hard link elsewhere. What cannot be read counts as empty. Follows no link.
+/// The bytes that clearing the folder would free: what its files occupy, except those that have
+/// another hard link elsewhere. What cannot be read counts as empty. Follows no link.
 [[nodiscard]] std::uint64_t bytes_below(const UniqueFd& folder);
 
 }  // namespace dlaunch

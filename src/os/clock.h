@@ -9,7 +9,7 @@ namespace dlaunch {
 [[nodiscard]] WallTime wall_now();
 /// The time that a file would get if it changed now: the kernel's latest tick, up to 10 ms ago.
 [[nodiscard]] WallTime file_time_now();
-/// In the time zone of this process (localtime_r(3)).
+/// The parts in the time zone of this process (localtime_r(3)).
 [[nodiscard]] DateParts local_parts(WallTime time);
 
 }  // namespace dlaunch

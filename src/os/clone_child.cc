@@ -14,7 +14,7 @@ namespace {
 
 #ifdef CLONE_INTO_CGROUP
 
-// glibc has no clone3: the child starts on another stack, so it must not return from the system
+// glibc has no clone3. The child starts on another stack, so it must not return from the system
 // call into compiled code that uses the old one. Returns a pid or a negative errno value.
 long clone3_onto_stack(clone_args& arguments, int (*run)(void*), void* argument) {
 #if defined(__x86_64__)

@@ -5,7 +5,7 @@
 
 #include <sys/types.h>
 
-/// For functions that run on that stack: AddressSanitizer would assume the other one.
+/// Marks functions that run on that stack: AddressSanitizer would assume the caller's stack.
 #define DLAUNCH_ON_OWN_STACK __attribute__((no_sanitize("address")))
 
 namespace dlaunch {

@@ -65,7 +65,7 @@ std::vector<pid_t> children_by_scan(pid_t pid) {
 }
 
 /// Whether it is our child and a zombie, so that nothing is below it. Cheaper than reading /proc,
-/// which may be due thousands of times when processes fork faster than we reap.
+/// which may be necessary thousands of times when processes fork faster than we reap.
 bool is_zombie_child(pid_t pid) {
   siginfo_t ended{};
   return ::waitid(P_PID, static_cast<id_t>(pid), &ended,

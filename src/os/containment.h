@@ -41,7 +41,7 @@ std::vector<pid_t> kill_descendants_once(const std::set<pid_t>& spared = {});
 /// have forked since they were found.
 void kill_these(const std::vector<pid_t>& found, const std::set<pid_t>& spared = {});
 
-/// Whether it is our child, running or not reaped yet.
+/// Whether the process is our child, running or not reaped yet.
 [[nodiscard]] bool is_child(pid_t pid);
 
 /// Reaps one ended child; nullopt: none has ended. Sets `none_left` if there are no children at
@@ -65,19 +65,19 @@ ReapPass reap_some(const std::function<void(const Reaped&)>& on_reaped = {});
 void wait_for_child(std::chrono::milliseconds limit);
 
 /// Kills in rounds until no descendant is left or the limit has passed; blocks. True: none is left.
-/// Gives up early if for kBeyondKill each process left is in an uninterruptible system call
+/// Gives up early if, for kBeyondKill, each process left has been in an uninterruptible system call
 /// (os/stuck.h), or has ended and is not reaped by a parent that is in one. A driver that frees the
 /// memory of a GPU may stay in that state for seconds.
 inline constexpr std::chrono::seconds kBeyondKill{10};
 bool kill_descendants(std::chrono::milliseconds limit, const std::set<pid_t>& spared = {});
-/// With the caller's own rounds, which return the processes they found. `some_spared`: children
-/// that no round finds are not a failure.
+/// The same with the caller's own rounds, which return the processes that they found.
+/// `some_spared`: children that no round finds are not a failure.
 using KillRound = std::function<std::vector<pid_t>()>;
 bool kill_descendants(std::chrono::milliseconds limit, const KillRound& round,
                       bool some_spared = false);
 
-/// The same for a process that continues: reaps only what it has killed, so that other code learns
-/// of the ends that it waits for.
+/// The same for a caller that continues to run: reaps only the processes that it has killed, so
+/// other code still learns of the ends that it waits for.
 bool end_descendants_but(const std::set<pid_t>& spared, std::chrono::milliseconds limit);
 
 /// pidfd_open(2); -1 if the process has ended.

@@ -29,7 +29,7 @@ class ContentHasher {
 /// 32 hexadecimal digits.
 [[nodiscard]] std::string hex_text(const ContentHash& hash);
 
-/// XXH3, 64 bits: of a block of a file.
+/// XXH3, 64 bits, of a block of a file.
 [[nodiscard]] std::uint64_t block_hash(std::string_view bytes);
 
 }  // namespace dlaunch

@@ -29,7 +29,7 @@ std::string own_path(const std::string& folder) {
   return folder + '/' + kName + std::to_string(::geteuid());
 }
 
-/// Both ends included.
+/// A range of CPUs, both ends included.
 struct Range {
   int first = 0;
   int last = 0;
@@ -157,7 +157,7 @@ tl::unexpected<Error> refuse(const std::string& path, const std::string& why) {
   return fail(exit_code::kInternal, path + ": " + why);
 }
 
-/// With O_NONBLOCK, because a FIFO in its place would block.
+/// Opens with O_NONBLOCK, because a FIFO of that name would block.
 Result<int> open_in(const std::string& folder) {
   const std::string path = own_path(folder);
   UniqueFd file(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600));

@@ -32,8 +32,8 @@ class CoreLocks {
 
   /// Those of `cpus` that another run of any user has taken, in the given order.
   [[nodiscard]] std::vector<int> taken(const std::vector<int>& cpus) const;
-  /// Takes all or none; those that this object already has stay its own. Two users who ask for the
-  /// same cores at the same moment may both get none.
+  /// Takes all of them or none; locks that this object already holds stay held. Two users who ask
+  /// for the same cores at the same moment may both get none.
   [[nodiscard]] bool try_lock(const std::vector<int>& cpus);
   /// Also marks the file as unused if no other run of this user holds a core.
   void unlock_all();

@@ -26,7 +26,7 @@ std::vector<int> open_descriptors() {
 void close_between(unsigned first, unsigned last) {
   if (first > last) return;
   if (::close_range(first, last, 0) == 0) return;
-  // Before Linux 5.9. The limit may be 10^9 (containers), so close only what exists.
+  // For kernels before Linux 5.9. The limit may be 10^9 (containers), so close only what exists.
   for (const int fd : open_descriptors()) {
     if (static_cast<unsigned>(fd) >= first && static_cast<unsigned>(fd) <= last) ::close(fd);
   }

@@ -53,7 +53,7 @@ std::vector<pid_t> Enclosure::kill_once(const std::set<pid_t>& spared) {
   }
   if (cgroup_) cgroup_->kill();
   killed_ = true;
-  // Also those that have left the cgroup for another one.
+  // Also kills those that have left the cgroup for another one.
   kill_these(found, spared);
   return found;
 }

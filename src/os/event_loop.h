@@ -24,7 +24,7 @@ class EventLoop {
   /// Runs callbacks until stop().
   void run();
   void stop();
-  /// Runs one callback; waits for it at most until `deadline`. False: it has passed.
+  /// Runs one callback; waits for it at most until `deadline`. False: the deadline has passed.
   bool run_one(std::optional<MonotonicTime> deadline = std::nullopt);
   /// Runs the callbacks that are ready now; does not wait.
   void poll();
@@ -38,9 +38,9 @@ class EventLoop {
   std::unique_ptr<State> state_;
 };
 
-/// A watched descriptor. Closing or destroying it cancels its callbacks. A callback is called
-/// once; ask again for more. O_NONBLOCK is set on it, so it must not be shared with other
-/// programs.
+/// A watched descriptor. Closing or destroying it cancels its callbacks. Each callback is called
+/// once; set it again for the next event. O_NONBLOCK is set on it, so it must not be shared with
+/// other programs.
 class WatchedFd {
  public:
   WatchedFd(EventLoop& loop, UniqueFd fd);

@@ -40,7 +40,7 @@ int give_name(const UniqueFd& file, const std::string& path) {
   // Works since Linux 6.10 for files that we have opened; before, only with CAP_DAC_READ_SEARCH.
   if (::linkat(file.get(), "", AT_FDCWD, path.c_str(), AT_EMPTY_PATH) == 0) return 0;
   if (errno != ENOENT) return errno;
-  // Through its entry in /proc, as open(2) shows.
+  // Links through the file's entry in /proc, as open(2) shows.
   const std::string entry = "/proc/self/fd/" + std::to_string(file.get());
   const int failed = ::linkat(AT_FDCWD, entry.c_str(), AT_FDCWD, path.c_str(), AT_SYMLINK_FOLLOW);
   return failed == 0 ? 0 : errno;

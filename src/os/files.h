@@ -1,5 +1,5 @@
-// Opens, names and locks files and folders so that other processes, and other users, cannot get in
-// between. Thread-safety: free functions without state.
+// Opens, names and locks files and folders so that other processes, and other users, cannot
+// interfere. Thread-safety: free functions without state.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace dlaunch {
 
-/// Follows links, as stat(2) does. False, with errno, if it cannot be seen.
+/// Follows links, as stat(2) does. False, with errno, if the path cannot be inspected.
 [[nodiscard]] bool is_folder(const std::string& path);
 [[nodiscard]] bool is_regular_file(const std::string& path);
 
@@ -22,7 +22,8 @@ namespace dlaunch {
 /// such files (NFS, overlayfs before Linux 6.6).
 [[nodiscard]] UniqueFd open_unnamed_file(const std::string& folder, mode_t mode);
 
-/// Gives it the name `path`. Returns 0 or errno, EEXIST if the name is taken. Needs /proc.
+/// Gives an unnamed file the name `path`. Returns 0 or errno, EEXIST if the name is taken. Needs
+/// /proc.
 [[nodiscard]] int give_name(const UniqueFd& file, const std::string& path);
 
 /// Opens a folder of this user that no other user may enter; `make`: first makes it and its parent
@@ -42,9 +43,9 @@ bool set_byte_lock(int fd, std::int64_t byte, bool locked);
 
 enum class LockSeen { free, held, unknown };
 
-/// Whether another process holds the lock; takes none, so any number may look at the same time.
-/// unknown: the file system cannot tell. `free` proves nothing if the holder may run on another
-/// machine.
+/// Whether another process holds the lock; takes no lock, so any number of processes may look at
+/// the same time. unknown: the file system cannot tell. `free` proves nothing if the holder may run
+/// on another machine.
 [[nodiscard]] LockSeen look_at_byte_lock(int fd, std::int64_t byte);
 
 }  // namespace dlaunch

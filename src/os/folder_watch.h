@@ -14,7 +14,7 @@ class FolderWatch {
   FolderWatch();
   /// Watches for files that are created, written or renamed into the folder; false: impossible.
   bool add(const std::string& folder);
-  /// Waits until something has changed since the last call, or for `limit`, which is shorter if
+  /// Waits until something has changed since the last call, or for `limit`; for a shorter time if
   /// nothing can be watched.
   void wait(std::chrono::milliseconds limit);
 

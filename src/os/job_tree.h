@@ -1,6 +1,7 @@
-// The process trees of a job: what a process executes, who belongs to a launcher's engine, and how
-// to kill a tree. Works from outside the agents too, for when engine or agent wait for a file
-// system and cannot end the ranks themselves. Thread-safety: free functions without state.
+// The process trees of a job: what a process executes, which processes belong to a launcher's
+// engine, and how to kill a tree. Works from outside the agents too, for when engine or agent wait
+// for a file system and cannot end the ranks themselves. Thread-safety: free functions without
+// state.
 #pragma once
 
 #include <chrono>
@@ -26,11 +27,11 @@ namespace dlaunch {
 void kill_tree(pid_t root);
 
 /// Everything below the guardians and agents of this engine on this machine: ranks and what they
-/// have started, without processes that have ended and are not reaped yet.
+/// have started, except zombies.
 [[nodiscard]] std::vector<pid_t> job_processes(pid_t engine);
 
-/// Sends SIGKILL to all of them until none is left that a signal can end, at most for `limit`.
-/// Returns those that were there at the beginning.
+/// Sends SIGKILL to all job_processes() until none is left that a signal can end, for at most
+/// `limit`. Returns those that existed at the beginning.
 std::vector<pid_t> kill_job_processes(pid_t engine, std::chrono::milliseconds limit);
 
 /// The engine with its guardians and agents.

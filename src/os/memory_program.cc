@@ -19,11 +19,12 @@ namespace {
 #define MFD_EXEC 0x0010U  // Linux 6.3, memfd_create(2)
 #endif
 
-// As cmake/DlaunchCarried.cmake packs. The format has no header, so both must be changed together.
+// The settings with which cmake/DlaunchCarried.cmake packs. The format has no header, so both must
+// be changed together.
 constexpr std::uint32_t kDictionary = std::uint32_t{4} << 20;
 constexpr std::size_t kPiece = std::size_t{128} << 10;
 
-/// Empty once all of it is in the file.
+/// Returns what went wrong; empty: the whole program is in the file.
 std::string unpack(const CarriedProgram& program, int file) {
   constexpr const char* kDamaged = "the copy of it inside dlaunch is damaged";
   lzma_options_lzma options{};

@@ -60,7 +60,7 @@ class OomWatch {
   std::map<pid_t, OomKill> logged_;
   std::string driver_faults_;
   MonotonicTime time_left_ = std::chrono::milliseconds(500);
-  std::uint64_t attributed_ = 0;  // counted kills that are older or were attributed
+  std::uint64_t attributed_ = 0;  // counted kills from before the attempt, or already attributed
   std::chrono::microseconds began_{0};
 };
 

@@ -55,7 +55,7 @@ std::vector<std::string> own_addresses() {
 
 std::vector<int> allowed_cpus(int pid) {
   std::vector<int> cpus;
-  // Machines may have more than the 1024 of cpu_set_t.
+  // Machines may have more than the 1024 CPUs of a cpu_set_t.
   for (int count = 1024; count <= 65536; count *= 4) {
     cpu_set_t* set = CPU_ALLOC(static_cast<std::size_t>(count));
     const std::size_t size = CPU_ALLOC_SIZE(static_cast<std::size_t>(count));

@@ -16,9 +16,9 @@ namespace dlaunch {
 /// different on every other machine. Empty if unknown.
 [[nodiscard]] std::string boot_id();
 
-/// Equal for two processes if and only if they run on one kernel since one boot, in the same
-/// network and PID namespaces (namespaces(7)); machines restored from one memory image may share
-/// it. Empty if /proc does not say.
+/// Equal for two processes if and only if they run on the same kernel, since the same boot, in the
+/// same network and PID namespaces (namespaces(7)). Machines restored from one memory image may
+/// share it. Empty if /proc does not say.
 [[nodiscard]] std::string machine_identity();
 
 /// Numeric addresses of all interfaces (getifaddrs(3)), as inet_ntop(3) writes them; empty if they
@@ -29,7 +29,7 @@ namespace dlaunch {
 /// error.
 [[nodiscard]] std::vector<int> allowed_cpus(int pid);
 
-/// Absolute. Errors: kUsage, where the folder has been removed.
+/// The current folder's absolute path. Errors: kUsage, if the folder has been removed.
 [[nodiscard]] Result<std::string> current_folder();
 
 /// Soft limits of this process (getrlimit(2)).

@@ -1,6 +1,6 @@
 // Ancillary data of unix sockets (unix(7)): packets (SOCK_SEQPACKET) with descriptors (SCM_RIGHTS),
-// and the writer of what arrives (SO_PASSCRED). Descriptors travel over a stream socket the same
-// way, with one byte of data.
+// and the sender's pid (SO_PASSCRED). Descriptors travel over a stream socket the same way, with
+// one byte of data.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,8 @@ namespace dlaunch {
 /// A non-blocking socket that listens at the path. Errors: errno.
 [[nodiscard]] tl::expected<UniqueFd, int> listen_for_packets(const std::string& path);
 /// A listener with an abstract name that the kernel chooses (unix(7), "Autobind feature"); here the
-/// name is without its leading null byte. It has no permissions: check who calls (os/acceptor.h).
+/// name is without its leading null byte. Such a name has no permissions: check who connects
+/// (os/acceptor.h).
 struct AbstractListener {
   UniqueFd socket;
   std::string name;
@@ -38,7 +39,7 @@ bool send_packet(int socket, const std::string& text, const std::vector<int>& de
                                                         std::vector<UniqueFd>& descriptors,
                                                         bool wait);
 
-/// From now on receive_with_sender() knows who has written what arrives at this end, even if
+/// From now on receive_with_sender() knows the writer of the data that arrives at this end, even if
 /// another process made the socket pair.
 void ask_for_senders(int socket);
 

@@ -1,6 +1,6 @@
-// A PID namespace whose init is the agent (pid_namespaces(7)): when that process ends, for whatever
+// A PID namespace whose init is the agent (pid_namespaces(7)): when the agent ends, for whatever
 // reason, the kernel kills everything in the namespace, and the agent can be reaped only after the
-// last of it has ended. A rank cannot leave it.
+// last process there has ended. A rank cannot leave it.
 //
 // A process with CAP_SYS_ADMIN needs nothing else. Others get a user namespace in which their own
 // user and group are mapped to themselves (user_namespaces(7)).
@@ -21,8 +21,8 @@ namespace dlaunch {
 /// root of the previous /proc, where processes have the pids of the node.
 [[nodiscard]] Result<UniqueFd> enter_pid_namespace();
 
-/// Why the two above do not work for this process, and the remedy on a second line; empty: they do.
-/// Tries them in processes of its own. Only before any thread exists.
+/// Why the two functions above do not work for this process, and the remedy on a second line;
+/// empty: they do. Tries them in separate processes. Only before any thread exists.
 [[nodiscard]] std::string why_no_pid_namespace();
 
 /// Kernel settings of /proc/sys that may forbid user namespaces; -1: no such setting.

@@ -59,7 +59,7 @@ Bound bind_any(int family, std::uint16_t port, bool reuse) {
   return {-1, error};
 }
 
-/// Both families at once, or IPv4 if there is no IPv6.
+/// Binds both families at once, or IPv4 if there is no IPv6.
 Bound bind_port(std::uint16_t port, bool reuse = false) {
   const Bound both = bind_any(AF_INET6, port, reuse);
   if (both.error == EAFNOSUPPORT || both.error == EADDRNOTAVAIL || both.error == EPROTONOSUPPORT) {

@@ -43,9 +43,9 @@ class ReservedPort {
 /// (TIME_WAIT) do not count.
 [[nodiscard]] tl::expected<ReservedPort, TakenPort> reserve_port(std::uint16_t port);
 
-/// "pid 8812 (python train.py, user eve)": the process with a socket on this local port, a
-/// listening one first. "a process of user eve" if this user may not see which. Empty if unknown,
-/// as for a process in another network or PID namespace and for a socket that is bound but does not
+/// "pid 8812 (python train.py, user eve)": the process with a socket on this local port, preferably
+/// a listening one. "a process of user eve" if this user may not see which. Empty if unknown, as
+/// for a process in another network or PID namespace and for a socket that is bound but does not
 /// listen.
 [[nodiscard]] std::string port_holder(std::uint16_t port);
 

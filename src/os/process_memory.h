@@ -32,9 +32,9 @@ class ProcessMemory {
   /// The mapping that holds the address; null: none does.
   [[nodiscard]] const Mapping* mapping_at(std::uint64_t address) const;
 
-  /// Up to `size` bytes, fewer where the memory ends or may not be read. Not kept.
+  /// Up to `size` bytes, fewer where the memory ends or may not be read. Not cached.
   [[nodiscard]] std::string read(std::uint64_t address, std::size_t size) const;
-  /// Reads all `size` bytes, from pages that are kept, which suits code and tables.
+  /// Reads all `size` bytes through a cache of pages, which suits code and tables.
   [[nodiscard]] bool read_kept(std::uint64_t address, void* to, std::size_t size);
 
  private:

@@ -38,7 +38,7 @@ Area command_line_area() {
   return area;
 }
 
-/// Never freed: a caller of getenv(3) may have kept a pointer.
+/// The copies are never freed: a caller of getenv(3) may have kept a pointer.
 void move_environment(const Area& area) {
   std::size_t count = 0;
   for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) ++count;
@@ -66,7 +66,7 @@ std::string short_name(const std::string& title) {
 
 void set_process_title(const std::string& title) {
   ::prctl(PR_SET_NAME, short_name(title).c_str());
-  static const Area area = free_area();  // a fork has it from its parent
+  static const Area area = free_area();  // a forked child uses its parent's
   if (area.begin == nullptr) return;
   const auto room = static_cast<std::size_t>(area.end - area.begin);
   const std::size_t size = std::min(title.size(), room - 1);

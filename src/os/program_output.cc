@@ -129,7 +129,7 @@ RunningProgram::~RunningProgram() {
 }
 
 Result<ProgramOutput> run_program(ProgramCall call) {
-  // A program that does not read its input says why by its exit code.
+  // A program that does not read its input tells why by its exit code, so writing must not kill us.
   if (!call.input.empty()) block_signals({SIGPIPE});
   EventLoop loop;
   std::optional<Result<ProgramOutput>> result;

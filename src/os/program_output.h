@@ -34,14 +34,15 @@ struct ProgramOutput {
   [[nodiscard]] bool succeeded() const { return wait_status == 0; }
 };
 
-/// A program run from an existing event loop. Destroying it kills the program and calls nothing.
+/// A program run from an existing event loop. Destroying it kills the program and calls no
+/// callback.
 class RunningProgram {
  public:
   using Done = std::function<void(Result<ProgramOutput>)>;
   /// Calls `done` once, from the loop: when the program has ended and its output is closed. `done`
-  /// may destroy this. Errors: kNotFound, kCannotExecute, and kTimeLimit if that has not happened
-  /// within the limit: then the program is killed with its process group, and abandoned if it still
-  /// lives after 1 s, as it does if it hangs in a driver.
+  /// may destroy this. Errors: kNotFound, kCannotExecute, and kTimeLimit if the program takes
+  /// longer than the limit: it is then killed with its process group, and abandoned if it is still
+  /// alive after 1 s, as when it hangs in a driver.
   RunningProgram(EventLoop& loop, ProgramCall call, Done done);
   ~RunningProgram();
   RunningProgram(const RunningProgram&) = delete;
@@ -52,7 +53,7 @@ class RunningProgram {
   std::shared_ptr<State> state_;
 };
 
-/// The same where no event loop runs: waits until `done` would be called. If there is an input,
+/// The same without an event loop: waits until `done` would be called. If there is an input,
 /// SIGPIPE stays blocked afterwards. Call only from the main thread; reaps only this child.
 [[nodiscard]] Result<ProgramOutput> run_program(ProgramCall call);
 

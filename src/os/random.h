@@ -15,7 +15,7 @@ namespace dlaunch {
 [[nodiscard]] bool is_same_secret(std::string_view a, std::string_view b);
 
 /// 64 bits for ids and names that must differ; not for a secret, since without getrandom(2) (a
-/// seccomp filter, a kernel that is still booting) they are made of the clock and the process id.
+/// seccomp filter, a kernel that is still booting) they are made from the clock and the process id.
 [[nodiscard]] std::uint64_t random_number();
 
 /// `prefix` and random_number() as 16 hexadecimal digits.

@@ -23,7 +23,7 @@ void stop_listening(ReservedPort& held);
 
 /// Listens at one address of this machine, on a free port that the kernel chooses. Error: errno.
 [[nodiscard]] tl::expected<UniqueFd, int> listen_at(const std::string& address);
-/// 0: it has none.
+/// 0: the socket has none.
 [[nodiscard]] std::uint16_t local_port_of(int socket);
 
 /// The bytes of a sockaddr_in or sockaddr_in6; empty: `address` is not one.

@@ -1,6 +1,7 @@
 // Frames over a connection that strangers can see and reach: encrypted, authenticated and in order
-// (libsodium, secretstream of XChaCha20 and Poly1305). One key for each direction and connection,
-// used once. What was repeated, reordered or made up is noticed at the next frame.
+// (libsodium, secretstream of XChaCha20 and Poly1305). Each direction of each connection has its
+// own key, used once. The receiver notices at the next frame if something was repeated, reordered
+// or forged.
 #pragma once
 
 #include <cstddef>
@@ -11,11 +12,11 @@
 
 namespace dlaunch {
 
-/// As random_secret() makes it.
+/// The size of a secret from random_secret().
 inline constexpr std::size_t kSealKeyBytes = 32;
-/// What the first frame begins with.
+/// The size of the header before the first frame.
 inline constexpr std::size_t kSealHeaderBytes = 24;
-/// What a frame adds to its bytes.
+/// How much longer a frame is than its content.
 inline constexpr std::size_t kSealOverhead = 4 + 17;
 
 class SealedSender {
@@ -37,7 +38,7 @@ class SealedSender {
 
 class SealedReceiver {
  public:
-  /// `most`: bytes of the largest frame.
+  /// `most`: bytes of the largest frame's content.
   SealedReceiver(const std::string& key, std::size_t most);
   ~SealedReceiver();
   SealedReceiver(SealedReceiver&&) noexcept;
@@ -45,7 +46,7 @@ class SealedReceiver {
 
   void feed(std::string_view bytes) { waiting_ += bytes; }
   enum class Outcome : std::uint8_t { more, frame, broken };
-  /// `more`: the next frame is not complete. After `broken` nothing else comes.
+  /// `more`: the next frame is not complete. After `broken`, next() always returns `broken`.
   [[nodiscard]] Outcome next(std::string& bytes);
 
  private:

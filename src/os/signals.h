@@ -27,7 +27,8 @@ void block_signals(const std::vector<int>& signals);
 
 /// The same for signals whose repetition means something. timeout(1) of coreutils signals its child
 /// and then the child's process group: a signal that a process sends a second time within 100 ms
-/// counts once, whichever process it is. Presses of Ctrl-C come from the kernel, and count each.
+/// counts once, whichever process it is. Presses of Ctrl-C come from the kernel, and each one
+/// counts.
 class RepeatedSignals {
  public:
   [[nodiscard]] int read(int signal_fd);

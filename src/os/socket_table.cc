@@ -25,8 +25,8 @@ namespace dlaunch {
 
 namespace {
 
-// The kernel lists listening sockets first (tcp_get_idx, net/ipv4/tcp_ipv4.c), 150 bytes each: on a
-// node with a hundred thousand connections there is no need to read about them.
+// The kernel lists listening sockets first (tcp_get_idx, net/ipv4/tcp_ipv4.c), 150 bytes each, so
+// the connections, perhaps a hundred thousand, need not be read.
 constexpr std::size_t kListeners = std::size_t{1} << 20;
 
 // ---- sock_diag(7)
@@ -70,7 +70,8 @@ std::optional<std::vector<SocketOwner>> listeners_by_netlink() {
     if (!netlink || !ask_for_listeners(netlink.get(), family)) return std::nullopt;
     for (bool last = false; !last;) {
       std::array<char, 32768> datagram;  // the most that the kernel fills (netlink_dump)
-      // The kernel makes the next part of a dump before it hands one out: nothing to wait for.
+      // The kernel makes the next part of a dump before it hands one out, so a read never has to
+      // wait.
       const ssize_t size =
           ::recv(netlink.get(), datagram.data(), datagram.size(), MSG_DONTWAIT | MSG_TRUNC);
       if (size < 0 && errno == EINTR) continue;

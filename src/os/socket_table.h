@@ -14,9 +14,10 @@ struct SocketOwner {
   bool listens = false;
 };
 
-/// All listening sockets, over sock_diag(7): a fraction of a millisecond. If that is not offered,
-/// as in some sandboxes, reads /proc/net/tcp (proc(5)): this walks the whole hash table of
-/// connections, which grows with the machine's memory: 10 ms and more, however few there are.
+/// All listening sockets, over sock_diag(7): a fraction of a millisecond. If sock_diag is not
+/// available, as in some sandboxes, reads /proc/net/tcp (proc(5)), which takes 10 ms and more
+/// however few sockets there are: it walks the whole hash table of connections, whose size grows
+/// with the machine's memory.
 [[nodiscard]] std::vector<SocketOwner> listening_sockets();
 
 /// All sockets that a process has on this local port, from /proc/net/tcp.

@@ -50,7 +50,7 @@ struct SpawnRequest {
   std::size_t cpus_size = 0;           // bytes
   const rlimit* open_files = nullptr;  // RLIMIT_NOFILE to restore; null: inherits
   int cgroup = -1;           // cgroup v2 folder to start in, if the kernel allows; -1: ours
-  bool new_session = false;  // else only a process group of its own
+  bool new_session = false;  // else only its own process group
   bool own_terminal = false;  // with new_session: stdin_fd becomes its controlling terminal
   pid_t tracer = 0;           // it and its descendants may trace the program; 0: the caller
   int outer_proc = -1;       // /proc of another PID namespace, from which `outer_pid` is read
@@ -60,7 +60,7 @@ struct Spawned {
   pid_t pid = 0;
   pid_t outer_pid = 0;  // the same process as `outer_proc` numbers it; without one, `pid`
   bool in_cgroup = false;
-  bool cgroup_is_unusable = false;  // the kernel refuses it, and not for lack of resources
+  bool cgroup_is_unusable = false;  // the kernel refuses it for a reason other than resources
 };
 
 /// The new process is leader of its own process group or session, gets SIGKILL when the calling

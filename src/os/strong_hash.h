@@ -17,7 +17,7 @@ class StrongHasher {
   StrongHasher& operator=(StrongHasher&&) noexcept;
 
   void add(std::string_view bytes);
-  /// Once, at the end.
+  /// Call once, at the end.
   [[nodiscard]] StrongHash hash();
 
  private:

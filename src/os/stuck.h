@@ -16,7 +16,7 @@ namespace dlaunch {
 
 struct StuckProcess {
   pid_t pid = 0;
-  std::string name;          // of the kernel, at most 15 bytes
+  std::string name;          // as the kernel stores it, at most 15 bytes
   std::string wait_channel;  // the kernel function in which it waits; empty: unknown
   std::string file_system;   // "ext4 at /data (/dev/sdb1)"; empty: unknown
 };
@@ -37,7 +37,7 @@ struct StuckProcess {
 /// The mount of an absolute path, from the text of /proc/self/mountinfo (proc(5)):
 /// "ext4 at /data (/dev/sdb1)"; empty if there is none. Pure.
 [[nodiscard]] std::string file_system_of(std::string_view path, std::string_view mountinfo);
-/// Whether something is mounted below an absolute path; `mountinfo`: likewise.
+/// Whether something is mounted below an absolute path; `mountinfo`: as above.
 [[nodiscard]] bool has_mount_below(std::string_view path, std::string_view mountinfo);
 [[nodiscard]] std::string file_system_of(std::string_view path);
 

@@ -33,7 +33,8 @@ tl::expected<PseudoTerminal, int> open_pseudo_terminal(TerminalSize size) {
   if (!made.master) return tl::unexpected(errno);
   if (::grantpt(made.master.get()) != 0 || ::unlockpt(made.master.get()) != 0)
     return tl::unexpected(errno);
-  // Through the master and not by name: another mount namespace may have a different /dev/pts.
+  // Opened through the master and not by name: another mount namespace may have a different
+  // /dev/pts.
   const int flags = O_RDWR | O_NOCTTY | O_CLOEXEC;
   made.slave = UniqueFd(::ioctl(made.master.get(), TIOCGPTPEER, flags));
   if (!made.slave) {  // Linux before 4.13

@@ -26,14 +26,14 @@ struct SchedulingAttributes {
 }  // namespace
 
 void shorten_time_slice() {
-  constexpr std::uint64_t kShortestNs = 100'000;  // that the kernel grants
+  constexpr std::uint64_t kShortestNs = 100'000;  // the shortest that the kernel grants
   SchedulingAttributes attributes{};
   if (::syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) != 0) return;
   if (attributes.policy != SCHED_OTHER || attributes.nice < 0) return;
   attributes.size = sizeof attributes;
   attributes.flags |= SCHED_FLAG_RESET_ON_FORK;
   attributes.runtime = kShortestNs;
-  static_cast<void>(::syscall(SYS_sched_setattr, 0, &attributes, 0));  // refused: slower, not wrong
+  static_cast<void>(::syscall(SYS_sched_setattr, 0, &attributes, 0));  // if refused: only slower
 }
 
 }  // namespace dlaunch

@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kTable = std::size_t{8} << 20;
 constexpr std::size_t kWordDigits = 8;
 
-/// "0100007F:1F90", or four such words before the colon: as the machine has them in memory.
+/// "0100007F:1F90", or four such words before the colon. Words are in the machine's byte order.
 std::optional<IpAddress> address_in(std::string_view text) {
   const std::string_view words = take_until(text, ':');
   const std::size_t count = words.size() / kWordDigits;

@@ -13,7 +13,7 @@ namespace dlaunch {
 namespace {
 
 constexpr std::string_view kBlanks = " \t\r";
-constexpr std::string_view kSeparators = ";&|()`{}\n";  // a command may begin after these
+constexpr std::string_view kSeparators = ";&|()`{}\n";  // a command may begin after each of these
 constexpr std::string_view kQuotes = "\"'$<>!";
 
 struct ShellWord {
@@ -21,7 +21,7 @@ struct ShellWord {
   bool begins_command = false;
 };
 
-/// Sufficient to find names: ignores quoting, so quoted text yields words, too.
+/// Good enough to find names. It ignores quoting, so quoted text also yields words.
 std::vector<ShellWord> shell_words(std::string_view text) {
   std::vector<ShellWord> words;
   bool begins = true;
@@ -71,7 +71,7 @@ class Uses {
   void add(const std::string& program, const std::optional<std::string>& search_path,
            const std::string& inherited) {
     for (const ActiveEnvironment& environment : environments_) {
-      // Most words are in no environment, so one check decides.
+      // Checked first, because most words are in no environment.
       if (files_.find_program(program, environment.folder + "/bin").empty()) continue;
       const std::string path = files_.find_program(program, search_path.value_or(inherited));
       if (!path.starts_with(environment.folder + '/')) continue;
@@ -88,7 +88,7 @@ class Uses {
   std::vector<EnvironmentUse> uses_;
 };
 
-/// The programs that a command names; none if it selects its environment itself.
+/// The programs that a command names; none if the command selects its environment itself.
 std::vector<std::string> programs_of(const Command& command, const LauncherFiles& files) {
   std::string text = command.line;
   if (!command.is_shell) {

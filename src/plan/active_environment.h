@@ -1,5 +1,5 @@
-// Finds programs of ranks that come from the virtual or conda environment active where dlaunch was
-// started: a node without that environment would run other programs or none. Pure.
+// Finds the programs of ranks that belong to the virtual or conda environment that is active where
+// dlaunch was started: a node without that environment would run other programs or none. Pure.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@ namespace dlaunch {
 /// Access to files on the launcher's machine.
 struct LauncherFiles {
   std::function<bool(const std::string& path)> is_folder;
-  /// Looks a name up like execvp(3); absolute; empty: not found.
+  /// Looks a name up like execvp(3). The result is an absolute path; empty: not found.
   std::function<std::string(const std::string& name, const std::string& search_path)> find_program;
   /// The beginning of a regular file, relative to the workdir; nullopt: no such file.
   std::function<std::optional<std::string>(const std::string& path)> read_file;
@@ -39,23 +39,23 @@ struct EnvironmentUse {
   bool operator==(const EnvironmentUse&) const = default;
 };
 
-/// VIRTUAL_ENV and CONDA_PREFIX, if the folder exists and its bin is in PATH.
+/// The environments of VIRTUAL_ENV and CONDA_PREFIX whose folder exists and whose bin is in PATH.
 [[nodiscard]] std::vector<ActiveEnvironment> active_environments(const LaunchPlan& plan,
                                                                  const LauncherFiles& files);
 
-/// The uses by the ranks of a node, as far as the commands show: the program of a command, each
-/// Python it names, and the same for commands in a shell line, in setup, or in a shell script that
-/// the command runs. Excludes shell text that selects an environment itself (chooses_environment())
-/// and ranks in containers.
+/// The uses by the ranks of a node, as far as the commands show them. Considers the program of a
+/// command and each Python that it names, also in a shell line, in setup, and in a shell script
+/// that the command runs. Excludes shell text that selects an environment itself
+/// (chooses_environment()) and ranks in containers.
 [[nodiscard]] std::vector<EnvironmentUse> environment_uses(
     const JobSpec& spec, const LaunchPlan& plan, NodeRank node,
     const std::vector<ActiveEnvironment>& environments, const LauncherFiles& files);
 
-/// Whether a shell text sets PATH, activates an environment, loads modules, or uses tools with an
-/// environment of their own (uv run, conda run, a container).
+/// Whether a shell text sets PATH, activates an environment, loads modules, or uses a tool that
+/// brings its own environment (uv run, conda run, a container).
 [[nodiscard]] bool chooses_environment(std::string_view shell_text);
 
-/// Words of a shell text that may be programs: those at the beginning of a command, and every
+/// The words of a shell text that may be programs: the first word of each command, and every
 /// Python.
 [[nodiscard]] std::vector<std::string> programs_in(std::string_view shell_text);
 

@@ -8,7 +8,7 @@ namespace dlaunch {
 
 namespace {
 
-/// The free cores of one or several (see merge) NUMA nodes and the local ranks that share them.
+/// The free cores of a NUMA node, or of several (see merge), and the local ranks that share them.
 struct Pool {
   int numa = 0;
   std::vector<const CpuCore*> cores;
@@ -36,7 +36,7 @@ std::vector<Pool> pools_of(const NodeFacts& facts) {
   return pools;
 }
 
-/// As many pools as ranks, each of several neighbouring NUMA nodes.
+/// Makes as many pools as there are ranks, each of one or more neighbouring NUMA nodes.
 std::vector<Pool> merge(const std::vector<Pool>& pools, std::size_t ranks) {
   std::vector<Pool> merged(ranks);
   for (std::size_t r = 0; r < ranks; ++r) {
@@ -64,7 +64,8 @@ std::vector<std::size_t> settle_homes(std::vector<Pool>& pools, const std::vecto
   return floating;
 }
 
-/// Assigns each next rank to the pool with the most cores per rank; pools are then filled in order.
+/// Gives each rank a place in the pool that then has the most cores per rank, then fills these
+/// places in the order of ranks and pools.
 void deal_out(std::vector<Pool>& pools, const std::vector<std::size_t>& floating) {
   std::vector<std::size_t> seats(pools.size(), 0);
   for (std::size_t i = 0; i < floating.size(); ++i) {

@@ -25,7 +25,7 @@ class InterfaceChoice {
   bool excludes_ = false;
 };
 
-/// How suitable an address is for training traffic; better ones first.
+/// How suitable an address is for training traffic, best first.
 enum class AddressClass { network, tunnel, inner_bridge, link_local };
 
 struct UsableAddress {
@@ -141,8 +141,8 @@ bool has_address(const NodeFacts& facts, const std::string& text) {
   });
 }
 
-/// Two names of one machine, or several agents on it, have the same interfaces. Probing tells apart
-/// machines that only look alike.
+/// Two names of one machine, or several agents on it, have the same interfaces. Probing later
+/// distinguishes machines that only look alike.
 bool is_same_machine(const NodeFacts& a, const NodeFacts& b) {
   return !a.interfaces.empty() && a.interfaces == b.interfaces;
 }
@@ -153,8 +153,8 @@ bool is_one_machine(const Cluster& cluster) {
   });
 }
 
-/// A node cannot reach an address that it has itself: container engines and hypervisors give the
-/// same address to every machine.
+/// False if another machine also has the address, as container engines and hypervisors give the
+/// same address to every machine: it would reach itself there.
 bool is_unique(const UsableAddress& own, const Cluster& cluster) {
   const std::string text = ip_text(own.ip);
   const NodeFacts& first = cluster.nodes.front().facts;
@@ -201,7 +201,7 @@ bool is_better(const Offer& a, const Offer& b) {
 std::string reason_of(const Offer& offer, const std::vector<Offer>& offers, std::size_t nodes) {
   const std::string& name = offer.own->interface->name;
   if (!offer.is_shared) return name + ", over a router";
-  // Two addresses of one interface count as one network here.
+  // Two addresses of one interface do not make two networks here.
   const bool has_rival = std::any_of(offers.begin(), offers.end(), [&](const Offer& other) {
     return other.is_shared && other.own->interface != offer.own->interface;
   });
@@ -354,7 +354,8 @@ Result<std::vector<Candidate>> rendezvous_candidates(const RendezvousSpec& spec,
     add(candidates,
         {ip_text(offer.own->ip), reason_of(offer, offers, nodes), true, true, offer.routes});
   }
-  // With address translation the address that others know may not be one of the node's own.
+  // With address translation, the address that other nodes know need not be on any interface of the
+  // node.
   if (!by_interface && is_reachable_ip(first.name))
     add(candidates, given(first.name, "name of the first node", offers, nodes));
   if (candidates.empty() && first.facts.interfaces.empty())

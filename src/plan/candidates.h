@@ -1,5 +1,5 @@
-// Where the ranks meet (MASTER_ADDR and MASTER_PORT), and the addresses of node 0 at which they
-// could, best first. Probing (plan/reach.h) shows which of them the other nodes reach.
+// Where the ranks meet (MASTER_ADDR and MASTER_PORT), and the candidates for it: addresses of node
+// 0, best first. Probing (plan/reach.h) shows which candidates the other nodes reach.
 #pragma once
 
 #include <cstddef>
@@ -14,20 +14,22 @@
 
 namespace dlaunch {
 
-/// Whether ranks of this framework get a master (tensorflow has TF_CONFIG, none has nothing).
+/// Whether ranks of this framework get a master. Ranks of `tensorflow` get TF_CONFIG instead, those
+/// of `none` nothing.
 [[nodiscard]] bool has_master(Framework);
 
 /// The meeting of all nodes of the cluster: the probed one (Cluster::meeting), else the best
-/// candidate, without a probe. On one node 127.0.0.1, unless the job chose an address. Errors: as
-/// rendezvous_candidates().
+/// candidate without a probe. On a single node it is at 127.0.0.1, unless the job chooses an
+/// address. Errors: as for rendezvous_candidates().
 [[nodiscard]] Result<Meeting> choose_meeting(const RendezvousSpec&, const Cluster&);
 
-/// The meeting's address and a port on node 0: the first that its agent holds, or the one that the
-/// job chose. Errors (exit_code::kPreflight): the chosen port is taken, or no port is held.
+/// The meeting's address and a port on node 0: the port that the job chooses, else the first that
+/// the agent of node 0 holds. Errors (exit_code::kPreflight): the chosen port is taken, or the
+/// agent holds none.
 [[nodiscard]] Result<MasterPlan> choose_master(const RendezvousSpec&, const Cluster&,
                                                const Meeting&);
 
-/// The address of a node for ranks on `nodes` nodes.
+/// The address of a node for a job whose ranks are on `nodes` nodes.
 [[nodiscard]] std::string address_of(const Node&, std::size_t nodes);
 
 /// Bridges that container engines and hypervisors create for the local machine only: docker0,
@@ -37,24 +39,25 @@ namespace dlaunch {
 struct Candidate {
   std::string address;
   std::string reason;             // "eth0, the fastest subnet that both nodes share"
-  bool is_own = true;             // an interface of node 0 has it; false: translated by the network
+  bool is_own = true;             // an interface of node 0 has it; false: the network translates it
   bool is_ip = true;              // false: a host name from the job, which only ranks resolve
-  std::vector<NodeRoute> routes;  // index = NodeRank; empty parts: unknown
+  std::vector<NodeRoute> routes;  // index = NodeRank; empty members: unknown
   bool operator==(const Candidate&) const = default;
 };
 
 /// The number of candidates to try.
 inline constexpr std::size_t kMostCandidates = 8;
 
-/// Candidates of node 0 for a job on all nodes of the cluster, two or more, in this order:
-/// `rendezvous.address` (then the only one); node 0's `address` in `hosts`; 127.0.0.1 if all nodes
-/// have the same interfaces and so may be one machine; addresses in subnets that all nodes share,
-/// by their slowest link, fastest first and unknown last; addresses that need routing; addresses of
-/// tunnels and of bridges without an outside port; 169.254.0.0/16. Never: loopback, docker0 and
-/// similar bridges, interfaces that are down, IPv6 link-local addresses (they need a scope),
-/// addresses that another node has, too. `rendezvous.interface` limits the choice on every node:
-/// names ("eth0,ens*"), subnets ("10.1.0.0/16"), or exclusions ("^eth1"). Errors
-/// (exit_code::kPreflight): a node has no interface left.
+/// The candidates of node 0 for a job on all nodes of the cluster, which has two or more.
+/// `rendezvous.address`, if set, is the only candidate; else they come in this order: node 0's
+/// `address` in `hosts`; 127.0.0.1 if all nodes have the same interfaces and so may be one machine;
+/// addresses in subnets that all nodes share, ordered by the slowest link of the subnet, fastest
+/// first and unknown last; addresses that need routing; addresses of tunnels and of bridges without
+/// an outside port; 169.254.0.0/16. Excluded are loopback, docker0 and similar bridges, interfaces
+/// that are down, IPv6 link-local addresses (they need a scope), and addresses that another node
+/// also has. `rendezvous.interface` limits the choice on every node: names ("eth0,ens*"), subnets
+/// ("10.1.0.0/16"), or exclusions ("^eth1"). Errors (exit_code::kPreflight): no interface of a node
+/// is left.
 [[nodiscard]] Result<std::vector<Candidate>> rendezvous_candidates(const RendezvousSpec&,
                                                                    const Cluster&);
 

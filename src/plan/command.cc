@@ -26,12 +26,12 @@ static_assert(std::is_sorted(std::begin(kShellWords), std::end(kShellWords)));
 
 constexpr std::string_view kDefineSource =
     "command -v source >/dev/null || eval 'source() { . \"$@\"; }'\n";
-// Under `set -e` the shell exits at the failing line: only a trap can still report that it was
-// setup. The trap does not exit, so the shell's exit code stays.
+// Under `set -e` the shell exits at the failing line, so only a trap can report that setup failed.
+// The trap itself does not exit, so the shell keeps its exit code.
 constexpr std::string_view kSetupTrap =
     "trap 'case $? in 0) ;; *) echo \"setup failed with code $?\" >&2 ;; esac' EXIT\n";
 constexpr std::string_view kSetupTrapOff = "\ncase $? in 0) trap - EXIT ;; *) exit $? ;; esac";
-// The end of setup, which command_text uses to find the start of the command.
+// The end of setup; command_text() also uses it to find the start of the command.
 constexpr std::string_view kSetupEnd =
     "\ncase $? in 0) set +e ;; *) set -- $?; echo \"setup failed with code $1\" >&2; exit \"$1\" "
     ";; esac\n";
@@ -57,8 +57,8 @@ bool mentions_word(std::string_view text, std::string_view word) {
   return false;
 }
 
-/// Trims blanks, so that the last command is the end of the text. After a trailing backslash, which
-/// would quote what follows, the end stays.
+/// Trims blanks, so that the last command is the end of the text. Does not trim the end if that
+/// would leave a trailing backslash, which would quote what follows.
 std::string_view without_blank_ends(std::string_view line) {
   const auto first = line.find_first_not_of(" \t\n");
   if (first == std::string_view::npos) return {};
@@ -66,7 +66,7 @@ std::string_view without_blank_ends(std::string_view line) {
   return line[last] == '\\' ? line.substr(first) : line.substr(first, last - first + 1);
 }
 
-/// Position after the quoted part that begins at `at`; npos if it is unclosed.
+/// Position after the quoted part that begins at `at`; npos if the quotes are not closed.
 std::size_t after_quotes(std::string_view line, std::size_t at) {
   const char quote = line[at];
   for (std::size_t i = at + 1; i < line.size(); ++i) {
@@ -135,7 +135,7 @@ CommandPlan plan_command(const Command& command, Shell shell, const std::string&
       shell == Shell::sh &&
       (mentions_word(body, "source") || (command.is_shell && mentions_word(line, "source")));
   if (needs_source) script += kDefineSource;
-  // A trap of setup stays active for the command; ours would replace it.
+  // A trap that setup sets stays active for the command; our trap would replace it.
   const bool traps = !body.empty() && !mentions_word(body, "trap");
   if (traps) script += kSetupTrap;
   if (!body.empty()) script += "set -e\n";

@@ -77,7 +77,7 @@ bool all_have(const LaunchPlan& plan, const Cluster& cluster, const RuntimeRow& 
   return true;
 }
 
-/// "gpu01 has podman and docker, gpu02 has none": the first few nodes.
+/// "gpu01 has podman and docker, gpu02 has none" for the first few nodes.
 std::string who_has_what(const LaunchPlan& plan, const Cluster& cluster) {
   constexpr std::size_t kShown = 8;
   std::string text;
@@ -121,8 +121,9 @@ bool brings_gpus(const LaunchPlan& plan, const Cluster& cluster, const RuntimeRo
   return true;
 }
 
-/// The first runtime of all nodes that can provide the GPUs; if none can, the first one, whose
-/// problem is then reported. Null: none.
+/// The first runtime that all nodes have and that can provide the GPUs. If none can provide them,
+/// the first that all nodes have: its problem is then reported. Null: all nodes have none in
+/// common.
 const RuntimeRow* best_of(const Container& container, const LaunchPlan& plan,
                           const Cluster& cluster) {
   const RuntimeRow* first = nullptr;
@@ -163,8 +164,8 @@ Result<const RuntimeRow*> choose(const Container& container, const Cluster& clus
                                          who_has_what(plan, cluster));
 }
 
-/// Podman and docker start programs in the image's WORKDIR; the other runtimes, whose containers
-/// are folders, do not know it.
+/// Podman and docker start programs in the image's WORKDIR. The other runtimes do not know the
+/// WORKDIR, because their containers are folders.
 void note_workdir(const Container& container, const RuntimeRow& row, LaunchPlan& plan) {
   if (container.workdir != kImagesOwn || has_engine(row.runtime)) return;
   std::string note = std::string(row.name) +
@@ -173,15 +174,15 @@ void note_workdir(const Container& container, const RuntimeRow& row, LaunchPlan&
   if (!contains(plan.notes, note)) plan.notes.push_back(std::move(note));
 }
 
-/// Read-only if the runtime supports it: the folder contains our own program and what is executed
-/// on the node for cleanup. connect(2) needs no more.
+/// Mounts the folder read-only if the runtime supports that, because it contains our own program
+/// and what the node executes for cleanup. connect(2) does not need write access to it.
 void add_entry_folder(Runtime runtime, const std::string& folder, std::vector<Mount>& mounts) {
   std::erase_if(mounts, [&](const Mount& other) { return other.target == folder; });
   mounts.push_back({folder, folder, runtime != Runtime::charliecloud});
 }
 
-/// Folders of the node that a rank needs, at the same path, and the user's mounts; each target
-/// once, without folders below another mounted one.
+/// The user's mounts, and the folders of the node that a rank needs, mounted at the same path. Each
+/// target occurs once, and no folder below one that is already mounted at its own path is added.
 std::vector<Mount> mounts_of(const Container& container, Runtime runtime, const JobSpec& spec,
                              const ContainerFacts& facts, const LaunchPlan& plan,
                              const NodePlan& node) {
@@ -204,12 +205,13 @@ std::vector<Mount> mounts_of(const Container& container, Runtime runtime, const 
     if (!is_there) mounts.push_back({path, path, false});
   };
   add(plan.workdir);
-  // Charliecloud needs existing mount points, which an image lacks here. Error files are lost.
+  // Charliecloud needs an existing mount point, which an image does not have for this folder.
+  // Without it, error files are lost.
   if (runtime != Runtime::charliecloud || is_in_folder(node.output_folder, "/tmp"))
     add(node.output_folder);
   add_entry_folder(runtime, node.entry_folder, mounts);
   if (uses_mpi(spec.framework)) add(facts.session_folder);
-  // A folder precedes its contents.
+  // Sorted so that a folder precedes its contents.
   std::stable_sort(mounts.begin(), mounts.end(), [](const Mount& a, const Mount& b) {
     return a.target.size() < b.target.size();
   });
@@ -238,7 +240,7 @@ struct NodeView {
   std::string name;
 };
 
-/// A setting that the runtime does not support; empty: none.
+/// Names a setting that the runtime does not support; empty: it supports all.
 std::string unfit(const NodeView& view, const std::vector<Mount>& mounts) {
   const bool can_read_only = view.row.runtime != Runtime::charliecloud;
   for (const Mount& mount : mounts) {
@@ -260,7 +262,7 @@ Result<ContainerPlan> plan_one(const NodeView& view, const LaunchPlan& plan) {
   ContainerFacts facts = view.node.facts.containers;
   containers::Wanted wanted;
   wanted.program = program_on(facts, view.row);
-  if (wanted.program.empty()) wanted.program = view.row.programs[0];  // offline
+  if (wanted.program.empty()) wanted.program = view.row.programs[0];  // the plan is made offline
   wanted.image = view.container.image;
   wanted.options = view.container.options;
   wanted.name = view.name;
@@ -327,7 +329,8 @@ Status add_to_node(const JobSpec& spec, const Cluster& cluster, const PlanContex
   return {};
 }
 
-/// Variables of a node come after those of the job and must not override the job's own.
+/// Whether the job sets the variable: a node's variables are applied later and must not override
+/// the job's.
 bool is_set_by_job(const LaunchPlan& plan, std::string_view name) {
   return std::any_of(plan.variables.begin(), plan.variables.end(),
                      [&](const Variable& variable) { return variable.name == name; });
@@ -335,7 +338,7 @@ bool is_set_by_job(const LaunchPlan& plan, std::string_view name) {
 
 /// Where UCX cannot access the memory of another rank, it adds TCP to shared memory for large
 /// messages, and MPICH 4.0 may then hang in MPI_Finalize (docs/how-to/run-mpi-programs.md). On one
-/// node shared memory suffices. UCX_TLS: "^" since UCX 1.10.
+/// node shared memory suffices. UCX_TLS accepts "^" since UCX 1.10.
 void leave_tcp_out(LaunchPlan& plan) {
   constexpr const char* kTransports = "UCX_TLS";
   NodePlan& node = plan.nodes.front();
@@ -346,7 +349,7 @@ void leave_tcp_out(LaunchPlan& plan) {
 }
 
 /// UCX opens the shared memory of other ranks through /proc/PID/fd, which separate user namespaces
-/// forbid; by name it works (UCX, "UCX_POSIX_USE_PROC_LINK").
+/// forbid. Opening it by name works (UCX, "UCX_POSIX_USE_PROC_LINK").
 void open_shared_memory_by_name(const JobSpec& spec, LaunchPlan& plan) {
   constexpr const char* kByLink = "UCX_POSIX_USE_PROC_LINK";
   if (!uses_mpi(spec.framework) || is_set_by_job(plan, kByLink)) return;
@@ -357,8 +360,8 @@ void open_shared_memory_by_name(const JobSpec& spec, LaunchPlan& plan) {
   }
 }
 
-/// Keeps the node's own restriction of GPUs: the container does not inherit it, but it applies
-/// regardless of what the image sets.
+/// Passes on the node's own restriction of GPUs, because the container does not inherit it. It
+/// overrides what the image sets.
 void keep_gpu_restriction(const JobSpec& spec, const Cluster& cluster, LaunchPlan& plan) {
   constexpr const char* kVisible = "CUDA_VISIBLE_DEVICES";
   if (spec.binding.gpus == Binding::Gpus::none || is_set_by_job(plan, kVisible)) return;

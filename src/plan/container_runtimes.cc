@@ -14,7 +14,7 @@ namespace {
 constexpr const char* kStack = "--ulimit=stack=67108864:67108864";
 constexpr const char* kLockedMemory = "--ulimit=memlock=-1:-1";
 
-/// One value of a comma-separated list (RFC 4180, the syntax of --mount in both programs).
+/// Formats one value of a comma-separated list (RFC 4180, the syntax of --mount in both programs).
 std::string csv(const std::string& text) {
   if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
   std::string out = "\"";
@@ -33,7 +33,7 @@ std::string limit(std::string_view name, std::uint64_t hard) {
   return "--ulimit=" + std::string(name) + '=' + number + ':' + number;
 }
 
-/// What podman-run(1) and docker-run(1) have in common, with the `particular` options.
+/// The options that podman-run(1) and docker-run(1) have in common, and the `particular` ones.
 ContainerPlan call(const Wanted& wanted, const ContainerFacts& facts,
                    const std::vector<std::string>& particular) {
   ContainerPlan plan;
@@ -49,8 +49,8 @@ ContainerPlan call(const Wanted& wanted, const ContainerFacts& facts,
     argv.insert(argv.end(),
                 {"--ipc=private", "--shm-size=" + std::to_string(wanted.own_shm) + 'b'});
   }
-  // Output bypasses the engine, which therefore logs nothing. Sockets shared with the agent lack an
-  // SELinux label that containers may use.
+  // Output bypasses the engine, so the engine need not log it. Sockets shared with the agent lack
+  // an SELinux label that containers may use.
   argv.insert(argv.end(), {"--log-driver=none", "--security-opt=label=disable"});
   argv.push_back("--user=" + std::to_string(facts.user) + ':' + std::to_string(facts.group));
   argv.insert(argv.end(), particular.begin(), particular.end());
@@ -63,8 +63,8 @@ ContainerPlan call(const Wanted& wanted, const ContainerFacts& facts,
   return plan;
 }
 
-/// For runtimes without an engine: their containers are ordinary child processes with the node's
-/// network, process numbers, devices and user.
+/// Completes the plan for a runtime without an engine, whose containers are ordinary child
+/// processes with the node's network, process numbers, devices and user.
 ContainerPlan finished(ContainerPlan plan, const Wanted& wanted, const char* separator) {
   auto& argv = plan.argv;
   argv.insert(argv.end(), wanted.options.begin(), wanted.options.end());
@@ -85,7 +85,8 @@ ContainerPlan podman(const Wanted& wanted, const ContainerFacts& facts) {
   if (facts.may_raise_limits) {
     own.insert(own.end(), {kLockedMemory, kStack});
   } else {
-    // Podman requests higher limits than permitted (containers.conf(5), default_ulimits) and fails.
+    // By default, Podman requests higher limits than permitted (containers.conf(5),
+    // default_ulimits) and fails.
     own.insert(own.end(), {limit("nofile", facts.open_files), limit("nproc", facts.processes)});
   }
   // podman-run(1), --device: a name of the Container Device Interface.
@@ -98,7 +99,8 @@ ContainerPlan podman(const Wanted& wanted, const ContainerFacts& facts) {
 
 ContainerPlan docker(const Wanted& wanted, const ContainerFacts& facts) {
   std::vector<std::string> own = {kLockedMemory, kStack};
-  // docker-run(1), --gpus: by the NVIDIA Container Toolkit; else by CDI.
+  // docker-run(1): --gpus uses the NVIDIA Container Toolkit; without the toolkit, --device names a
+  // CDI device.
   if (wanted.gpus)
     own.emplace_back(facts.nvidia_toolkit ? "--gpus=all" : "--device=nvidia.com/gpu=all");
   ContainerPlan plan = call(wanted, facts, own);

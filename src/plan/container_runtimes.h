@@ -1,7 +1,7 @@
-// Translates a container request into each runtime's command line: one pure function per runtime.
-// Common to all: the node's network, process numbers, host name and /dev/shm, our own user, no
-// variables of the node; and no variable of the rank on the command line, because our own program
-// inside receives them separately.
+// Translates a container request into the command line of a runtime: one pure function per runtime.
+// Every container shares the node's network, process numbers, host name and /dev/shm, runs as our
+// own user, and gets no variables of the node. The command line has no variables of the rank
+// either, because our own program in the container receives them separately.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ struct Wanted {
   std::vector<std::string> options;  // the user's, last before the image
   bool gpus = false;
   std::uint64_t own_shm = 0;  // bytes of a separate /dev/shm; 0: the node's
-  std::string name;           // of the container, before the rank's number
-  /// Executed in the container, up to the rank's number, which is the last word.
+  std::string name;           // of the container, without the rank's number at its end
+  /// Command that is executed in the container, without its last word, the rank's number.
   std::vector<std::string> entry;
   std::string
       rc;  // a shell script that executes its arguments (node/containers/container_folder.h)

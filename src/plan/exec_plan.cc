@@ -36,8 +36,8 @@ void add_nodes(const World& world, LaunchPlan& plan) {
   plan.nodes[world.node].ranks.resize(world.local_size);
 }
 
-/// Adds all ranks, in the order of the nodes. With other layouts only this process's own position
-/// is known, and only that is used.
+/// Adds all ranks, numbered node by node. If the launcher numbers them otherwise, only the position
+/// of this process is correct, and only that is used.
 void add_ranks(const ExecInput& input, LaunchPlan& plan) {
   const World& world = input.world;
   plan.ranks.resize(world.size);
@@ -67,7 +67,7 @@ Cluster cluster_of(const ExecInput& input, const LaunchPlan& plan) {
   cluster.nodes.resize(plan.nodes.size());
   Node& own = cluster.nodes[input.world.node];
   own.facts = input.facts;
-  own.is_launcher = true;  // its variables are those of this process
+  own.is_launcher = true;  // this process's variables are the node's
   return cluster;
 }
 

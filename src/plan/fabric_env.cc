@@ -17,7 +17,7 @@ std::string names_of(const std::vector<FabricPort>& ports) {
   return joined(ports, ",", [](const FabricPort& port) { return name_of(port); });
 }
 
-/// Why a node with such devices has none to use; empty if it has no such device.
+/// Why none of the node's devices of this kind is usable; empty if it has no such device.
 std::string why_unusable(const NodeFacts& facts, LinkLayer layer) {
   for (const RdmaDevice& device : facts.fabric.rdma) {
     for (const RdmaPort& port : device.ports) {
@@ -33,8 +33,8 @@ std::string why_unusable(const NodeFacts& facts, LinkLayer layer) {
   return facts.fabric.no_rdma;
 }
 
-/// The kind that all nodes have; unknown: none. InfiniBand on only some nodes deserves a note: NCCL
-/// would use it there and then not reach the other nodes.
+/// The kind of network that all nodes have; unknown: none. InfiniBand on only some nodes deserves a
+/// note, because NCCL would use it there and not reach the other nodes.
 LinkLayer common_layer(const Cluster& cluster, std::size_t nodes, std::vector<std::string>& notes) {
   for (const LinkLayer layer : {LinkLayer::infiniband, LinkLayer::ethernet}) {
     const Node* with = nullptr;

@@ -1,5 +1,5 @@
 // NCCL and UCX settings derived from the network that the agents found. Pure. In doubtful cases
-// nothing is set: these libraries detect the network themselves, too.
+// nothing is set, because these libraries also detect the network themselves.
 #pragma once
 
 #include <optional>
@@ -21,10 +21,10 @@ struct FabricSetting {
 struct NodeFabric {
   /// "=mlx5_0:1,mlx5_3:1". "=" means exact names; otherwise "mlx5_1" would also match mlx5_10.
   std::optional<FabricSetting> nccl_ib_hca;
-  /// Over RoCE, if all chosen ports have their routable address at the same index: NCCL before 2.21
-  /// takes the first index, which is not routable.
+  /// Set over RoCE if all chosen ports have their routable address at the same index: NCCL before
+  /// 2.21 uses index 0, which is not routable.
   std::optional<FabricSetting> nccl_ib_gid_index;
-  /// InfiniBand only: over RoCE, this would disable TCP in UCX.
+  /// Set over InfiniBand only: over RoCE, it would disable TCP in UCX.
   std::optional<FabricSetting> ucx_net_devices;
   bool operator==(const NodeFabric&) const = default;
 };
@@ -35,9 +35,10 @@ struct FabricPlan {
   bool operator==(const FabricPlan&) const = default;
 };
 
-/// For the first `nodes` nodes, which the job uses. Empty on a single node, without such a network,
-/// and if only some nodes have one, which a note reports. `has_topology`: the job sets
-/// NCCL_TOPO_FILE for all of them, or may do so in a file that only they see.
+/// For the first `nodes` nodes, which are those that the job uses. Empty on a single node, without
+/// InfiniBand and RoCE, and if only some nodes have such a network, which a note reports.
+/// `has_topology`: the job sets NCCL_TOPO_FILE for all nodes, or may do so in a file that only the
+/// nodes see.
 [[nodiscard]] FabricPlan plan_fabric(const Cluster& cluster, std::size_t nodes, bool has_topology);
 
 }  // namespace dlaunch

@@ -8,7 +8,7 @@ namespace dlaunch {
 
 namespace {
 
-/// Parts that both paths begin with.
+/// How many parts both paths begin with.
 std::size_t common_parts(std::string_view a, std::string_view b) {
   std::size_t parts = 0;
   while (!a.empty() && !b.empty()) {
@@ -64,8 +64,8 @@ bool is_fast_path_of_a_vm(const NodeFacts& facts, const RdmaDevice& device, cons
          });
 }
 
-/// Whether every GPU shares a switch with a port of this kind. An unusable port still belongs to
-/// its GPU: the others do not replace it.
+/// Whether every GPU shares a switch with a port of this kind. An unusable port counts, because
+/// other ports do not replace it.
 bool gpus_have_ports_of_their_own(const NodeFacts& facts, LinkLayer layer) {
   const auto is_of_it = [&](const GpuFact& gpu, const RdmaDevice& device) {
     if (nearness(gpu, device) != Nearness::same_switch) return false;

@@ -47,19 +47,19 @@ const std::vector<std::string>& scrub_list() {
       "RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "NODE_RANK", "GROUP_RANK",
       "GROUP_WORLD_SIZE", "ROLE_NAME", "ROLE_RANK", "ROLE_WORLD_SIZE", "TORCHELASTIC_*",
       "LOCAL_SIZE", "CROSS_RANK", "CROSS_SIZE",
-      // torchrun itself reads these (Kubeflow); they would contradict the nodes of this run
+      // Kubeflow sets these for torchrun itself; they would contradict the nodes of this run
       "PET_NODE_RANK", "PET_NNODES", "PET_MASTER_ADDR", "PET_MASTER_PORT", "PET_RDZV_*",
       // TensorFlow
       "TF_CONFIG",
       // AI Platform, Vertex AI
       "CLUSTER_SPEC",
-      // Slurm, from the task of dlaunch itself
+      // Slurm, of dlaunch's own task
       "SLURM_PROCID", "SLURM_LOCALID", "SLURM_NODEID", "SLURM_TASK_PID", "SLURM_GTIDS",
       "SLURMD_NODENAME", "SLURM_STEP*", "SLURM_SRUN_COMM_*", "SLURM_LAUNCH_NODE_IPADDR",
       "SLURM_TOPOLOGY_ADDR*", "SLURM_CPU_BIND*", "SLURM_PRIO_PROCESS", "SLURM_MPI_TYPE",
       "SLURM_PMI*", "SLURM_*_PACK_GROUP_*", "SRUN_DEBUG", "SLURM_UMASK", "SLURM_RLIMIT_*",
       "SLURM_DISTRIBUTION",
-      // Slurm, from the agent's step, which has one process
+      // Slurm, of the agent's step, which has one process
       "SLURM_NTASKS", "SLURM_NTASKS_PER_*", "SLURM_NPROCS", "SLURM_NNODES", "SLURM_TASKS_PER_NODE",
       "SLURM_CPUS_PER_TASK", "SRUN_CPUS_PER_TASK",
       // MPI: if an MPI library finds these, it tries to use the outer launcher's sockets

@@ -9,9 +9,9 @@
 
 namespace dlaunch {
 
-/// Each argument and each NAME=VALUE, including secrets, must fit MAX_ARG_STRLEN: 32 pages, of at
-/// least 4 KiB, with the final zero byte. Error: exit_code::kJobFile, with the name of the variable
-/// or the number of the argument, never a value.
+/// Each argument and each NAME=VALUE, including secrets, must fit MAX_ARG_STRLEN: 32 pages of at
+/// least 4 KiB each, including the final zero byte. Error: exit_code::kJobFile, with the name of
+/// the variable or the number of the argument, never a value.
 [[nodiscard]] Status check_lengths(const JobSpec&, const PlanContext&, const LaunchPlan&);
 
 }  // namespace dlaunch

@@ -21,11 +21,11 @@ std::set<std::string> ipv4_of(const NodeFacts& facts) {
   return found;
 }
 
-/// Groups of nodes on one machine, each in the order of the nodes. Uses a look-up, because there
-/// may be a thousand agents.
+/// The nodes grouped by machine, in the order of the nodes. Uses a look-up, because there may be a
+/// thousand agents.
 std::vector<std::vector<std::size_t>> machines_of(const Cluster& cluster, std::size_t nodes) {
   std::vector<std::vector<std::size_t>> groups;
-  std::unordered_multimap<std::string, std::size_t> known;  // by NodeFacts::machine: a group
+  std::unordered_multimap<std::string, std::size_t> known;  // machine -> index of a group
   for (std::size_t i = 0; i < nodes; ++i) {
     const NodeFacts& facts = cluster.nodes[i].facts;
     const auto [begin, end] = known.equal_range(facts.machine);

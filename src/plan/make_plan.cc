@@ -41,8 +41,8 @@ Status check_isolation(const JobSpec& spec, const Cluster& cluster) {
   return {};
 }
 
-/// mpirun(1), "Slots": as many ranks as cores by default. MPI ranks wait by polling, so two ranks
-/// on a core slow each other down.
+/// Refuses more MPI ranks than cores by default, as mpirun(1) does ("Slots"): MPI ranks wait by
+/// polling, so two ranks on a core slow each other down.
 Status check_crowding(const JobSpec& spec, const Cluster& cluster, const LaunchPlan& plan) {
   if (!uses_mpi(spec.framework) || spec.mpi.oversubscribe) return {};
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
@@ -65,8 +65,8 @@ Status check_rank(const char* key, std::uint32_t rank, std::size_t ranks) {
                   (ranks == 1 ? "only rank 0" : "ranks 0 to " + std::to_string(ranks - 1)));
 }
 
-/// Ranks that the job names must exist: else the lack of their output, or an unread stdin, would go
-/// unnoticed.
+/// Ranks that the job names must exist; otherwise the user would not notice that no output appears,
+/// or that no rank reads stdin.
 Status check_named_ranks(const JobSpec& spec, std::size_t ranks) {
   if (spec.logs.console == Logs::Console::ranks) {
     for (const std::uint32_t rank : spec.logs.console_ranks) {
@@ -77,8 +77,8 @@ Status check_named_ranks(const JobSpec& spec, std::size_t ranks) {
   return spec.stdin_for == StdinFor::rank ? check_rank("stdin", spec.stdin_rank, ranks) : Status();
 }
 
-/// The restriction of GPUs for a node's ranks: `env` of the job, passed variables, else the node's
-/// own.
+/// CUDA_VISIBLE_DEVICES for a node's ranks: from `env` of the job, else from passed variables, else
+/// from the node itself.
 std::optional<std::string> visible_devices(const JobSpec& spec, const std::vector<Variable>& user,
                                            const NodeFacts& facts) {
   constexpr std::string_view kName = "CUDA_VISIBLE_DEVICES";
@@ -176,9 +176,9 @@ void add_nodes_and_ranks(const JobSpec& spec, const Cluster& cluster, const Plan
   }
 }
 
-/// Assigns GPUs to the ranks of one node; returns for each rank the NUMA node of the GPU that it
-/// will use, -1 if unknown. `all`: a rank uses the GPU numbered by its LOCAL_RANK, except a single
-/// rank that sees several.
+/// Assigns GPUs to the ranks of one node. Returns for each rank the NUMA node of the GPU that it
+/// will use; -1: unknown. With `binding.gpus: all`, a rank is assumed to use the GPU whose number
+/// is its LOCAL_RANK, except a single rank that sees several GPUs.
 Result<std::vector<int>> assign_gpus(const JobSpec& spec, const NodeGpus& gpus,
                                      const NodePlan& node, bool is_known, LaunchPlan& plan) {
   std::vector<int> homes;
@@ -187,10 +187,10 @@ Result<std::vector<int>> assign_gpus(const JobSpec& spec, const NodeGpus& gpus,
   for (const VisibleGpu& gpu : gpus) all.push_back(gpu.id);
   const bool one_each = spec.binding.gpus == Binding::Gpus::one_per_process;
   const bool unclear = !one_each && node.ranks.size() == 1 && gpus.size() > 1;
-  std::size_t next = 0;  // ps tasks use none, so they do not count
+  std::size_t next = 0;  // ps tasks use no GPU, so they are skipped
   for (const Rank r : node.ranks) {
     RankPlan& rank = plan.ranks[r.value];
-    // The evaluator is last, and runs without a GPU if the others took them all.
+    // The evaluator is last, and runs without a GPU if the other ranks have taken them all.
     const bool goes_without = rank.role == "evaluator" && one_each && next >= gpus.size();
     const bool computes = rank.role != "ps" && !gpus.empty() && !goes_without;
     const std::size_t mine = computes ? next++ : gpus.size();
@@ -241,7 +241,7 @@ std::vector<std::string> gpu_notes(const JobSpec& spec, const NodeGpus& gpus, co
 
 using NotesOfNodes = std::map<std::string, std::vector<const NodePlan*>>;
 
-/// Adds a note that applies to many nodes once, with the first node and the number of others.
+/// Adds each note once, with the first node to which it applies and the number of the others.
 void add_notes(const NotesOfNodes& nodes_of, LaunchPlan& plan) {
   for (const auto& [note, nodes] : nodes_of) {
     const std::size_t more = nodes.size() - 1;
@@ -392,7 +392,7 @@ Result<LaunchPlan> make_plan(const JobSpec& spec, const Cluster& all, const Plan
 
   const auto placement = place(spec, all, counts_of(gpus_of_nodes(spec, all, plan.variables)));
   if (!placement) return tl::unexpected(placement.error());
-  const Cluster cluster = nodes_of(*placement, all);  // from here on, no other node counts
+  const Cluster cluster = nodes_of(*placement, all);  // the rest of the plan uses only these nodes
   const std::vector<NodeGpus> gpus = gpus_of_nodes(spec, cluster, plan.variables);
   add_nodes_and_ranks(spec, cluster, context, *placement, plan);
   if (const Status s = check_crowding(spec, cluster, plan); !s) return tl::unexpected(s.error());
@@ -415,7 +415,7 @@ Result<LaunchPlan> make_plan(const JobSpec& spec, const Cluster& all, const Plan
   add_hostfiles(plan);
   add_role_notes(spec, *placement, plan);
   add_assumptions(spec, cluster, plan);
-  // Before the variables, because the inherited environment depends on it.
+  // Containers come before the variables, because the inherited environment depends on them.
   if (const Status s = add_containers(spec, cluster, context, plan); !s)
     return tl::unexpected(s.error());
   add_rank_variables(spec, shared, context, plan);

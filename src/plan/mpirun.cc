@@ -40,7 +40,7 @@ bool are_even(const std::vector<HostSlots>& hosts) {
                      [&](const HostSlots& host) { return host.slots == hosts.front().slots; });
 }
 
-/// Cores for each rank; 0: not bound.
+/// The number of cores for each rank; 0: ranks are not bound.
 std::uint32_t cores_per_rank(const MpirunInput& input) {
   if (input.cpus == Binding::Cpus::none || !are_even(input.hosts)) return 0;
   return input.cores / std::max(input.hosts.front().slots, 1U);
@@ -108,7 +108,7 @@ void add_ssh(const MpirunInput& input, const Ssh& ssh, MpirunCommand& command) {
     if (!ssh.arguments.empty()) command.environment["HYDRA_LAUNCHER_EXTRA_ARGS"] = ssh.arguments;
     return;
   }
-  // The component is called rsh in Open MPI 4, ssh in PRRTE.
+  // Open MPI 4 calls the component rsh, PRRTE calls it ssh.
   const bool is_4 = input.kind == MpirunKind::open_mpi_4;
   const char* option = is_4 ? "--mca" : "--prtemca";
   const std::string name = is_4 ? "plm_rsh" : "plm_ssh";
@@ -158,8 +158,8 @@ Result<MpirunKind> kind_on(const JobSpec& spec, const Cluster& cluster, LaunchPl
                   "\n         try: --set mpi.program=PATH, with the path of another mpirun");
 }
 
-/// The same path on all nodes: in a folder of the user alone, whose name contains the user id. If
-/// user ids differ between nodes, in /tmp itself.
+/// The path must be the same on all nodes. It is in a folder of this user only, whose name contains
+/// the user id; or in /tmp itself if the nodes have different user ids.
 std::string join_folder(const Cluster& cluster, const PlanContext& context) {
   const std::uint32_t user = cluster.nodes.front().facts.user_id;
   const bool is_same = std::all_of(cluster.nodes.begin(), cluster.nodes.end(),
@@ -169,7 +169,7 @@ std::string join_folder(const Cluster& cluster, const PlanContext& context) {
          std::to_string(context.attempt.value);
 }
 
-/// mpirun on a single node does not need its network name.
+/// The hosts with ranks. On a single node, mpirun does not need the node's network name.
 std::vector<HostSlots> hosts_of(const LaunchPlan& plan) {
   std::vector<HostSlots> hosts;
   for (const NodePlan& node : plan.nodes) {
@@ -180,7 +180,8 @@ std::vector<HostSlots> hosts_of(const LaunchPlan& plan) {
   return hosts;
 }
 
-/// Settings of the launchers themselves: Open MPI and PRRTE, Hydra, Intel MPI, and their login.
+/// Whether the variable sets up the launcher itself: Open MPI and PRRTE, Hydra, Intel MPI, and
+/// where they find their programs.
 bool concerns_mpirun(std::string_view name) {
   constexpr std::string_view kPrefixes[] = {"OMPI_",    "PRTE_", "PMIX_", "HYDRA_",
                                             "MPIEXEC_", "MPIR_", "I_MPI_"};
@@ -189,14 +190,16 @@ bool concerns_mpirun(std::string_view name) {
                      [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
-/// Hydra sends its whole environment to its daemons over its own connections.
+/// Removes secrets from the environment of mpirun, because Hydra sends its whole environment to its
+/// daemons over its own connections.
 void keep_secrets_from_mpirun(LaunchPlan& plan) {
   for (const Variable& variable : plan.variables) {
     if (variable.source == VariableSource::env_secret) plan.scrubbed.push_back(variable.name);
   }
 }
 
-/// Excludes the ranks' variables, which come from their agents: no value passes through mpirun.
+/// The environment of mpirun: `own` and the user's settings for mpirun. Excludes other variables of
+/// the ranks, which get them from their agents.
 Environment environment_for(const LaunchPlan& plan, Environment own) {
   for (const Variable& variable : plan.variables) {
     const bool is_given =
@@ -206,8 +209,8 @@ Environment environment_for(const LaunchPlan& plan, Environment own) {
   return own;
 }
 
-/// Settings that stay: those in the environment of mpirun, and in files of any node, which mpirun's
-/// command line would override.
+/// The user's settings in the environment of mpirun and in files of any node. mpirun's command line
+/// would override them, so it must not repeat them.
 Environment known_settings(const Cluster& cluster, const PlanContext& context,
                            const LaunchPlan& plan) {
   const Node& first = cluster.nodes.front();
@@ -275,7 +278,7 @@ Result<MpirunCommand> mpirun_command(const MpirunInput& input) {
   if (!open_mpi && !input.address.empty()) add(argv, {"-localhost", input.address});
   add_network(input, argv);
   add_temporary(input, argv);
-  // Hydra passes its whole environment without options.
+  // Hydra needs no option, because it passes its whole environment.
   for (const std::string& name : open_mpi ? input.pass : Words()) add(argv, {"-x", name});
   add(argv, input.command);
   return command;
@@ -328,7 +331,7 @@ Status add_mpirun(const JobSpec& spec, const Cluster& cluster, const PlanContext
   input.hostfile = plan.nodes.front().output_folder + "/mpirun.hosts";
   input.hosts = hosts_of(plan);
   input.workdir = plan.workdir;
-  input.is_root = true;  // the user is unknown here; for others the option has no effect
+  input.is_root = true;  // not known here; for other users the option has no effect
   input.cpus = spec.binding.cpus;
   input.cores = fewest_cores(cluster);
   input.connect = spec.connect;

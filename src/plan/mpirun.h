@@ -56,7 +56,7 @@ struct MpirunInput {
   std::vector<HostSpec> host_specs;  // as resolved, for users and ports
   std::string address;            // of the first host, for Hydra's proxies; empty: they detect it
   std::string network;            // "10.0.0.0/24", in which all nodes meet; empty: not known
-  Environment environment;        // in which mpirun starts; the user's settings in it stay
+  Environment environment;        // that of mpirun; the user's settings in it stay
   std::string temporary;          // folder for mpirun's own files, on all hosts; empty: its default
   std::vector<std::string> pass;  // names of variables to pass to the ranks
   std::vector<std::string> command;  // executed by each rank
@@ -80,15 +80,15 @@ struct MpirunCommand {
 /// The programs to look up on node 0, in this order; empty: mpirun starts no ranks of this job.
 [[nodiscard]] std::vector<std::string> mpirun_programs(const JobSpec&);
 
-/// The subnet of node 0 that contains the master's address, "10.0.0.0/24"; empty: unknown.
+/// The subnet of node 0 that contains the master's address ("10.0.0.0/24"); empty: unknown.
 [[nodiscard]] std::string network_of(const LaunchPlan&, const Cluster&);
 
 /// The smallest number of physical cores of a node.
 [[nodiscard]] std::uint32_t fewest_cores(const Cluster&);
 
 /// Fills LaunchPlan::mpirun, if the job uses it, and adds the hostfile to node 0; the plan is
-/// otherwise complete. Errors: exit_code::kNodeLost, no mpirun on node 0; kJobFile, an unknown
-/// mpirun, or one that does not support a setting of the job (mpirun_command()).
+/// otherwise complete. Errors: exit_code::kNodeLost if node 0 has no mpirun; kJobFile if mpirun is
+/// unknown or does not support a setting of the job (mpirun_command()).
 [[nodiscard]] Status add_mpirun(const JobSpec&, const Cluster&, const PlanContext&, LaunchPlan&);
 
 }  // namespace dlaunch

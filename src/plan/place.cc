@@ -15,7 +15,7 @@ namespace {
 
 using Counts = std::vector<std::uint32_t>;  // ranks or GPUs; index = node
 
-/// Tasks of each role on each node. `pool`: the nodes of the pooled tasks.
+/// The number of tasks of each role on each node. `pool`: how many pooled tasks each node takes.
 [[nodiscard]] Result<std::vector<Counts>> counts_of_roles(const std::vector<PlacedRole>&,
                                                           PlacementPolicy, Counts pool,
                                                           const Counts& gpus);
@@ -66,8 +66,8 @@ Counts spread_evenly(std::uint32_t ranks, std::size_t nodes) {
   return counts;
 }
 
-/// Each task goes to the node with the fewest tasks in `placed` (of each role on each node) so far;
-/// ties go to the first.
+/// Each task goes to the node with the fewest tasks so far, counting those in `placed` (of each
+/// role on each node); ties go to the first node.
 Counts spread_beside(const std::vector<Counts>& placed, std::size_t nodes, std::uint32_t tasks) {
   Counts all(nodes, 0);
   for (const Counts& role : placed)
@@ -81,8 +81,8 @@ Counts spread_beside(const std::vector<Counts>& placed, std::size_t nodes, std::
   return counts;
 }
 
-/// Ranks of one role on each node. `pool`: what chief and worker may still take on each node;
-/// reduced by the result.
+/// The number of ranks of one role on each node. `pool`: how many chief and worker tasks each node
+/// may still take; for these roles, the result is subtracted from it.
 Result<Counts> counts_of_role(const PlacedRole& role, std::size_t nodes, Counts& pool) {
   if (role.spec->nodes) {
     const auto own = static_cast<std::size_t>(std::max(*role.spec->nodes, 1));
@@ -108,9 +108,9 @@ Result<Counts> counts_of_role(const PlacedRole& role, std::size_t nodes, Counts&
 /// The evaluator computes rarely and no rank waits for it, so a leftover GPU suffices.
 Counts counts_of_evaluator(const std::vector<PlacedRole>& roles, const std::vector<Counts>& placed,
                            PlacementPolicy policy, const Counts& gpus) {
-  using Rating = std::tuple<bool, int, int>;  // idle (counts for spread); free GPUs; fewer tasks
+  using Rating = std::tuple<bool, int, int>;  // idle (only with spread); free GPUs; minus the tasks
   std::vector<Rating> ratings;
-  bool used = true;  // nodes are used in order: stop after the first unused one
+  bool used = true;  // nodes are used in order, so the loop stops after the first unused one
   for (std::size_t node = 0; node < gpus.size() && used; ++node) {
     int computing = 0;
     int tasks = 0;
@@ -129,8 +129,8 @@ Counts counts_of_evaluator(const std::vector<PlacedRole>& roles, const std::vect
   return counts;
 }
 
-/// Roles with at least one task, in the order of their ranks. Errors name the number that is not
-/// possible.
+/// The roles with at least one task, in the order of their ranks. Errors name the number that does
+/// not fit.
 Result<std::vector<PlacedRole>> placed_roles(const JobSpec& spec) {
   if (const Status s = check_roles(spec); !s) return tl::unexpected(s.error());
   std::vector<PlacedRole> roles;
@@ -144,7 +144,7 @@ Result<std::vector<PlacedRole>> placed_roles(const JobSpec& spec) {
   return roles;
 }
 
-/// Tasks of chief and workers, excluding roles with their own nodes.
+/// The number of chief and worker tasks, excluding roles with their own nodes.
 std::uint32_t pooled_tasks(const std::vector<PlacedRole>& roles) {
   std::uint32_t tasks = 0;
   for (const PlacedRole& role : roles)
@@ -206,7 +206,7 @@ Counts spread_within(const Counts& room, std::uint32_t ranks) {
   return counts;
 }
 
-/// Slots of each node. A node without slots, in a list with slots, counts as its GPUs, else 1.
+/// The slots of each node. In a list with slots, a node without them counts one per GPU, else 1.
 Counts slots_of(const Cluster& cluster, const Counts& gpus) {
   Counts slots(gpus.size());
   for (std::size_t i = 0; i < slots.size(); ++i) {
@@ -283,7 +283,7 @@ Result<std::uint32_t> ranks_of_node(const JobSpec& spec, const Node& node, std::
   return slots > 0 ? std::min(slots, gpus) : gpus;
 }
 
-/// Ranks on each node of a job without roles.
+/// The number of ranks on each node, for a job without roles.
 Result<Counts> counts_without_roles(const JobSpec& spec, const Cluster& cluster,
                                     const Counts& gpus) {
   if (spec.launch == Launch::per_node) {
@@ -324,7 +324,7 @@ Result<Counts> counts_without_roles(const JobSpec& spec, const Cluster& cluster,
   return counts;
 }
 
-/// Numbers the ranks: by role, then by node; local ranks count up on each node.
+/// Numbers the ranks by role, then by node, and counts local ranks on each node.
 void number_ranks(const std::vector<Counts>& counts, Placement& placement) {
   placement.per_node.assign(counts.front().size(), 0);
   for (std::uint32_t role = 0; role < counts.size(); ++role) {
@@ -340,7 +340,7 @@ void number_ranks(const std::vector<Counts>& counts, Placement& placement) {
     placement.per_node.pop_back();
 }
 
-/// AI Platform: rank 0 is the master worker, the others are workers.
+/// As in AI Platform: rank 0 is the master worker, the other ranks are workers.
 void split_off_chief(Counts counts, Placement& placement) {
   Counts chief(counts.size(), 0);
   chief.front() = 1;

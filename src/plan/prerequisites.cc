@@ -19,7 +19,7 @@ bool is_plain(std::string_view word) {
   });
 }
 
-/// The words of a line after shell parsing, up to the first that is not plain.
+/// The words of a line, up to the first that the shell would not leave unchanged.
 std::vector<std::string> plain_words(std::string_view line) {
   std::vector<std::string> words;
   while (!(line = trimmed(line)).empty()) {

@@ -1,6 +1,6 @@
-// Files and programs that a node needs to start its ranks, as far as the job shows without running
-// it. Only obvious programs and files are listed, because a shell can do anything and a false alarm
-// is worse than none. Pure.
+// Files and programs that a node needs to start its ranks, as far as the job file shows them. Lists
+// only obvious ones, because a shell can do anything and a false alarm is worse than a missed
+// problem. Pure.
 #pragma once
 
 #include <optional>
@@ -22,19 +22,19 @@ struct Prerequisites {
   };
   /// A Python and what it runs.
   struct Python {
-    std::string name;                        // as of Program
-    std::optional<std::string> search_path;  // as of Program
+    std::string name;                        // as in Program
+    std::optional<std::string> search_path;  // as in Program
     PythonCommand command;
-    Environment env;  // that the job sets, without secrets
+    Environment env;  // the variables that the job sets, without secrets
     bool operator==(const Python&) const = default;
   };
   std::vector<Program> programs;
-  std::vector<std::string> files;  // to be read; relative ones start at the workdir
+  std::vector<std::string> files;  // must be readable; relative to the workdir unless absolute
   std::vector<Python> pythons{};
   bool operator==(const Prerequisites&) const = default;
 };
 
-/// For the ranks of one node, each once:
+/// What the ranks of one node need, each item once:
 /// - the executed program: the program of a list, or the shell;
 /// - for a string without setup that is one simple command: its first word (with `shell: bash` only
 ///   if it contains a '/', because bash may import functions);
@@ -50,7 +50,7 @@ struct Prerequisites {
 /// containers, whose files are in the image.
 [[nodiscard]] std::vector<Rank> ranks_of_each_kind(const LaunchPlan& plan, NodeRank node);
 
-/// The command that a rank was planned from.
+/// The command from which the rank was planned.
 [[nodiscard]] const Command& command_of(const JobSpec& spec, const RankPlan& rank);
 
 /// PATH, if the job sets it for this rank; nullopt: the rank inherits it.

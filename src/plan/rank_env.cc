@@ -28,7 +28,7 @@ const Variable* find_sorted(const std::vector<Variable>& sorted, std::string_vie
   return found != sorted.end() && found->name == name ? &*found : nullptr;
 }
 
-/// The table for one job: its rows, sorted out by where their values go.
+/// The rows of the table that apply to one job, grouped by where their values go.
 class Rows {
  public:
   Rows(Profile profile, bool one_role) {
@@ -53,7 +53,7 @@ void append(const std::vector<const Row*>& rows, const View& view, std::vector<V
   }
 }
 
-/// Handles rows that are kept if set: values that the user passes stay where they are, inherited
+/// Handles rows with Keep::if_set: values that the user passes stay where they are, and inherited
 /// values are shown as kept.
 void apply_kept(const std::vector<const Row*>& rows, const std::vector<Variable>& user,
                 const Environment& inherited, const char* reason,
@@ -77,7 +77,8 @@ void sort_by_name(std::vector<Variable>& variables) {
                    [](const Variable& a, const Variable& b) { return a.name < b.name; });
 }
 
-/// Keeps the last of several variables with the same name. They must have been sorted stably.
+/// Keeps the last of several variables with the same name. `variables` must have been sorted stably
+/// by name.
 void keep_last_of_each(std::vector<Variable>& variables) {
   std::vector<Variable> merged;
   merged.reserve(variables.size());
@@ -136,7 +137,8 @@ void add_to_ranks(const Rows& rows, const View& job_view, const std::vector<Role
   }
 }
 
-/// The fabric of each node; under another launcher none, as each rank sees only its own node there.
+/// The fabric of each node; empty under another launcher, because each rank then sees only its own
+/// node.
 FabricPlan fabric_of(const JobSpec& spec, const Cluster& cluster, const PlanContext& context,
                      const LaunchPlan& plan) {
   if (context.outer) return {};
@@ -149,7 +151,7 @@ FabricPlan fabric_of(const JobSpec& spec, const Cluster& cluster, const PlanCont
                      is_set("NCCL_TOPO_FILE") || is_set("NCCL_CONF_FILE"));
 }
 
-/// Keeps what files and the environment of a node have set, which our variables would override.
+/// Keeps what files and the environment of a node set, because our variables would override it.
 void keep_settings(const Rows& rows, const Node& node, const PlanContext& context,
                    const std::vector<Variable>& of_job, std::vector<Variable>& variables) {
   apply_kept(rows.node, of_job, rank_table::chosen_in_mca_files(node.facts),
@@ -197,7 +199,7 @@ void add_rank_variables(const JobSpec& spec, const Cluster& cluster, const PlanC
     view.facts = &node.facts;
     view.fabric = i < fabric.nodes.size() ? &fabric.nodes[i] : nullptr;
     append(rows.node, view, plan.nodes[i].variables);
-    // Such ranks inherit only from the image, which is unknown.
+    // Ranks in containers inherit only from the image, whose variables are unknown.
     if (all_contained(spec)) continue;
     keep_settings(rows, node, context, plan.variables, plan.nodes[i].variables);
   }

@@ -1,5 +1,5 @@
-// Computes the variables of ranks from the table of rank variables: which ones a rank gets, for
-// which framework, their values and reasons.
+// Computes from the table of rank variables which variables each rank gets, with their values and
+// reasons.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +13,12 @@
 
 namespace dlaunch {
 
-/// Adds the rank variables to an otherwise complete plan: to plan.variables those common to the
-/// job, to NodePlan::variables those of a node, to RankPlan::variables those of a rank (and the
-/// `env` of its role). plan.variables must contain the user's layers, sorted by name
-/// (plan/user_env.h): rank variables replace them, but a row marked as kept if set yields to them
-/// and to the inherited environment. `only`: only this rank and its node.
+/// Adds the rank variables to an otherwise complete plan: those common to the job to
+/// plan.variables, those of a node to NodePlan::variables, and those of a rank (and the `env` of
+/// its role) to RankPlan::variables. plan.variables must contain the user's layers, sorted by name
+/// (plan/user_env.h). Rank variables replace the user's, except that a row with Keep::if_set yields
+/// to them and to the inherited environment. `only`: computes only the variables of this rank and
+/// its node.
 void add_rank_variables(const JobSpec&, const Cluster&, const PlanContext&, LaunchPlan&,
                         std::optional<Rank> only = std::nullopt);
 

@@ -13,11 +13,11 @@ namespace dlaunch {
 
 namespace {
 
-/// Ports held per node if the number of ranks depends on the node: more than any node's GPUs or MIG
-/// slices.
+/// The number of ports held per node if its number of ranks is not known yet: more than any node
+/// has GPUs or MIG slices.
 constexpr std::uint32_t kPortsWhenUnknown = 64;
 
-/// A port for each task with an address in the cluster; the master's is separate.
+/// Assigns a port to each task with an address in the cluster. The master's port is separate.
 Status assign_task_ports(ClusterForm form, const Cluster& cluster, LaunchPlan& plan) {
   for (std::size_t i = 0; i < plan.nodes.size(); ++i) {
     std::vector<std::uint16_t> ports = cluster.nodes[i].facts.reserved_ports;
@@ -38,7 +38,7 @@ Status assign_task_ports(ClusterForm form, const Cluster& cluster, LaunchPlan& p
   return {};
 }
 
-/// An upper bound of the tasks on one node.
+/// An upper bound for the tasks with ports on one node.
 std::uint32_t task_ports_wanted(const JobSpec& spec) {
   if (spec.launch == Launch::per_node) return 1;
   if (!spec.roles.empty()) {

@@ -20,20 +20,20 @@ Value number(std::size_t n) {
 
 Value error_file(const View& v) {
   std::string path = v.plan.nodes[v.rank->node.value].output_folder;
-  if (path.empty()) return std::nullopt;  // under `dlaunch exec` it has no reader
+  if (path.empty()) return std::nullopt;  // under `dlaunch exec` nothing reads the file
   path += "/rank-";
   path += std::to_string(v.rank->rank.value);
   return path += ".error.json";
 }
 
-/// In a job that is not watched, the file has no reader.
+/// Not set in a job that is not watched, because nothing would read the file.
 Value heartbeat_file(const View& v) {
   const std::string& folder = v.plan.nodes[v.rank->node.value].output_folder;
   if (folder.empty() || !is_watched(v.spec)) return std::nullopt;
   return folder + "/rank-" + std::to_string(v.rank->rank.value) + ".heartbeat";
 }
 
-/// Slurm announces a deadline, and so do notices of a preemption.
+/// Set if a deadline may be announced: by Slurm, or by a notice of preemption.
 Value deadline_file(const View& v) {
   const bool in_slurm = v.context.launcher_env.contains("SLURM_JOB_ID");
   const bool is_told = (in_slurm || v.spec.preemption.is_watched()) && !v.context.outer;
@@ -46,8 +46,8 @@ std::string master_port_reason(const View& v) {
                                      : "free on the first node, new for each attempt";
 }
 
-/// AI Platform: "job" is the TrainingInput of the job, which does not exist here. trial is only set
-/// in a tuning job.
+/// In AI Platform, "job" is the TrainingInput of the job, which does not exist here. "trial" is
+/// only set in a tuning job.
 constexpr std::string_view kNoTrainingInput = "{}";
 
 std::string tf_config_reason(const View& v) {
@@ -56,7 +56,7 @@ std::string tf_config_reason(const View& v) {
                   : "the cluster and this task's index in it";
 }
 
-/// "Only for distributed jobs" with worker pools (Vertex AI); always otherwise.
+/// With worker pools, set "only for distributed jobs" (Vertex AI); otherwise always set.
 Value gcp_tf_config(const View& v) {
   if (v.spec.gcp.cluster_spec == GcpNames::Groups::pools && v.plan.ranks.size() == 1)
     return std::nullopt;
@@ -86,8 +86,8 @@ Value threads(const View& v) {
   return number(static_cast<std::size_t>(threads_per_rank(*v.facts, sharers(v))));
 }
 
-/// With one core TensorFlow uses one thread for operations, but ParameterServerStrategy needs two
-/// (2.21).
+/// With one core, TensorFlow (2.21) uses one thread for operations, but ParameterServerStrategy
+/// needs two.
 Value interop_threads(const View& v) {
   const auto& ranks = v.plan.ranks;
   const bool has_servers =
@@ -110,8 +110,9 @@ std::string hostfile(const View& v, HostfileDialect dialect) {
   return v.plan.nodes.front().output_folder + '/' + std::string(hostfile_name(dialect));
 }
 
-/// Open MPI and Hydra find their nodes in these when their command line names none, as in the
-/// launcher of Kubeflow's MPIJob. On a single node they should keep counting its cores themselves.
+/// Open MPI and Hydra find their nodes in these variables if their command line names none, as in
+/// the launcher of Kubeflow's MPIJob. On a single node they are not set, because Open MPI and Hydra
+/// should count its cores themselves.
 Value default_hostfile(const View& v, HostfileDialect dialect) {
   return v.plan.hosts.size() > 1 ? Value(hostfile(v, dialect)) : std::nullopt;
 }
@@ -126,8 +127,8 @@ Value for_trainers(const View& v, const Get& get) {
   return is_trainer(v) ? Value(get()) : std::nullopt;
 }
 
-/// Not set on one node, where loopback suffices. NCCL takes "eth0" as a prefix ("eth01" matches)
-/// and "=eth0" as the exact name; Gloo and TensorPipe accept names only.
+/// Not set on one node, where loopback suffices. NCCL treats "eth0" as a prefix ("eth01" matches)
+/// and "=eth0" as the exact name; Gloo and TensorPipe accept only names.
 Value meeting_interface(const View& v, const char* before) {
   if (v.node->interface.empty()) return std::nullopt;
   return before + v.node->interface;
@@ -141,7 +142,8 @@ bool has_variable(const std::vector<Variable>& variables, std::string_view name)
                      [&](const Variable& variable) { return variable.name == name; });
 }
 
-/// Set for this node's ranks by the job, the login, or NCCL's own files.
+/// Whether the job, the login, or a file of NCCL or Open MPI sets the variable for this node's
+/// ranks.
 bool is_set_here(const View& v, std::string_view name) {
   const std::string text(name);
   const Environment& inherited = v.node->is_remote ? v.facts->environment : v.context.launcher_env;
@@ -149,7 +151,8 @@ bool is_set_here(const View& v, std::string_view name) {
          v.facts->fabric.nccl_settings.contains(text) || v.facts->mca_settings.contains(text);
 }
 
-/// Set by a role with ranks here, and so only for the ranks of that role.
+/// Whether a role with ranks on this node sets the variable, which then concerns only ranks of that
+/// role.
 bool is_set_by_a_role(const View& v, std::string_view name) {
   return std::any_of(v.spec.roles.begin(), v.spec.roles.end(), [&](const RoleSpec& role) {
     if (!role.env.contains(std::string(name))) return false;
@@ -158,35 +161,34 @@ bool is_set_by_a_role(const View& v, std::string_view name) {
   });
 }
 
-/// Agents read the file named in their own environment. A file named by the job is read only by
-/// NCCL, and our variables would override it: then we set none.
+/// Agents read only the file that their own environment names. If the job names a file, only NCCL
+/// reads it, and our variables would override its content; so we set none.
 bool has_own_nccl_file(const View& v) {
   return has_variable(v.plan.variables, "NCCL_CONF_FILE") || is_set_by_a_role(v, "NCCL_CONF_FILE");
 }
 
-/// NCCL_NET: another network module; NCCL_IB_DISABLE: none of these devices. The file matters for
-/// the note that it is missing (plan/fabric_env.cc). Open MPI accepts only one of the two lists of
-/// interfaces (btl_tcp_component.c).
+/// NCCL_NET selects another network module; NCCL_IB_DISABLE disables these devices. NCCL_TOPO_FILE
+/// matters for the note that it is missing (plan/fabric_env.cc).
 constexpr std::string_view kDeciding[] = {"NCCL_IB_DISABLE", "NCCL_NET", "NCCL_TOPO_FILE",
                                           "UCX_TLS"};
 
 using Setting = std::optional<FabricSetting> NodeFabric::*;
 
-/// Empty if the user has chosen another transport or other ports for NCCL.
+/// Empty if the user has chosen another transport for NCCL or names a file with NCCL's settings.
 Value fabric_value(const View& v, Setting setting) {
   if (v.fabric == nullptr || !(v.fabric->*setting) || has_own_nccl_file(v)) return std::nullopt;
   if (is_set_here(v, "NCCL_IB_DISABLE") || is_set_here(v, "NCCL_NET")) return std::nullopt;
   return (v.fabric->*setting)->value;
 }
 
-/// Applies to the ports in NCCL_IB_HCA, and to no others.
+/// For a setting that fits only the ports that we name in NCCL_IB_HCA.
 Value fabric_value_of_ports(const View& v, Setting setting) {
   const bool are_others = is_set_here(v, "NCCL_IB_HCA") || is_set_by_a_role(v, "NCCL_IB_HCA");
   return are_others ? std::nullopt : fabric_value(v, setting);
 }
 
-/// UCX's own setting: NCCL's variables do not affect it. Its transports (such as tcp) may need
-/// other devices.
+/// Does not depend on NCCL's variables, which UCX ignores. Not set with UCX_TLS, because the
+/// transports in it (such as tcp) may need other devices.
 Value ucx_adapters(const View& v) {
   if (v.fabric == nullptr || !v.fabric->ucx_net_devices || is_set_here(v, "UCX_TLS"))
     return std::nullopt;
@@ -204,8 +206,8 @@ Value for_torch(const View& v, const Get& get) {
   return v.spec.mpi.torch_variables ? Value(get()) : std::nullopt;
 }
 
-/// mpirun, srun and the like set what an MPI library needs from them, and know the number of slots
-/// better.
+/// If mpirun, srun or another launcher starts the ranks, it sets what an MPI library needs from it,
+/// and knows the number of slots better.
 bool is_started_by_us(const View& v) {
   return !v.context.outer && v.spec.mpi.launcher == Mpi::Launcher::dlaunch;
 }
@@ -227,7 +229,7 @@ Value for_either(const View& v, const char* value) {
   return v.spec.mpi.pmi == Mpi::Pmi::automatic ? for_pmix(v, value) : std::nullopt;
 }
 
-/// Under another launcher it may be unknown, and an MPI program does not need it.
+/// Not set if it is unknown, as it may be under another launcher: an MPI program does not need it.
 Value master_host(const View& v) {
   return v.plan.master.address.empty() ? std::nullopt : Value(v.plan.master.address);
 }
@@ -241,8 +243,8 @@ Value master_node(const View& v) {
   return coordinator(v);
 }
 
-/// "10.0.0.4,10.0.0.5", without slots; on one node Azure sets none. Left out if it exceeds the
-/// length limit of a Linux variable: the job can do without it.
+/// "10.0.0.4,10.0.0.5", without slots. Not set on one node, as in Azure, nor if it would exceed
+/// Linux's length limit of a variable: the job can do without it.
 Value host_list(const View& v) {
   constexpr std::size_t kMost = 128'000;
   if (v.plan.nodes.size() < 2 || v.context.outer) return std::nullopt;
@@ -254,13 +256,16 @@ Value host_list(const View& v) {
   return list.size() > kMost ? std::nullopt : Value(list);
 }
 
+/// Not set if the list of excluded interfaces is, because Open MPI accepts only one of the two
+/// lists (btl_tcp_component.c).
 Value tcp_interface(const View& v) {
   if (v.node->interface.empty() || is_set_here(v, kMcaTcpExclude)) return std::nullopt;
   return v.node->interface;
 }
 
-/// Libfabric and UCX, on which MPICH and Intel MPI are built, for TCP. UCX applies it to all
-/// networks: with InfiniBand adapters, ucx_adapters() names their ports, or UCX chooses.
+/// The interface for TCP in libfabric and UCX, on which MPICH and Intel MPI are built. UCX would
+/// apply it to all networks, so with InfiniBand adapters ucx_adapters() names their ports instead,
+/// or UCX chooses.
 Value fi_interface(const View& v) {
   return v.node->interface.empty() ? std::nullopt : Value(v.node->interface);
 }
@@ -269,8 +274,9 @@ Value ucx_interface(const View& v) {
   return has_adapters || v.context.outer ? std::nullopt : fi_interface(v);
 }
 
-/// Lists of components in Open MPI parameters: "ob1,cm" names those to use, "^ucx,ofi" those to
-/// exclude (Open MPI FAQ, "How do I know what MCA parameters are available").
+/// Whether a list of components in an Open MPI parameter excludes them ("^ucx,ofi") and does not
+/// name those to use ("ob1,cm"). Source: Open MPI FAQ, "How do I know what MCA parameters are
+/// available".
 bool is_exclusion(std::string_view list) {
   return list.starts_with('^');
 }
@@ -286,8 +292,8 @@ std::vector<std::string_view> names_in(std::string_view list) {
   return names;
 }
 
-/// `wanted`, a list of either form, without the components that the list `excluded` excludes;
-/// `excluded` itself if nothing is left, or if it is not an exclusion.
+/// `wanted`, a list of either form, without the components that the list `excluded` excludes.
+/// Returns `excluded` itself if no component is left, or if it is not an exclusion.
 std::string components_without(std::string_view wanted, std::string_view excluded) {
   if (!is_exclusion(excluded)) return std::string(excluded);
   const auto out = names_in(excluded);
@@ -300,9 +306,10 @@ std::string components_without(std::string_view wanted, std::string_view exclude
   return list.empty() ? std::string(excluded) : list;
 }
 
-/// MPI_Init spends most of its time looking for networks that do not exist. Under another launcher
-/// the other nodes are unknown. Components that a file excludes, as Debian's does, stay excluded,
-/// also for ranks in containers, since the image's file is unknown.
+/// Set because MPI_Init would spend most of its time looking for networks that do not exist. Not
+/// set under another launcher, where the other nodes are unknown. Components that a file excludes,
+/// as Debian's does, stay excluded. This also holds for ranks in containers, because the image's
+/// file is unknown.
 template <const char* name>
 Value without_rdma(const View& v, const char* components) {
   if (v.has_rdma || v.context.outer) return std::nullopt;
@@ -347,17 +354,17 @@ std::string visible_devices_reason(const View& v) {
 }
 
 /// jax.distributed.initialize() learns the number of processes only from a launcher that it knows,
-/// and takes this variable as a sign of Open MPI 4 (jax/_src/clusters/ompi_cluster.py). It reads an
-/// address from the variable if JAX_COORDINATOR_ADDRESS is not set.
+/// and takes this variable as a sign of Open MPI 4 (jax/_src/clusters/ompi_cluster.py). If
+/// JAX_COORDINATOR_ADDRESS is not set, it reads the address from this variable.
 std::string open_mpi_uri(const View& v) {
   const bool is_ipv6 = v.plan.master.address.find(':') != std::string::npos;
   return (is_ipv6 ? "0.0;tcp6://" : "0.0;tcp://") + coordinator(v);
 }
 
-// In the order in which they are printed. Sources: docs/rules/env-vars.md; torchrun's set,
-// DeepSpeed's LOCAL_SIZE and CROSS_*; "1" and "True"/"False" as their readers spell them. gcp:
-// "Distributed PyTorch training" and "Distributed training with containers" of AI Platform
-// Training. mpi: mpirun(1) of Open MPI 4, "Exported Environment Variables"; Azure ML's and
+// In the order in which they are printed. Sources: docs/rules/env-vars.md; torchrun's set;
+// DeepSpeed's LOCAL_SIZE and CROSS_*. "1" and "True"/"False" are spelled as the programs that read
+// them expect. gcp: "Distributed PyTorch training" and "Distributed training with containers" of AI
+// Platform Training. mpi: mpirun(1) of Open MPI 4, "Exported Environment Variables"; Azure ML's and
 // DeepSpeed's readers of AZ_*; components of Open MPI 4.1 measured one by one.
 constexpr unsigned kBothTorch = kTorch | kTorchPerNode;
 constexpr unsigned kWithMaster = kBothTorch | kTorchOnce;
@@ -608,7 +615,7 @@ constexpr Row kTable[] = {
 };
 
 constexpr bool is_kept_from_jobs(const Row& row, Framework framework, unsigned profiles) {
-  // CUDA_VISIBLE_DEVICES in `env` is a restriction like an inherited one, and respected.
+  // CUDA_VISIBLE_DEVICES in `env` is respected as a restriction, like an inherited one.
   return (row.profiles & profiles) == 0 || row.keep == Keep::if_set ||
          row.name == "CUDA_VISIBLE_DEVICES" || is_rank_variable(framework, row.name);
 }

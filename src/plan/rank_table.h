@@ -23,11 +23,11 @@ inline constexpr std::string_view kMcaTcpExclude = "OMPI_MCA_btl_tcp_if_exclude"
 /// The jobs for which a row applies. A job has exactly one profile.
 enum Profile : unsigned {
   kTorch = 1,         // pytorch and deepspeed, per-process
-  kTorchPerNode = 2,  // the same, per-node: the process starts its own workers
+  kTorchPerNode = 2,  // pytorch and deepspeed, per-node: the process starts its own workers
   kTensorflow = 4,
   kNone = 8,
   kGcp = 16,
-  kTorchOnce = 32,  // the same, once: the process is itself a launcher
+  kTorchOnce = 32,  // pytorch and deepspeed, once: the process is itself a launcher
   kNoneOnce = 64,
   kMpi = 128,  // mpi and horovod
   kJax = 256,
@@ -35,12 +35,14 @@ enum Profile : unsigned {
 };
 inline constexpr unsigned kOnce = kTorchOnce | kNoneOnce;
 
-/// Which ranks share the value. `role`: the whole job if it has one role, else per rank.
+/// Which ranks share the value. `role`: all ranks of the job if it has one role, else each rank has
+/// its own.
 enum class Scope { job, node, rank, role };
 
 enum class Keep { no, if_set };
 
-/// Inputs of a row. `node` and `facts` are null for Scope::job, `rank` is null above Scope::rank.
+/// Inputs of a row. `node` and `facts` are null for Scope::job; `rank` is null for Scope::job and
+/// Scope::node.
 struct View {
   const JobSpec& spec;
   const PlanContext& context;
@@ -53,7 +55,7 @@ struct View {
   const NodeFacts* facts = nullptr;
   const RankPlan* rank = nullptr;
   std::size_t role_size = 0;
-  bool has_rdma = false;  // some node of the job has it, or unknown; a common choice for all nodes
+  bool has_rdma = false;               // some node of the job has RDMA, or this is unknown
   const NodeFabric* fabric = nullptr;  // Scope::node only
 };
 
@@ -73,11 +75,11 @@ struct Row {
 /// All rows, in output order. A name may have several rows, for different profiles or scopes.
 [[nodiscard]] std::span<const Row> rows();
 
-/// Variables that no row sets but that affect whether some row applies.
+/// Variables that no row sets but that decide whether some row applies.
 [[nodiscard]] std::span<const std::string_view> deciding_variables();
 
-/// Entries of NodeFacts::mca_settings that replace our values; excludes lists that only exclude
-/// components, because our values respect those.
+/// The entries of NodeFacts::mca_settings that replace our values. Lists that only exclude
+/// components are left out, because our values respect them.
 [[nodiscard]] Environment chosen_in_mca_files(const NodeFacts&);
 
 [[nodiscard]] Profile profile_of(const JobSpec& spec);

@@ -1,4 +1,5 @@
-// Results of probing the candidate addresses, and the conclusions. Thread-safety: plain values.
+// Results of probing the candidate addresses, and the conclusions from them. Thread-safety: plain
+// values.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +17,7 @@ namespace dlaunch {
 struct ReachResult {
   int error = 0;  // errno; 0: reached; EPROTO: something else answered
   std::uint32_t round_trip_us = 0;
-  NodeRoute route;  // of the node's end of the connection
+  NodeRoute route;  // the node's end of the connection
   bool operator==(const ReachResult&) const = default;
 };
 
@@ -25,19 +26,19 @@ class ReachRecord {
   /// `nodes` includes node 0, which listens and does not probe.
   ReachRecord(std::size_t candidates, std::size_t nodes);
 
-  /// Node 0 could not listen on it.
+  /// Node 0 could not listen on the candidate.
   void not_open(std::size_t candidate, int error) { not_open_[candidate] = error; }
-  /// Ignores a second result of the same probe and an unexpected one.
+  /// Ignores a second result of the same probe, and a result that is not expected.
   void add(std::size_t node, std::size_t candidate, ReachResult result);
-  /// Missing results count as timed out.
+  /// Call it when no more results will arrive: missing ones count as timed out.
   void end();
 
   enum class State {
     open,      // more results must arrive
     settled,   // the best reachable candidate is known
-    likely,    // one is reached by all, a better one is still possible
+    likely,    // all nodes reach one, but a better one may still turn out to be reachable
     hopeless,  // every candidate has failed somewhere; more results may arrive
-    failed,    // the same, and all results are known
+    failed,    // every candidate has failed somewhere, and all results are known
   };
   [[nodiscard]] State state() const;
   /// The best candidate that all nodes have reached so far.
@@ -56,24 +57,24 @@ class ReachRecord {
 
   std::size_t nodes_;
   std::vector<int> not_open_;
-  std::vector<std::size_t> reached_by_;  // by candidate: how many nodes
+  std::vector<std::size_t> reached_by_;  // index = candidate: number of nodes
   std::vector<std::size_t> failed_at_;
-  std::vector<std::optional<ReachResult>> results_;  // candidate-major
+  std::vector<std::optional<ReachResult>> results_;  // all nodes of a candidate are adjacent
 };
 
 /// The meeting at a candidate that all nodes reached. Its reason names better candidates that some
-/// did not reach. Interfaces and addresses are those of the nodes' connections, unless
-/// `keep_planned` (the job chose interfaces) and planned ones exist.
+/// nodes did not reach. Interfaces and addresses are those of the nodes' connections; with
+/// `keep_planned` (the job chose interfaces) they are the planned ones where these exist.
 [[nodiscard]] Meeting meeting_at(std::size_t candidate, const std::vector<Candidate>& candidates,
                                  const ReachRecord& record, const Cluster& cluster,
                                  bool keep_planned);
 
 /// The nodes that probably cause the failure to meet: those that reach no candidate on which node 0
-/// listens, or node 0 if that is more than half of the others. Empty: undecidable, for example with
-/// two nodes.
+/// listens, or node 0 itself if more than half of the other nodes reach none. Empty: undecidable,
+/// for example with two nodes.
 [[nodiscard]] std::vector<std::uint32_t> who_fails_to_meet(const ReachRecord& record);
 
-/// exit_code::kPreflight: no candidate is reached by all. Lists for each candidate the nodes that
+/// exit_code::kPreflight: no candidate is reached by all nodes. Says for each candidate which nodes
 /// failed and why, and what to try.
 [[nodiscard]] Error unreachable(const std::vector<Candidate>& candidates, const ReachRecord& record,
                                 const Cluster& cluster, std::uint16_t port);

@@ -10,10 +10,10 @@
 
 namespace dlaunch {
 
-/// Keys of a job file that a smoke test ignores because it runs on the local machine.
+/// Keys of a job file that a smoke test ignores, because the test runs on the local machine.
 [[nodiscard]] const std::vector<std::string>& keys_without_meaning_for_smoke();
 
-/// Options of the command line, which take precedence.
+/// What the command line sets, which takes precedence over the smoke test's own values.
 struct SmokeInput {
   std::uint32_t gpus = 0;            // available to this process
   bool count_given = false;          // -n or --nproc-per-node
@@ -31,9 +31,10 @@ struct SmokeJob {
 inline constexpr Duration kSmokeLimit = std::chrono::minutes(10);
 inline constexpr Duration kSmokeStop = std::chrono::seconds(10);
 
-/// One node; a rank per GPU, else two (one process with launch: per-node or once); one process per
-/// role, and a second worker if there is no chief, so that two ranks have to meet; at most
-/// kSmokeLimit; no restarts; stopped ranks get kSmokeStop.
+/// One node; a rank per GPU, or two without GPUs (with launch: per-node or once, one process); with
+/// roles, one process per role, and a second worker if there is no chief, so that two ranks have to
+/// meet. The run lasts at most kSmokeLimit, is not restarted, and gives stopped ranks kSmokeStop to
+/// end.
 [[nodiscard]] SmokeJob make_smoke_job(JobSpec spec, const SmokeInput& input);
 
 /// The number of GPUs of the node that the job may use.

@@ -10,12 +10,12 @@
 
 namespace dlaunch {
 
-/// All three layers merged, later ones taking precedence, sorted by name. Secrets have no value. A
-/// pattern of env_pass does not pass scrubbed variables (plan/inherited_env.h); a full name does.
+/// All three layers merged and sorted by name; later layers take precedence. Secrets have no value.
+/// A pattern in env_pass does not pass scrubbed variables (plan/inherited_env.h); a full name does.
 [[nodiscard]] std::vector<Variable> user_variables(const JobSpec&, const Environment& launcher_env);
 
-/// Names (not patterns) of env_pass and env_secret that are not set in `launcher_env`, in the given
-/// order.
+/// The names (not patterns) in env_pass and env_secret that are not set in `launcher_env`, in the
+/// given order, env_pass first.
 [[nodiscard]] std::vector<std::string> missing_variables(const JobSpec&,
                                                          const Environment& launcher_env);
 

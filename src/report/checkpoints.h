@@ -1,5 +1,5 @@
-// Merges what the nodes of an attempt say about its checkpoints into one account, in words and as
-// JSON. Pure.
+// Merges what the nodes of an attempt report about its checkpoints into one account, and writes
+// that as text and JSON. Pure.
 #pragma once
 
 #include <map>
@@ -14,10 +14,11 @@ namespace dlaunch {
 
 class CheckpointTally {
  public:
-  /// A file that several nodes see on a shared file system counts once: same path, size and time.
-  /// If size or time differs, the files of one path are parts of one checkpoint, on separate disks.
+  /// Files of several nodes with the same path, size and time count as one, which is on a shared
+  /// file system. Files with the same path but another size or time are parts of one checkpoint on
+  /// separate disks.
   void add(const std::string& node, const CheckpointsFound& found);
-  /// A node will say nothing, or not all: "node3 was lost".
+  /// A node will report nothing, or only a part: "node3 was lost".
   void lacks(const std::string& problem) { problems_.push_back(problem); }
   [[nodiscard]] CheckpointAccount account() const;
 
@@ -37,15 +38,16 @@ class CheckpointTally {
 
 /// "saved ckpt/step-300 (2.4 GB) 3 s before the end, the last of 3 in this attempt (7.2 GB)",
 /// "no checkpoint was written in this attempt; the last one is ckpt/step-100 (2.4 GB), written
-/// 2 h before the end". `patterns`: shown if there is no checkpoint at all. Safe for a terminal.
+/// 2 h before the end". `patterns`: shown if there is no checkpoint at all. The text is safe for a
+/// terminal.
 [[nodiscard]] std::string checkpoint_text(const CheckpointAccount& account,
                                           const std::vector<std::string>& patterns);
 
-/// The members of an object; docs/reference/run-folder.md has them.
+/// Writes the members of an object, which docs/reference/run-folder.md lists.
 void write_checkpoint(JsonText& json, const CheckpointAccount& account);
 
 /// For a job that writes checkpoints while it runs: whether the nodes have something `now` that is
-/// not in `before`, and what they have has not changed since `previous`.
+/// not in `before`, and `now` equals `previous`.
 using CheckpointsOfNodes = std::map<NodeId, std::vector<CheckpointItem>>;
 [[nodiscard]] bool is_saved(const CheckpointsOfNodes& before, const CheckpointsOfNodes& previous,
                             const CheckpointsOfNodes& now);

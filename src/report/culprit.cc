@@ -16,18 +16,18 @@ namespace {
 using How = RankEnd::How;
 
 constexpr std::size_t kMostRanks = 4096;
-// If many lines follow a traceback, the program survived that error.
+// If more lines than this follow a traceback, the program survived the error.
 constexpr std::size_t kMostLinesAfter = 12;
 constexpr std::chrono::milliseconds kTogether{50};
 
 /// Why a rank may be the culprit, in order of preference.
 enum class Suspicion : std::uint8_t {
-  own_error,       // it reported an error other than a lost peer
-  same_moment,     // it failed as early as the first, as far as clocks show
+  own_error,       // it reported an error other than the loss of a peer
+  same_moment,     // it failed at the same time as the first, as far as clocks show
   left_early,      // it had exited with 0 before the first failure
-  signal,          // a signal killed it, soon after
-  other_code,      // it failed without a message, soon after
-  code_when_told,  // likewise, but after dlaunch had told it to stop
+  signal,          // a signal killed it soon after the first failure
+  other_code,      // it failed without a message soon after the first failure
+  code_when_told,  // as other_code, but after dlaunch had told it to stop
 };
 
 bool holds(const std::vector<Rank>& ranks, Rank rank) {
@@ -42,7 +42,7 @@ bool failed_by_itself(const RankEnd& end) {
   return end.how == How::exited && !end.status.ok();
 }
 
-/// An error that dlaunch's own signal causes does not count as the program's error.
+/// Whether dlaunch's own signal causes such an exception, which is then not the program's error.
 bool follows_from_a_signal(std::string_view exception) {
   constexpr std::array<std::string_view, 4> kNames{"KeyboardInterrupt", "SystemExit",
                                                    "SignalException", "GracefulExit"};
@@ -52,13 +52,13 @@ bool follows_from_a_signal(std::string_view exception) {
   });
 }
 
-/// For a rank that dlaunch stopped: whether its own error was complete before that.
+/// For a rank that dlaunch stopped: whether its own error was complete before.
 bool had_failed(const Evidence& evidence) {
   return evidence.exception && evidence.lines_after <= kMostLinesAfter &&
          !follows_from_a_signal(*evidence.exception);
 }
 
-/// The error of a rank, without the numbers in which ranks that fail alike differ.
+/// The error of a rank without its numbers, in which ranks that fail alike differ.
 std::string error_shape(const Evidence& evidence) {
   std::string text = evidence.exception            ? *evidence.exception
                      : evidence.last_lines.empty() ? std::string()
@@ -150,8 +150,8 @@ class CulpritSearch {
     if (best != Suspicion::left_early) set_culprit(rank);
   }
 
-  /// If dlaunch's signal ended the rank, its exit code says nothing: the code of the rank that lost
-  /// it stays.
+  /// If dlaunch's signal ended the rank, its exit code says nothing, so the outcome keeps the code
+  /// of the rank that lost this one.
   void set_culprit(Rank rank) {
     outcome_.first = rank;
     if (!was_told_to_stop(end_of(rank)) || !end_of(rank).status.signaled)

@@ -1,5 +1,5 @@
-// Finds the rank that caused a failure. The supervisor knows when ranks ended; their output may
-// show that the first to end did so because another one was gone. Pure.
+// Finds the rank that caused a failure. The supervisor only knows when ranks ended. Their output
+// may show that the first to end did so because another rank was gone. Pure.
 #pragma once
 
 #include <map>
@@ -10,19 +10,19 @@
 
 namespace dlaunch {
 
-/// The evidence in the output of ranks, as far as it was read.
+/// The evidence in the output of those ranks whose output was read.
 using RankEvidence = std::map<Rank, Evidence>;
 
-/// The ranks whose output name_culprit() needs besides that of the first failure; empty if `first`
-/// settles it. At most 4096.
+/// The ranks, at most 4096, whose output name_culprit() needs in addition to that of the first
+/// failure; empty if `first` is enough.
 [[nodiscard]] std::vector<Rank> other_evidence_needed(const RunReport& report,
                                                       const Evidence& first);
 
 /// Corrects the outcome of a run in which a rank failed. An error that says that a peer is gone
-/// (known_causes.h) is not the cause if another rank has an error of its own (complete, even if
-/// dlaunch then stopped the rank), failed at the same time, or exited with 0 before. Then `first`,
-/// `perhaps_first`, `cause` and `exit_code` become those of that rank, or `left_early` names the
-/// ranks that exited. Fills `lost_peer` and `alike`.
+/// (known_causes.h) is not the cause if another rank has an error of its own (which was complete
+/// before dlaunch stopped the rank), failed at the same time, or had exited with 0 before. Then
+/// `first`, `perhaps_first`, `cause` and `exit_code` become those of that rank, or `left_early`
+/// names the ranks that had exited. Fills `lost_peer` and `alike`.
 void name_culprit(RunReport& report, const RankEvidence& evidence);
 
 /// "all_reduce": the collective in which the program failed; empty: unknown.

@@ -21,7 +21,8 @@ constexpr std::size_t kColumns = 200;
 constexpr std::size_t kCauseColumns = 4000;
 constexpr std::size_t kLastLines = 40;
 
-/// How many lines `line` moves up, as nested progress bars do before they redraw ("ESC [ 2 A").
+/// How many lines `line` moves the cursor up ("ESC [ 2 A"), as nested progress bars do before they
+/// redraw.
 std::size_t lines_up(std::string_view line) {
   std::size_t up = 0;
   for (std::size_t at = line.find("\x1b["); at != std::string_view::npos;
@@ -37,8 +38,8 @@ std::size_t lines_up(std::string_view line) {
   return up;
 }
 
-/// What a screen would show at the end. Only lines that were drawn over with "\r" can be replaced
-/// by later ones, so that no line of a program's error is lost.
+/// What a screen would show at the end. Later lines can replace only lines that were redrawn with
+/// "\r", so no line of a program's error is lost.
 std::vector<std::string> plain_lines(std::string_view text) {
   std::vector<std::string> lines;
   std::size_t bars = 0;  // bars at the end of `lines`
@@ -85,14 +86,14 @@ Evidence find_evidence(std::string_view stderr_tail) {
     if (error->frame) evidence.source = SourceLine{error->frame->file, error->frame->line};
   }
   for (std::size_t i = lines.size() - std::min(lines.size(), kLastLines); i < lines.size(); ++i) {
-    const bool is_cause = !error || i == error->at;  // without a recognised error, any line may be
+    const bool is_cause = !error || i == error->at;  // if there is no error, any line may be
     evidence.last_lines.push_back(cut_to_columns(lines[i], is_cause ? kCauseColumns : kColumns));
   }
   return evidence;
 }
 
 std::string read_tail(const std::string& file, std::size_t max_bytes) {
-  // O_NONBLOCK: it may be a FIFO.
+  // O_NONBLOCK, because the file may be a FIFO.
   const int fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return {};
   struct stat status {};
@@ -100,7 +101,7 @@ std::string read_tail(const std::string& file, std::size_t max_bytes) {
   if (::fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0) {
     const auto size = static_cast<std::size_t>(status.st_size);
     const std::size_t wanted = std::min(size, max_bytes);
-    // One byte more, to see whether the first line in the tail is complete.
+    // Reads one byte more, to see whether the first line of the tail is complete.
     const std::size_t before = size > wanted ? 1 : 0;
     text = read_from(fd, static_cast<off_t>(size - wanted - before), wanted + before);
     const std::size_t line_end = before == 0 ? std::string::npos : text.find('\n');
@@ -119,7 +120,7 @@ Evidence read_error_file(std::string_view json) {
   const nlohmann::json file = nlohmann::json::parse(json, nullptr, /*allow_exceptions=*/false);
   if (!file.is_object() || !file.contains("message")) return {};
   const nlohmann::json& message = file["message"];
-  // Older writers put the text there directly.
+  // Older writers put the text there directly, without an object.
   const std::string text =
       message.is_object() ? json_string(message, "message") : json_string(file, "message");
   std::string stack;

@@ -15,8 +15,8 @@ struct SourceLine {
   bool operator==(const SourceLine&) const = default;
 };
 
-/// All texts are harmless on a terminal (plain_text.h). The exception has at most 4000 columns; so
-/// does every line if no exception was recognised; other lines have at most 200.
+/// All texts are harmless on a terminal (plain_text.h). The exception has at most 4000 columns. A
+/// line has at most 200 columns, or 4000 if no exception was recognised.
 struct Evidence {
   std::vector<std::string> last_lines;  // of stderr, at most 40, without blank ones at the end
   std::optional<std::string>
@@ -31,21 +31,21 @@ struct Evidence {
 /// Reads the end of what a rank printed (traceback.h says what is recognised). Pure.
 [[nodiscard]] Evidence find_evidence(std::string_view stderr_tail);
 
-/// The last `max_bytes` of a regular file, from the first whole line in them; "" if there is no
-/// such file or it cannot be read.
+/// The last `max_bytes` of a regular file, without an incomplete first line; "" if the file does
+/// not exist or cannot be read.
 [[nodiscard]] std::string read_tail(const std::string& file, std::size_t max_bytes);
 
-/// The exception and its location from the file that PyTorch's @record decorator writes when a rank
-/// fails: TORCHELASTIC_ERROR_FILE (torch/distributed/elastic/multiprocessing/errors, "message" with
-/// "extraInfo.py_callstack"). Empty if it is not such a file, is damaged, or is longer than 1 MiB.
-/// Its last_lines stay empty. Pure.
+/// The exception and its location, read from the file that PyTorch's @record decorator writes when
+/// a rank fails: TORCHELASTIC_ERROR_FILE (torch/distributed/elastic/multiprocessing/errors,
+/// "message" with "extraInfo.py_callstack"). Empty if `json` is not such a file, is damaged, or is
+/// longer than 1 MiB. last_lines stays empty. Pure.
 [[nodiscard]] Evidence read_error_file(std::string_view json);
 
 inline constexpr std::size_t kEvidenceTail = std::size_t{64} << 10;
 
 /// The evidence of a failed rank: the last lines of its stderr (of its stdout, if stderr is empty),
-/// and the exception from its error file or, without one, from these lines. Reads at most `tail`
-/// bytes of its output. `attempt_folder` is absolute.
+/// and the exception from its error file or, if there is no error file, from these lines. Reads at
+/// most the last `tail` bytes of a stream. `attempt_folder` is absolute.
 [[nodiscard]] Evidence evidence_of(const std::string& attempt_folder, unsigned rank,
                                    std::size_t tail = kEvidenceTail);
 

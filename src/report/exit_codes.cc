@@ -14,7 +14,7 @@ using namespace exit_code;
 
 constexpr int kMostCode = 255;
 
-// Pages link to this table: a test compares it with docs/reference/exit-codes.md.
+// A test compares this table with docs/reference/exit-codes.md, to which pages link.
 constexpr auto kRows = std::to_array<ExitCodeRow>({
     {kOk, kOk, "0", "The job succeeded.", ""},
     {1, 125, "1 to 125", "A rank exited with this code; the report names it.",

@@ -15,11 +15,11 @@ struct ExitCodeRow {
   std::string_view advice;   // what to do; empty: nothing
 };
 
-/// In the order of docs/reference/exit-codes.md. A code may fit several rows: the first one whose
-/// range is smallest is the most exact.
+/// In the order of docs/reference/exit-codes.md. If several rows fit a code, the first row with the
+/// smallest range is the most exact.
 [[nodiscard]] std::span<const ExitCodeRow> exit_codes();
 
-/// `dlaunch help 74`; empty: no process ends with that code.
+/// The output of `dlaunch help 74`; empty: no process ends with that code.
 [[nodiscard]] std::string exit_code_help(int code);
 
 }  // namespace dlaunch

@@ -102,7 +102,7 @@ std::string help_of_peer_loss(const PeerLoss& row) {
   return text + "  try: dlaunch logs\n";
 }
 
-/// The words in the text: letters and digits only, in lower case.
+/// The words of the text, in lower case; a word consists of letters and digits.
 std::set<std::string> words_of(std::string_view text) {
   std::set<std::string> words;
   std::string word;
@@ -116,13 +116,13 @@ std::set<std::string> words_of(std::string_view text) {
   return words;
 }
 
-/// Whether `all`, what is known about a message, has all of `words`.
+/// Whether `all`, the text known about a message, contains all of `words`.
 bool is_about(const std::set<std::string>& words, const std::string& all) {
   const auto known = words_of(all);
   return !words.empty() && std::includes(known.begin(), known.end(), words.begin(), words.end());
 }
 
-/// Help for dlaunch's messages and known failures that have all words of the text.
+/// Help for those of dlaunch's messages and known failures that contain all words of the text.
 std::string rows_about(std::string_view text) {
   constexpr std::size_t kShortest = 3;
   if (text.size() < kShortest) return "";

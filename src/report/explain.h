@@ -8,19 +8,19 @@
 
 namespace dlaunch {
 
-/// Type, default, meaning and an example of the key, and the keys below it where it is a section.
-/// Also by the last part of its name ("backoff"), and by the name that another launcher has for it;
-/// empty: there is none.
+/// Type, default, meaning and an example of the key, and the keys below it if it is a section. Also
+/// finds a key by the last part of its name ("backoff"), and by the name that another launcher has
+/// for it. Empty: no such key.
 [[nodiscard]] std::string key_help(std::string_view topic);
 
-/// What a message means, as dlaunch or a program printed it, with advice; the text may be a part of
-/// a message, or the name of a failure. Empty: it is not known.
+/// The meaning of a message that dlaunch or a program has printed, with advice. `text` may be a
+/// part of the message, or the name of a failure. Empty: the message is not known.
 [[nodiscard]] std::string message_help(std::string_view text);
 
-/// What an option of another launcher ("--bind-to") becomes in dlaunch; empty: not known.
+/// The equivalent in dlaunch of another launcher's option ("--bind-to"); empty: not known.
 [[nodiscard]] std::string option_help(std::string_view option);
 
-/// Names that topics may have: keys, sections and failures.
+/// The names of all topics: keys, sections and failures.
 [[nodiscard]] std::vector<std::string_view> topic_names();
 
 }  // namespace dlaunch

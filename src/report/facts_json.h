@@ -1,5 +1,5 @@
-// The facts of a node as JSON, the same in `dlaunch plan --json` and `dlaunch info
-// --json`. Unknown numbers are null, unknown texts empty.
+// The facts of a node as JSON, for both `dlaunch plan --json` and `dlaunch info --json`. Unknown
+// numbers are null, and unknown texts are empty.
 #pragma once
 
 #include "model/cluster.h"

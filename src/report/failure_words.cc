@@ -22,8 +22,9 @@ namespace dlaunch {
 
 namespace {
 
-/// From the start of the first rank to the end of the one that failed first; if that is unknown,
-/// the whole run, which includes the time that the others took to stop.
+/// The time from the start of the first rank to the end of the rank that failed first. If that end
+/// is unknown, the time of the whole run, which includes the time that the other ranks took to
+/// stop.
 MonotonicTime time_of_failure(const RunReport& report) {
   const RankEnd* first = report.end_of_first();
   if (first == nullptr || !first->ended) return report.elapsed;
@@ -40,8 +41,8 @@ std::string plural(std::string how) {
   return how;
 }
 
-/// The command whose `program` is one word that holds several. Its options may be such words too
-/// ("--lr 0.1"); other words with a space are quoted.
+/// The command line as it was meant, if `program` is one word that holds several. Its options may
+/// be such words too ("--lr 0.1"); other words with a space are quoted.
 std::string as_several_words(const std::string& program, const std::vector<CommandPlan>& commands) {
   std::string line = program;
   for (const CommandPlan& command : commands) {
@@ -58,7 +59,8 @@ std::string as_several_words(const std::string& program, const std::vector<Comma
 }
 
 /// How ranks that failed alike ended. dlaunch's signal may have reached some of them while they
-/// were failing: their code is not their own; the code of the others holds for all.
+/// were failing, so their exit code is not their own; the code of the other ranks then applies to
+/// all.
 std::string common_end(const std::vector<Rank>& ranks, const RunReport& report) {
   const ExitStatus* common = nullptr;
   bool all_by_themselves = true;
@@ -92,7 +94,7 @@ std::string script_advice(const StartFailure& failure, const std::vector<Command
   if (!is_python && !file.ends_with(".sh")) return {};
   const std::string by_interpreter = (is_python ? "python3 " : "sh ") + file;
   switch (failure.error_number) {
-    case ENOENT:  // not in PATH; the current folder is not searched
+    case ENOENT:  // not found in PATH; execvp(3) does not search the current folder
       if (failure.search_path.empty()) return {};
       return "if it is in the workdir: ./" + file + ", or " + by_interpreter;
     case EACCES:
@@ -109,7 +111,7 @@ std::string one_line(std::string_view text) {
 }
 
 std::string FailureWords::headline() const {
-  // In a run with restarts, the whole run's time is the one that a user looks for.
+  // In a run with restarts, the user wants to know the time of the whole run.
   const bool by_rank = outcome_.first.has_value() && report_.attempt.value == 0;
   std::string line =
       "FAILED after " + duration_text(by_rank ? time_of_failure(report_) : report_.elapsed) + ": ";
@@ -178,7 +180,7 @@ std::string FailureWords::what_ended() const {
   std::string text = who(*outcome_.first) + ' ';
   const bool was_stopped = end->how == RankEnd::How::stopped || end->how == RankEnd::How::killed;
   if (was_stopped && end->status.signaled) {
-    // The signal was dlaunch's: other ranks had ended first, because they had lost this one.
+    // The signal came from dlaunch. Other ranks had ended first, because they had lost this one.
     text += "failed";
   } else {
     text += end->start_failure ? describe(*end->start_failure) : describe(end->status);

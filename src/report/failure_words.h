@@ -11,11 +11,11 @@
 namespace dlaunch {
 
 /// How to run a script that was given as a program; empty if that is not a likely cause.
-/// `commands`: of the plan.
+/// `commands`: those of the plan.
 [[nodiscard]] std::string script_advice(const StartFailure& failure,
                                         const std::vector<CommandPlan>& commands);
 
-/// The first line of an error, safe for a terminal.
+/// The first line of `text`, safe for a terminal.
 [[nodiscard]] std::string one_line(std::string_view text);
 
 /// `input` must outlive this object.
@@ -28,21 +28,22 @@ class FailureWords {
   [[nodiscard]] std::string headline() const;
   /// "node2: No route to host (last heard 2026-11-20T21:01:42Z)"
   [[nodiscard]] std::string lost_line(const LostNode& lost) const;
-  /// "attempt 0: rank 1 exited with code 1 after 12 s; up again in 60 ms, 20 steps
-  /// redone"; only the last ones if there are many.
+  /// One text for each earlier attempt, only for the last ones if there are many: "attempt 0: rank
+  /// 1 exited with code 1 after 12 s; up again in 60 ms, 20 steps redone".
   [[nodiscard]] std::vector<std::string> earlier_attempts() const;
   /// "1 h 52 min productive (91 %), 5 min recomputed (4 %), 6 min other"; empty without a restart.
   [[nodiscard]] std::string spent() const;
   /// The number of restarts whose ranks ran.
   [[nodiscard]] std::size_t restarts() const;
-  /// The run ended in the back-off after a failed attempt: the ranks are those of that attempt.
+  /// Whether the run ended in the back-off after a failed attempt; the report's ranks are then
+  /// those of that attempt.
   [[nodiscard]] bool in_back_off() const;
-  /// The run ended while the next attempt connected its nodes, before its ranks started.
+  /// Whether the run ended while the next attempt connected its nodes, before its ranks started.
   [[nodiscard]] bool before_ranks() const;
-  /// "restart 2 of 5"; "attempt 3" if that does not count as a restart.
+  /// "restart 2 of 5"; "attempt 3" if the next attempt does not count as a restart.
   [[nodiscard]] static std::string next_attempt(const FailedAttempt& failed);
-  /// "1", "0,2-5": the ranks whose output is most useful, for `dlaunch logs --rank`. Needs
-  /// outcome.first.
+  /// "1", "0,2-5": the ranks whose output is most useful, for `dlaunch logs --rank`. outcome.first
+  /// must be set.
   [[nodiscard]] std::string ranks_to_read() const;
   /// "rank 1 on node2"
   [[nodiscard]] std::string who(Rank rank) const;
@@ -54,7 +55,7 @@ class FailureWords {
   [[nodiscard]] std::string left_early() const;
   [[nodiscard]] std::string failed_alike() const;
   [[nodiscard]] std::string what_ended() const;
-  /// " (last heard 2026-11-20T21:01:42Z)": what happened there later is unknown.
+  /// " (last heard 2026-11-20T21:01:42Z)", because what happened on the node later is unknown.
   [[nodiscard]] static std::string last_heard(const LostNode& lost);
   [[nodiscard]] std::string taken_port() const;
   [[nodiscard]] static std::string taken_port_text(const TakenPort& port, const std::string& where);

@@ -1,4 +1,4 @@
-// The JSON Schemas of the files of a run folder: docs/reference/schemas, carried in the program.
+// The JSON Schemas of the files in a run folder (docs/reference/schemas), embedded in the program.
 // Pure.
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace dlaunch {
 
-/// "events", "summary" or "plan"; nullopt: another name.
+/// `name`: "events", "summary" or "plan"; nullopt for any other name.
 [[nodiscard]] std::optional<std::string_view> file_schema(std::string_view name);
 
 }  // namespace dlaunch

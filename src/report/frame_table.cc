@@ -21,7 +21,7 @@ constexpr std::string_view kStrategy = "tensorflow/python/distribute/distribute_
 constexpr std::string_view kHorovod = "horovod";
 
 constexpr KnownFrame kKnown[] = {
-    // PyTorch: the same for gloo, NCCL and MPI
+    // PyTorch; the same rows fit gloo, NCCL and MPI
     {Kind::python, "all_reduce*", kC10d, collective, kTorch},
     {Kind::python, "all_gather*", kC10d, collective, kTorch},
     {Kind::python, "all_to_all*", kC10d, collective, kTorch},
@@ -53,7 +53,7 @@ constexpr KnownFrame kKnown[] = {
     {Kind::native, "c10d::TCPStore::*", "", peer, kTorch},
     // The main process waits for its workers.
     {Kind::python, "_get_data", "torch/utils/data/dataloader.py", loader, "torch.utils.data"},
-    // JAX; most of its collectives run inside of a compiled step
+    // JAX; most of its collectives run inside a compiled step
     {Kind::python, "initialize", "jax/_src/distributed.py", start, kJax},
     {Kind::python, "backends", "jax/_src/xla_bridge.py", start, kJax},
     {Kind::python, "shutdown", "jax/_src/distributed.py", collective, kJax},
@@ -64,7 +64,7 @@ constexpr KnownFrame kKnown[] = {
     {Kind::python, "block_until_ready", "jax/_src/api.py", step, kJax},
     {Kind::python, "__call__", "jax/_src/interpreters/pxla.py", step, kJax},
     {Kind::native, "xla::cpu::GlooCommunicator::*", "", collective, kJax},
-    // TensorFlow, likewise
+    // TensorFlow; most of its collectives run inside a compiled step
     {Kind::python, "__init__", "tensorflow/python/distribute/collective_all_reduce_strategy.py",
      start, kTensorflow},
     {Kind::python, "run", kStrategy, step, kTensorflow},
@@ -103,7 +103,7 @@ constexpr KnownFrame kKnown[] = {
     {Kind::native, "MPI_Probe", "", peer, "MPI"},
     {Kind::native, "MPI_Init*", "", start, "MPI"},
     {Kind::native, "MPI_Finalize", "", collective, "MPI"},
-    {Kind::native, "ompi_mpi_finalize", "", collective, "MPI"},  // a tail call
+    {Kind::native, "ompi_mpi_finalize", "", collective, "MPI"},  // MPI_Finalize tail-calls it
 };
 
 /// The function's name in the form that the rows use.
@@ -134,7 +134,7 @@ bool has_any(const std::string& text, std::span<const std::string_view> parts) {
 bool is_the_users(const StackFrame& frame) {
   static constexpr std::array<std::string_view, 4> kPackages{"/site-packages/", "/dist-packages/",
                                                              "/lib/python", "<"};
-  // Objects without lines of sources, and glibc's sources as Debian builds them.
+  // Shared objects without source lines, and glibc's sources as named in Debian's builds.
   static constexpr std::array<std::string_view, 6> kObjects{".so",    "./sysdeps/", "./nptl/",
                                                             "./csu/", "./io/",      "./posix/"};
   switch (frame.kind) {
@@ -149,7 +149,7 @@ bool is_the_users(const StackFrame& frame) {
   return false;
 }
 
-/// Looks among the user's own frames of this kind, from `depth` outward. Null: there is none.
+/// The innermost of the user's own frames of this kind, from `depth` outward. Null: there is none.
 const StackFrame* innermost_of(Kind kind, const std::vector<StackFrame>& frames,
                                std::size_t depth) {
   for (; depth < frames.size(); ++depth) {
@@ -165,8 +165,8 @@ std::span<const KnownFrame> known_frames() {
 }
 
 std::optional<KnownWait> known_wait(const std::vector<StackFrame>& frames) {
-  // If a known function has called the user's code (a hook, a module), the known function is not
-  // what waits.
+  // If a known function has called the user's code (a hook, a module), then it is not this function
+  // that waits.
   const StackFrame* const own = innermost_of(Kind::python, frames, 0);
   std::size_t depth =
       own != nullptr ? static_cast<std::size_t>(own - frames.data()) : frames.size();

@@ -8,13 +8,13 @@ namespace dlaunch {
 
 namespace {
 
-constexpr std::size_t kMostSummary = std::size_t{64} << 10;  // GitHub takes 1 MiB per step
+constexpr std::size_t kMostSummary = std::size_t{64} << 10;  // GitHub accepts 1 MiB per step
 
 bool has_failed(const RunReport& report) {
   return report.outcome.cause != Cause::success && report.outcome.cause != Cause::cancelled;
 }
 
-/// Escapes the special characters of a workflow command; in a property, ':' and ',' too.
+/// Escapes the special characters of a workflow command, in a property also ':' and ','.
 std::string escaped(std::string_view text, bool is_property) {
   constexpr std::string_view kHex = "0123456789ABCDEF";
   const std::string_view special = is_property ? "%\r\n:," : "%\r\n";
@@ -32,7 +32,8 @@ std::string escaped(std::string_view text, bool is_property) {
   return out;
 }
 
-/// The path relative to the workspace, as GitHub expects it; empty: not below the workspace.
+/// The path relative to the workspace, as GitHub expects it; empty: the file is not below the
+/// workspace.
 std::string file_in(std::string_view workspace, std::string_view folder, std::string file) {
   if (file.empty() || file.starts_with('<')) return "";
   if (!file.starts_with('/')) file = std::string(folder) + '/' + file;
@@ -99,14 +100,14 @@ std::string github_step_summary(const SummaryInput& input) {
   const std::string name = input.plan == nullptr ? "" : input.plan->name;
   const bool failed = has_failed(input.report);
   std::string out = "### dlaunch";
-  // In a code span, because a name may contain any character.
+  // The name is in a code span, because it may contain any character.
   if (!name.empty() && name.find('`') == std::string::npos) out += " `" + one_line(name) + '`';
   out += failed                                         ? ": failed\n\n"
          : input.report.outcome.cause == Cause::success ? ": done\n\n"
                                                         : ": stopped\n\n";
   std::string text = summary_text(input);
   if (text.size() > kMostSummary) text.resize(kMostSummary);
-  // A fence would end at a line of as many tildes; an indented block does not end.
+  // The text is indented, because a fenced block would end at any line with as many tildes.
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
     out += "    " + text.substr(at, end - at) + '\n';

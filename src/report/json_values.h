@@ -1,5 +1,5 @@
-// Members of untrusted JSON, such as that of a run folder: a member that is missing or has another
-// type is empty. Pure.
+// Reads members of untrusted JSON, such as files in a run folder. A member that is missing or has
+// another type counts as empty. Pure.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace dlaunch {
 /// Null if `array` has no such element, or is not an array.
 [[nodiscard]] const nlohmann::json& json_item(const nlohmann::json& array, std::size_t index);
 
-/// A string as it is, null as nothing, everything else as JSON.
+/// A string unchanged, null as an empty text, everything else as JSON.
 [[nodiscard]] std::string json_text_of(const nlohmann::json& value);
 
 /// The member as a number; `otherwise` if it is not a number.

@@ -25,14 +25,14 @@ struct Failure {
 };
 
 struct KnownCause {
-  std::string_view name;               // as in KnownFailure; empty: the name in that table
+  std::string_view name;               // as in KnownFailure; empty: use the name in that table
   std::string_view exception;          // what the exception begins with; empty: any
   bool (*applies)(const Failure&);     // null: the exception suffices
-  std::string (*why)(const Failure&);  // null: the error says it
+  std::string (*why)(const Failure&);  // null: the error itself says it
   std::string (*advice)(const Failure&);
 };
 
-/// Advice for a program that reads a terminal that it does not have.
+/// Advice for a program that reads from a terminal but has none.
 std::string advice_for_stdin(const Failure& f, const std::string& call) {
   const Rank first = f.outcome.first.value_or(Rank(0));
   const std::string number = std::to_string(f.in.stdin_rank.value_or(first).value);
@@ -42,12 +42,12 @@ std::string advice_for_stdin(const Failure& f, const std::string& call) {
            " fails; with it rank " + number + " has the terminal" +
            (f.in.report.ranks.size() > 1 ? "; guard the call: " + guarded : "");
   }
-  // The rank had the terminal: the user ended the program there.
+  // The rank had the terminal, so the user ended the program there.
   if (first == *f.in.stdin_rank) return "";
   return "only rank " + number + " reads the terminal: " + guarded;
 }
 
-/// A SIGKILL that neither dlaunch nor, as far as the kernel's records show, the OOM killer sent.
+/// Whether the rank got a SIGKILL that did not come from dlaunch.
 bool was_killed(const Failure& f) {
   return f.end != nullptr && f.end->how == RankEnd::How::exited &&
          f.end->status.code() == exit_code::kSignalBase + SIGKILL;
@@ -125,13 +125,14 @@ std::string why_no_module(const Failure& f) {
   return python.empty() ? "" : "the interpreter was " + plain_line(python);
 }
 
-/// The row of the table (known_failures.h); a port that dlaunch chose is not the program's fault.
+/// The row of the table (known_failures.h); null for a port that dlaunch chose, which is not the
+/// program's fault.
 const KnownFailure* row_of(const Failure& f) {
   if (f.end == nullptr || f.outcome.port) return nullptr;
   return find_known_failure(f.in.evidence, &f.end->status);
 }
 
-/// Whether ranks of other nodes failed in this way too: then the cause is not that node.
+/// Whether ranks of other nodes failed in the same way, so that the cause is not this node.
 bool failed_on_other_nodes(const Failure& f, NodeRank node) {
   return std::any_of(f.outcome.alike.begin(), f.outcome.alike.end(), [&](Rank rank) {
     return rank.value < f.in.plan->ranks.size() && f.in.plan->ranks[rank.value].node != node;
@@ -151,8 +152,8 @@ std::string why_by_table(const Failure& f) {
   return why;
 }
 
-// The first row that applies and has a `why` explains the failure; the first that applies and has
-// advice gives the advice.
+// Of the rows that apply, the first with a `why` explains the failure, and the first with advice
+// gives the advice.
 constexpr std::array<KnownCause, 11> kCauses{{
     {"debugger-without-terminal", "bdb.BdbQuit", nullptr, nullptr,
      [](const Failure& f) { return advice_for_stdin(f, "breakpoint()"); }},
@@ -214,7 +215,7 @@ Failure failure_of(const SummaryInput& in) {
   return {in, in.report.outcome, in.report.end_of_first()};
 }
 
-/// The text of the first row that applies and has such a text.
+/// Of the rows that apply, the text of the first that has one.
 std::string first_text(const SummaryInput& in, std::string (*KnownCause::*text)(const Failure&)) {
   const Failure failure = failure_of(in);
   for (const KnownCause& row : kCauses) {
@@ -224,7 +225,7 @@ std::string first_text(const SummaryInput& in, std::string (*KnownCause::*text)(
   return "";
 }
 
-// Last lines to search if a program ended without an exception: Open MPI's text has 15.
+// How many last lines to search if a program ended without an exception; Open MPI's text has 15.
 constexpr std::size_t kLines = 20;
 
 constexpr std::string_view kClosed = "another rank closed its connection";

@@ -9,7 +9,7 @@ namespace dlaunch {
 
 namespace {
 
-/// By the signal itself, or as a shell reports it (128 + signal).
+/// Whether the signal ended the rank directly, or a shell reports that (128 + signal).
 template <int kSignal>
 bool ended_by(const ExitStatus& status) {
   return status.code() == exit_code::kSignalBase + kSignal;
@@ -19,7 +19,7 @@ bool was_not_finalized(const ExitStatus& status) {
   return status.mpi == MpiEnd::not_finalized;
 }
 
-// The first row that fits counts, so a row comes before those whose patterns are more general.
+// The first row that fits counts, so a row comes before rows with more general patterns.
 // tests/unit/report/known_failures_test.cc has a real message for each.
 constexpr auto kFailures = std::to_array<KnownFailure>({
     {.name = "mpi-not-finalized",
@@ -449,7 +449,8 @@ constexpr auto kFailures = std::to_array<KnownFailure>({
      .advice = "dmesg as root on that node; --exclude NODE if its disk is faulty",
      .of_node = true},
 
-    // Other machines. Rows that name hubs come before rows for what makes them unreachable.
+    // Other machines. Rows that name hubs come before the rows for errors that make hubs
+    // unreachable.
     {.name = "hub-unreachable",
      .pattern = "couldn't connect to 'https://huggingface.co'",
      .why = "the node cannot reach the hub, and the model is not in its cache",
@@ -496,7 +497,7 @@ constexpr auto kFailures = std::to_array<KnownFailure>({
      .why = "the program listens on an address that this node does not have",
      .advice = "0.0.0.0 as the address, or only rank 0 listens on MASTER_ADDR"},
 
-    // Texts that any program's last lines may have, so only if nothing else fits.
+    // Texts that may occur in the last lines of any program, so these rows come last.
     {.name = "permission-denied",
      .pattern = "Permission denied",
      .why = "the user may not use the file or folder",
@@ -539,10 +540,10 @@ constexpr auto kFailures = std::to_array<KnownFailure>({
      .advice = "ulimit -f shows it; fsize in /etc/security/limits.conf of each node"},
 });
 
-// Last lines to search if there is no exception; Open MPI's text has 15.
+// How many last lines to search if there is no exception; Open MPI's text has 15.
 constexpr std::size_t kLines = 20;
 
-// What these libraries call information or a warning is not what ended the program.
+// Marks of information and warnings of libraries, which are not what ended the program.
 constexpr std::array<std::string_view, 9> kHarmless{
     " NCCL INFO ",     "cannot be preloaded", "[c10d] The ",   "Warning: ",    "WARNING: ",
     ": I tensorflow/", ": W tensorflow/",     ": I external/", ": W external/"};
@@ -551,7 +552,7 @@ bool contains(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-/// Whether the exception, or a line that may say the cause, has `pattern`.
+/// Whether the exception, or a line that may name the cause, contains `pattern`.
 bool any_text(const Evidence& evidence, std::string_view pattern) {
   const auto& lines = evidence.last_lines;
   const std::size_t newest = evidence.exception ? std::min(evidence.lines_after, kLines) : kLines;

@@ -11,7 +11,7 @@ namespace {
 constexpr char kEscape = '\x1b';
 constexpr std::size_t kLeastColumns = 8;
 
-/// A head that would leave less than half of the screen scrolls with the rows.
+/// False if the head would leave less than half of the screen for rows: it then scrolls with them.
 bool head_stays(const ScreenPage& page, ScreenSize size) {
   return page.head.size() + 1 <= size.rows / 2;
 }
@@ -44,7 +44,7 @@ std::optional<Key> take_key(std::string& typed) {
     if (first == 'j') return Key::down;
     return first == ' ' ? Key::page_down : Key::other;
   }
-  // ESC [ parameters final, or ESC O final.
+  // The forms are: ESC [ parameters final, and ESC O final.
   if (typed.size() == 1) return std::nullopt;
   if (typed[1] != '[' && typed[1] != 'O') {
     typed.erase(0, 1);
@@ -84,7 +84,7 @@ std::string drawn(const ScreenPage& page, std::size_t first, const std::string& 
   const std::vector<std::string> rows = scrolled(page, size);
   const std::size_t shown = rows_shown(page, size);
   const std::size_t end = std::min(rows.size(), first + shown);
-  // Without wrapping: a wide character may need two columns.
+  // Turns off wrapping, because a wide character may need two columns.
   std::string out = "\x1b[?7l\x1b[H";
   if (head_stays(page, size)) {
     for (const std::string& line : page.head) out += line_of(line, size) + "\r\n";

@@ -1,4 +1,4 @@
-// A screen that is redrawn in place: what it shows, and the keys that scroll it. Pure.
+// A screen that is redrawn in place: its content, and the keys that scroll it. Pure.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace dlaunch {
 
-/// Head lines, which stay at the top, and rows, which may be more than fit.
+/// Head lines, which stay at the top, and rows, of which there may be more than fit.
 struct ScreenPage {
   std::vector<std::string> head;
   std::vector<std::string> rows;
@@ -21,7 +21,7 @@ struct ScreenSize {
 
 enum class Key { quit, stacks, up, down, page_up, page_down, other };
 
-/// Removes the first key from what was typed (ECMA-48, as xterm sends it); nullopt: incomplete.
+/// Removes the first key from `typed` (ECMA-48, as xterm sends it); nullopt: it is incomplete.
 [[nodiscard]] std::optional<Key> take_key(std::string& typed);
 
 /// The number of rows that fit between head and foot.
@@ -31,12 +31,14 @@ enum class Key { quit, stacks, up, down, page_up, page_down, other };
 [[nodiscard]] std::size_t moved(std::size_t first, Key key, const ScreenPage& page,
                                 ScreenSize size);
 
-/// The bytes that draw the page over what was there: the head, the rows from `first` on, and `foot`
-/// as the last line, followed by the numbers of these rows if they are not all.
+/// The bytes that draw the page over the previous one: the head, the rows from `first` on, and
+/// `foot` as the last line. If not all rows fit, the foot ends with the numbers of those that are
+/// shown.
 [[nodiscard]] std::string drawn(const ScreenPage& page, std::size_t first, const std::string& foot,
                                 ScreenSize size);
 
-/// To write before the first drawing; and after the last one, which puts the cursor below it.
+/// Write kBeginScreen before the first drawing, and end_of_screen() after the last one: it puts the
+/// cursor below the drawing.
 inline constexpr const char* kBeginScreen = "\x1b[2J\x1b[?25l";
 [[nodiscard]] std::string end_of_screen(ScreenSize size);
 

@@ -4,7 +4,7 @@
 
 namespace dlaunch {
 
-/// The value of a metric with six digits, as a person reads them. Pure.
+/// The value of a metric, with at most six significant digits. Pure.
 [[nodiscard]] std::string metric_number(double value);
 
 }  // namespace dlaunch

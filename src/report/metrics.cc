@@ -15,13 +15,13 @@ namespace dlaunch {
 
 namespace {
 
-// If every line matches, a pattern takes a second for 100 MiB.
+// If every line matches, a pattern needs a second for 100 MiB.
 constexpr std::uint64_t kMebibyte = std::uint64_t{1} << 20U;
 constexpr std::uint64_t kMostOfAll = 128 * kMebibyte;
 constexpr std::uint64_t kMostOfOne = 64 * kMebibyte;
 constexpr std::uint64_t kLeastOfOne = kMebibyte / 4;
 
-/// The matches of every pattern in one stream.
+/// Finds the matches of every pattern in one stream.
 std::vector<MetricMatches> find_in(RankStream stream, std::uint64_t most,
                                    const std::vector<MetricPattern>& patterns) {
   constexpr std::size_t kLongestLine = 65536;
@@ -31,7 +31,7 @@ std::vector<MetricMatches> find_in(RankStream stream, std::uint64_t most,
   };
   const auto skipped = stream.skip_to_last_bytes(most);
   if (!skipped) return found;
-  bool begins_inside = *skipped;  // in the middle of a line, perhaps of a number
+  bool begins_inside = *skipped;  // reading begins in the middle of a line, perhaps of a number
   std::string waiting;            // whole lines, then a line whose end has not been read
   while (true) {
     const auto bytes = stream.next();
@@ -67,7 +67,8 @@ bool is_word(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '/';
 }
 
-/// Where the name of the quantity whose value is at `value` begins; npos: it is not a watched one.
+/// Where the name of the quantity begins whose value is at `value`; npos: training does not watch
+/// it.
 std::size_t name_of_value(std::string_view text, std::size_t value) {
   std::size_t end = value;
   while (end > 0 && std::string_view(" \t:='\"-+").find(text[end - 1]) != std::string_view::npos)

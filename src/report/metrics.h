@@ -1,4 +1,4 @@
-// The numbers that a job's `metrics` find in what its ranks have printed.
+// The numbers that the patterns of a job's `metrics` find in the output of its ranks.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace dlaunch {
 
-/// The matches on a rank's stdout or, if there are none, on its stderr.
+/// The matches in a rank's stdout or, if there are none, in its stderr.
 struct RankMetric {
   Rank rank;
   Stream stream = Stream::out;
@@ -27,13 +27,13 @@ struct Metric {
   std::string name;
   std::vector<RankMetric> ranks;  // those with matches, ascending
   std::uint64_t not_numbers = 0;  // matches whose group is not a number
-  std::string not_number;         // the first of them, as it was printed
+  std::string not_number;         // the first of these matches, as it was printed
   bool operator==(const Metric&) const = default;
 };
 
 /// One for each of `patterns` (name -> pattern, which jobfile has checked), in their order. Reads
-/// at most the last 64 MiB of a file, less with many files, a few hundred MiB in all; a file that
-/// is missing or cannot be read counts as empty.
+/// at most the last 64 MiB of a file (less if there are many files), and a few hundred MiB in all.
+/// A file that is missing or cannot be read counts as empty.
 [[nodiscard]] std::vector<Metric> read_metrics(const std::string& attempt_folder,
                                                std::uint32_t ranks,
                                                const std::map<std::string, std::string>& patterns);
@@ -41,15 +41,16 @@ struct Metric {
 /// "throughput 1520.3 (rank 0; 1498 to 1544 on 8 ranks)": one line, safe for a terminal. Pure.
 [[nodiscard]] std::string metric_line(const Metric& metric);
 
-/// Begins and ends an array. Pure.
+/// Writes a whole array. Pure.
 void write_metrics(JsonText& json, const std::vector<Metric>& metrics, std::size_t indent);
 
-/// The last nan that a program printed as the value of a quantity that training watches (a loss, a
-/// norm, an accuracy, ...): "loss: nan"; nullopt: none. Other mentions of "nan" do not count.
+/// The last NaN that a program printed as the value of a quantity that users watch in training (a
+/// loss, a norm, an accuracy, ...): "loss: nan"; nullopt: none. Other mentions of "nan" do not
+/// count.
 [[nodiscard]] std::optional<std::string> printed_nan(std::string_view text);
 
-/// "3 values of the metric loss are not a number (\"nan\")": those that print as nan or infinity.
-/// A metric without any number is left to metric_line().
+/// "3 values of the metric loss are not a number (\"nan\")" for each metric with values that print
+/// as nan or infinity. Leaves out a metric without any number, which metric_line() reports.
 [[nodiscard]] std::vector<std::string> nan_metrics(const std::vector<Metric>& metrics);
 
 }  // namespace dlaunch

@@ -193,7 +193,8 @@ constexpr std::array<std::string_view, 16> kPlaceholders = {
     "DIR",     "FAULT", "FILE",   "HOST", "METHODS", "N",    "NAME", "NODES",
     "PROGRAM", "RANKS", "SCRIPT", "SIZE", "TEXT",    "TIME", "USER", "WHAT"};
 
-/// A piece of a text: a placeholder, which is a word for what differs, or the text between two.
+/// A piece of a message's text: a placeholder, which stands for the words that differ, or the text
+/// between two placeholders.
 struct Piece {
   std::string_view text;
   bool is_placeholder = false;
@@ -220,8 +221,8 @@ Piece take_piece(std::string_view& text) {
 
 using Values = std::map<std::string_view, std::string_view>;  // of placeholders
 
-/// What the line has in place of each placeholder between two other pieces; nullopt: the line does
-/// not have the text.
+/// What the line has in place of each placeholder that is between two other pieces; nullopt: the
+/// line does not match the text.
 std::optional<Values> match(std::string_view text, std::string_view line) {
   Values values;
   std::string_view open;  // the placeholder before this piece

@@ -1,6 +1,6 @@
 // The table of messages of dlaunch, and of ssh when dlaunch runs it: what each means and what to
-// do. `dlaunch help` looks messages up in it, and reports of nodes that cannot be connected take
-// their advice from it. docs/reference/messages.md lists it. Pure.
+// do. `dlaunch help` looks messages up in this table, and reports about nodes that cannot be
+// connected take their advice from it. docs/reference/messages.md lists it. Pure.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ namespace dlaunch {
 struct OwnMessage {
   std::string_view text;     // as printed, except for words such as HOST, N or TIME
   std::string_view meaning;  // a sentence without its full stop
-  std::string_view advice;   // empty: nothing; may have words of the text, and HOST
+  std::string_view advice;   // may have placeholders of `text`, and HOST; empty: none
   bool certain = false;      // no program of a rank prints such a line
 };
 
@@ -22,11 +22,11 @@ struct OwnMessage {
 
 struct FoundMessage {
   const OwnMessage* row = nullptr;
-  std::string advice;  // with what the message has in place of HOST and other such words
+  std::string advice;  // HOST and other placeholders are replaced by what the message has there
 };
 
-/// The first row whose text is in a line of `said`; `certain` rows come first. HOST is `host` if
-/// the message names no host.
+/// The first row whose text occurs in a line of `said`; rows that are `certain` are tried first. If
+/// the message names no host, HOST becomes `host`.
 [[nodiscard]] std::optional<FoundMessage> find_own_message(std::string_view said,
                                                            std::string_view host = "HOST");
 
@@ -35,8 +35,8 @@ struct HostTrouble {
   std::string said;  // why it cannot be used, in ssh's or dlaunch's words
 };
 
-/// What to try about hosts that cannot be connected: at most three lines, one per kind of
-/// trouble, with the first host that has it. Each begins with "try: ".
+/// What to try if hosts cannot be connected: at most three lines, one for each kind of trouble,
+/// with the first host that has it. Each line begins with "try: ".
 [[nodiscard]] std::vector<std::string> connection_advice(const std::vector<HostTrouble>& hosts);
 
 /// "gpu4: ssh: ..." for each host, then what to try; lines after the first are indented.

@@ -139,7 +139,7 @@ void write_nodes(JsonText& json, const LaunchPlan& plan, const Cluster* cluster)
     json.string(node.name);
     json.key("address");
     json.string(node.address);
-    // Where the output stays if it is not collected.
+    // Where the output stays on the node if it is not collected.
     if (node.is_remote) json.key("output_folder").string(node.output_folder);
     write_numbers(json, "ranks", node.ranks, [](Rank rank) { return rank.value; });
     json.key("binding");

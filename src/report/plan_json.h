@@ -15,7 +15,7 @@ namespace dlaunch {
 ///   [{path, text}]}], with launch: once also hosts [{name, slots}], ranks
 ///   [{rank, node, local_rank, role, role_rank, command, cpus, gpus, ports, variables}], variables
 ///   {NAME: VALUE} of all ranks (those of a node and of a rank are added to these), passed [NAME]
-///   (env_pass) and secret [NAME] (env_secret), whose values are nowhere, reasons {NAME: why},
+///   (env_pass) and secret [NAME] (env_secret), whose values are left out, reasons {NAME: why},
 ///   scrubbed, not_passed, notes.
 /// With a cluster, each node also has facts {hostname, architecture, kernel, memory_bytes,
 /// memory_available_bytes, cores [{numa, threads, taken}], gpus [{index, uuid, bus_id, model,

@@ -57,7 +57,7 @@ std::string gpu_text(const RankPlan& rank) {
 
 using Cells = std::vector<std::string>;
 
-/// One line of the table or, without cells, the line that replaces those left out.
+/// One line of the table or, if it has no cells, the line that replaces omitted ones.
 struct TableLine {
   Cells cells;
   std::string instead;

@@ -9,8 +9,8 @@
 
 namespace dlaunch {
 
-/// Above this many ranks, the table has only the first and last ranks of a node, and only the first
-/// and last nodes.
+/// If there are more ranks than this, the table has only the first and last ranks of each node, and
+/// only the first and last nodes.
 inline constexpr std::size_t kAllRanks = 64;
 inline constexpr std::size_t kFirst = 8, kLast = 2;
 

@@ -23,7 +23,7 @@ namespace {
 
 struct Found {
   const Variable* variable;
-  std::vector<const NodePlan*> nodes;  // those with this value and this reason
+  std::vector<const NodePlan*> nodes;  // nodes with this value and this reason
 };
 
 std::vector<Found> fabric_variables(const LaunchPlan& plan) {
@@ -69,7 +69,7 @@ void add_fabric_variables(std::string& out, const LaunchPlan& plan) {
   }
 }
 
-/// launch: once starts one process; this is how many ranks that one may start.
+/// The numbers of ranks and nodes. With launch: once, how many ranks the single process may start.
 std::string size_text(const LaunchPlan& plan) {
   if (plan.hosts.empty())
     return counted(plan.ranks.size(), "rank") + " on " + counted(plan.nodes.size(), "node");
@@ -90,7 +90,7 @@ void add_role_commands(std::string& out, const LaunchPlan& plan, std::size_t lab
 
 void add_head(std::string& out, const LaunchPlan& plan) {
   std::size_t least = 10;
-  if (plan.commands.size() > 1) {  // this column holds the roles
+  if (plan.commands.size() > 1) {  // this column then holds the roles
     for (const RankPlan& rank : plan.ranks) least = std::max(least, rank.role.size() + 4);
   }
   const std::size_t label = std::clamp<std::size_t>(utf8_length(plan.name) + 2, least, 24);
@@ -151,7 +151,7 @@ std::vector<std::string> assignments(std::vector<Shown> variables) {
   return words;
 }
 
-/// launch: once: the content of the hostfiles, and their paths.
+/// With launch: once, the content of the hostfiles, and their paths.
 void add_hosts(std::string& out, const LaunchPlan& plan) {
   std::string_view label = "hostfile";
   for (std::size_t i = 0; i < plan.hosts.size(); ++i) {
@@ -168,7 +168,7 @@ void add_hosts(std::string& out, const LaunchPlan& plan) {
   if (!plan.hosts.empty()) out += "\n";
 }
 
-/// mpi.launcher: mpirun: the line that node 0 executes.
+/// With mpi.launcher: mpirun, the command line that node 0 executes.
 void add_mpirun(std::string& out, const LaunchPlan& plan) {
   if (!plan.mpirun) return;
   std::vector<std::string> words;
@@ -179,7 +179,7 @@ void add_mpirun(std::string& out, const LaunchPlan& plan) {
   out += "\n";
 }
 
-/// The command line of each container on the first node that has one of its kind.
+/// The command line of each kind of container, from the first node that has one of that kind.
 void add_containers(std::string& out, const LaunchPlan& plan) {
   std::vector<std::pair<std::string, std::string>> known;
   for (const NodePlan& node : plan.nodes) {
@@ -199,7 +199,7 @@ void add_containers(std::string& out, const LaunchPlan& plan) {
   if (!known.empty()) out += "\n";
 }
 
-/// The variable of that name; null: there is none.
+/// The variable with that name; null: there is none.
 const Variable* find(const std::vector<Variable>& variables, std::string_view name) {
   const auto found = std::find_if(variables.begin(), variables.end(),
                                   [&](const Variable& v) { return v.name == name; });
@@ -217,11 +217,11 @@ void add_rank_variables(std::string& out, const LaunchPlan& plan) {
       const Variable* other = find(node.variables, v.name);
       return other != nullptr && other->value == v.value;
     });
-    // A variable whose values differ is shown by its name alone.
+    // If the values of a variable differ, only its name is shown.
     (same ? every : per_node).push_back({v.name, same ? v.value : ""});
   }
   const std::string* role = nullptr;
-  for (const RankPlan& rank : plan.ranks) {  // the names differ from role to role
+  for (const RankPlan& rank : plan.ranks) {  // names differ only between roles
     if (role != nullptr && *role == rank.role) continue;
     role = &rank.role;
     for (const Variable& v : rank.variables) {

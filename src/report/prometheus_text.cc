@@ -18,7 +18,7 @@ using Label = std::pair<std::string_view, std::string_view>;
 constexpr std::array<std::string_view, 7> kStates{
     "preparing", "running", "stopping", "waiting to restart", "done", "failed", "stopped"};
 
-/// UTF-8 without control characters.
+/// Appends the value as UTF-8 without control characters.
 void append_label_value(std::string& out, std::string_view value) {
   for (const char c : plain_line(value)) {
     if (c == '\\' || c == '"') out += '\\';
@@ -90,7 +90,7 @@ class PrometheusText {
     sample(std::to_string(ended), {{"state", "ended"}});
   }
 
-  /// A sample for each rank for which `value` gives one.
+  /// Writes a sample for each rank for which `value` is not empty.
   void of_ranks(std::string_view name, std::string_view type, std::string_view help,
                 const std::function<std::string(const RankStatus&)>& value) {
     family(name, type, help);

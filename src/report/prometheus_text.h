@@ -12,14 +12,14 @@ namespace dlaunch {
 
 struct PrometheusInput {
   StatusReply status;
-  std::vector<std::string> roles;  // index = rank; a missing one is empty
-  std::string launcher;            // its machine
+  std::vector<std::string> roles;  // index = rank; a missing element counts as empty
+  std::string launcher;            // the launcher's machine
   std::string end;                 // "done", "failed", "stopped"; empty: the run goes on
   std::optional<int> exit_code;    // once it has ended
 };
 
-/// docs/how-to/prometheus.md has the metrics. All names begin with "dlaunch_", all samples have
-/// the label run, those of ranks also rank, role and host.
+/// docs/how-to/prometheus.md lists the metrics. All names begin with "dlaunch_". All samples have
+/// the label run; those of ranks also have rank, role and host.
 [[nodiscard]] std::string prometheus_text(const PrometheusInput& input);
 
 }  // namespace dlaunch

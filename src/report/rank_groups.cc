@@ -17,11 +17,11 @@ using std::chrono::nanoseconds;
 using How = RankEnd::How;
 using Ranks = std::vector<Rank>;
 
-// More kinds of failure, or lost nodes, than this are counted, not listed.
+// If there are more kinds of failure or more lost nodes than this, the rest is only counted.
 constexpr std::size_t kMaxFailureKinds = 3;
 constexpr std::size_t kMaxLostNodes = 2;
 
-/// Ranks that failed by themselves in the same way, and when, after the first failure.
+/// Ranks that failed by themselves in the same way, and how long after the first failure.
 struct FailureGroup {
   Ranks ranks;
   ExitStatus status;
@@ -40,7 +40,7 @@ std::string was(const Ranks& ranks) {
   return ranks.size() == 1 ? " was " : " were ";
 }
 
-/// Like describe(ExitStatus), a little shorter.
+/// Like describe(ExitStatus), but a little shorter.
 std::string short_end(const ExitStatus& status) {
   return status.signaled ? describe(status) : "exited with " + std::to_string(status.value);
 }
@@ -70,7 +70,7 @@ class Grouping {
     if (const Ranks* ranks = find(How::stopped)) {
       out.push_back(subject(*ranks) + was(*ranks) + "stopped by dlaunch");
     }
-    // These ranks ended between the time limit and the signal.
+    // These ranks ended after the time limit, but before the signal reached them.
     if (!late_.empty()) out.push_back(subject(late_) + " exited with 0 when told to stop");
     add(out, How::exited, "had succeeded");
     if (const Ranks* ranks = find(How::not_started)) {
@@ -89,7 +89,7 @@ class Grouping {
   }
 
   [[nodiscard]] bool is_in_headline(Rank rank) const {
-    // If others left early, the line "why" names the first that failed.
+    // If other ranks left early, the line "why" names the first that failed.
     return outcome_.first == rank || holds(outcome_.alike, rank) ||
            holds(outcome_.left_early, rank);
   }
@@ -167,7 +167,7 @@ class Grouping {
       if (after) latest = std::max(latest.value_or(*after), *after);
     }
     std::string text = subject(*ranks);
-    // After Ctrl-C, a second one may have asked for the kill; otherwise it follows the grace time.
+    // After Ctrl-C, a second Ctrl-C may have caused the kill; otherwise the grace time had ended.
     if (outcome_.cause != Cause::cancelled) text += " did not stop and";
     text += was(*ranks) + "killed by dlaunch";
     if (latest) text += " after " + duration_text(*latest);

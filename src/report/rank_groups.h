@@ -10,10 +10,10 @@
 
 namespace dlaunch {
 
-/// One phrase for each group of ranks that ended alike, without those that the headline names:
-/// first those that failed by themselves, in order of time, then killed, lost, not startable,
-/// stopped, succeeded, not started. "rank 4 exited with 1 after 0.3 s", "0-3, 6, 7 were stopped by
-/// dlaunch". `plan` may be null: then lost nodes have no name.
+/// One phrase for each group of ranks that ended alike, except ranks that the headline names.
+/// Order: ranks that failed by themselves (by time), then killed, lost, not startable, stopped,
+/// succeeded and not started ones. "rank 4 exited with 1 after 0.3 s", "0-3, 6, 7 were stopped by
+/// dlaunch". If `plan` is null, lost nodes have no name.
 [[nodiscard]] std::vector<std::string> describe_others(const RunReport& report,
                                                        const LaunchPlan* plan);
 

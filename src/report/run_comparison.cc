@@ -15,7 +15,7 @@ namespace dlaunch {
 
 namespace {
 
-constexpr std::size_t kMostLines = 40;  // of a section
+constexpr std::size_t kMostLines = 40;  // of one section
 
 bool are_equal(const std::string& section, const RunValue& first, const RunValue& second) {
   if (!first.number || !second.number) return first == second;
@@ -25,7 +25,7 @@ bool are_equal(const std::string& section, const RunValue& first, const RunValue
   return difference <= larger * 0.001;
 }
 
-/// "rank 3 cpus": the rank, and what follows.
+/// The rank in "rank 3 cpus", and the text after it.
 std::optional<std::pair<std::uint32_t, std::string>> of_rank(const std::string& name) {
   constexpr std::string_view kRank = "rank ";
   if (!name.starts_with(kRank)) return std::nullopt;
@@ -37,7 +37,7 @@ std::optional<std::pair<std::uint32_t, std::string>> of_rank(const std::string& 
   return std::pair(*rank, name.substr(blank));
 }
 
-/// Equal differences of several ranks become one, at the place of the first of them.
+/// Merges equal differences of several ranks into one, at the place of the first.
 std::vector<RunDifference> merged(std::vector<RunDifference> all) {
   std::map<std::pair<std::string, std::pair<std::string, std::string>>, std::vector<Rank>> ranks;
   const auto key = [](const RunDifference& one, const std::string& what) {
@@ -97,7 +97,7 @@ std::string shown(const RunValue& value) {
   return value.text.empty() ? "-" : value.text;
 }
 
-/// One line if it fits, else the values on separate lines.
+/// One line if the difference fits, else the values on separate lines.
 std::string difference_text(const RunDifference& one, std::size_t width, std::size_t columns) {
   const std::string line = "  " + padded(one.name, width) + "  " + shown(one.first) + " -> " +
                            shown(one.second) + change(one);

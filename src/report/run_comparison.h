@@ -23,13 +23,14 @@ struct SectionComparison {
   bool operator==(const SectionComparison&) const = default;
 };
 
-/// Equal differences of several ranks are one: "ranks 0-3 cpus". Two timings are equal if they
-/// differ by less than 50 ms or 2 %, two metrics if by less than 0.1 %. Both lists are of
-/// run_values().
+/// Equal differences of several ranks become one: "ranks 0-3 cpus". Two timings count as equal if
+/// they differ by less than 50 ms or 2 %, two metrics if they differ by less than 0.1 %. Both lists
+/// come from run_values().
 [[nodiscard]] std::vector<SectionComparison> compare_runs(const std::vector<RunSection>& first,
                                                           const std::vector<RunSection>& second);
 
-/// Sections without a difference are only counted. `columns`: of the terminal; long values are cut.
+/// Sections without a difference are only counted. `columns`: width of the terminal; cuts long
+/// values to it.
 [[nodiscard]] std::string comparison_text(const RunTexts& first, const RunTexts& second,
                                           const std::vector<SectionComparison>& sections,
                                           std::size_t columns);

@@ -14,7 +14,7 @@ namespace {
 constexpr int kVersion = 1;
 constexpr std::size_t kMostRows = 600;
 constexpr std::size_t kLeastRows = 60;
-constexpr std::size_t kMostCells = 60'000;  // of all nodes: some 2 MB as text
+constexpr std::size_t kMostCells = 60'000;  // of all nodes: about 2 MB as text
 constexpr double kMostNumber = 1e18;
 constexpr double kPercent = 100;
 constexpr double kMega = 1e6;
@@ -31,7 +31,7 @@ void write_real(JsonText& json, double value) {
   json.real(std::strtod(metric_number(value).c_str(), nullptr));
 }
 
-/// The list `name`: a whole number for each of `all`, or null.
+/// Writes the list `name`: a whole number or null for each of `all`.
 template <class All, class ValueOf>
 void write_list(JsonText& json, std::string_view name, const All& all, const ValueOf& value_of) {
   json.line(4).key(name).begin_array();
@@ -93,7 +93,7 @@ std::size_t RunSamples::row_of(MonotonicTime at) const {
   return static_cast<std::size_t>(std::max(at, MonotonicTime(0)) / step_);
 }
 
-/// Makes a row for this time, by halving the number of rows if there are too many.
+/// Makes a row for this time; halves the number of rows if there are too many.
 void RunSamples::make_room(MonotonicTime at) {
   const auto halve = [](auto& rows) {
     for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -128,7 +128,7 @@ void RunSamples::add(NodeId node, const NodePulse& pulse, const std::vector<Rank
   }
 }
 
-/// `ranks` has only the ranks for which something has changed.
+/// `ranks` has only ranks for which something has changed.
 RunSamples::Use RunSamples::use_of_ranks(NodeId id, const std::vector<RankPulse>& ranks) {
   constexpr float kMillis = 1000;
   Use use;
@@ -157,7 +157,7 @@ RunSamples::Use RunSamples::use_of_ranks(NodeId id, const std::vector<RankPulse>
 }
 
 void RunSamples::note_network(OfNode& node, std::uint64_t bytes, MonotonicTime at) {
-  constexpr std::chrono::seconds kNetworkLook{12};  // agents look every 10 s: earlier, it was idle
+  constexpr std::chrono::seconds kNetworkLook{12};  // agents look every 10 s; before, it was idle
   const std::uint64_t before = std::exchange(node.network, bytes);
   if (before == bytes) return;
   Use use;
@@ -166,9 +166,10 @@ void RunSamples::note_network(OfNode& node, std::uint64_t bytes, MonotonicTime a
   node.network_at = at;
 }
 
-/// Divides amounts among the rows that the time overlaps, by the part of the time in each.
+/// Divides the amounts of `use` among the rows that the time overlaps, in proportion to the
+/// overlap.
 void RunSamples::spread(OfNode& node, const Use& use, MonotonicTime from, MonotonicTime to) {
-  // A node's clock never goes back; two pulses may come at once.
+  // Times never decrease, but two pulses may arrive at the same time.
   from = std::min(from, to - MonotonicTime(std::chrono::milliseconds(1)));
   const double whole = in_seconds(to - from);
   for (std::size_t row = row_of(from); row <= row_of(to) && row < node.uses.size(); ++row) {

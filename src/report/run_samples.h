@@ -1,5 +1,5 @@
-// What the nodes of a run used, and what its metrics were, over time: samples.json. Its size is
-// bounded: if a run outgrows it, each pair of samples is merged into one. Pure.
+// What the nodes of a run used, and the values of its metrics, over time: samples.json. Its size is
+// bounded: when there are too many samples, each pair is merged into one. Pure.
 #pragma once
 
 #include <chrono>
@@ -19,12 +19,12 @@ namespace dlaunch {
 /// Times count from the start of the run.
 class RunSamples {
  public:
-  /// `metrics`: their names, in the order of MetricPulse::metric.
+  /// `metrics`: the names of the metrics; MetricPulse::metric is an index into them.
   explicit RunSamples(std::vector<std::string> metrics);
 
-  /// Call it when an attempt's ranks are told to start. Nodes keep samples of earlier attempts.
+  /// Call it when an attempt's ranks are told to start. The samples of earlier attempts are kept.
   void begin(const LaunchPlan& plan, MonotonicTime at);
-  /// A pulse of the running attempt; it covers the time since the node's previous pulse.
+  /// Adds a pulse of the running attempt. It covers the time since the node's previous pulse.
   void add(NodeId node, const NodePulse& pulse, const std::vector<RankPulse>& ranks,
            MonotonicTime at);
   [[nodiscard]] bool empty() const { return rows_ == 0; }
@@ -32,10 +32,10 @@ class RunSamples {
   [[nodiscard]] std::string json(WallTime started) const;
 
  private:
-  /// What one node, or all of its ranks, used in one time step.
+  /// What a node, or all its ranks together, used in one time step.
   struct Use {
-    float seen = 0;  // seconds that pulses cover; 0: nothing is known; likewise gpu_seen
-    float cpu = 0;   // seconds of a core
+    float seen = 0;  // seconds that pulses cover, as gpu_seen for GPUs; 0: nothing is known
+    float cpu = 0;   // core-seconds
     float gpu = 0;   // percent * seconds
     float gpu_seen = 0;
     float output = 0;   // bytes
@@ -47,9 +47,9 @@ class RunSamples {
   struct OfNode {
     std::string name;
     std::uint32_t cores = 0;
-    MonotonicTime heard{0};       // when its last pulse came
+    MonotonicTime heard{0};       // arrival of its last pulse
     std::uint64_t network = 0;    // NodePulse::network_bytes in that pulse; 0: none
-    MonotonicTime network_at{0};  // when a pulse first had that value: agents read it less often
+    MonotonicTime network_at{0};  // when a pulse first had that value, which agents read less often
     std::vector<Use> uses;
   };
   struct Value {
@@ -71,8 +71,8 @@ class RunSamples {
   std::vector<std::string> metric_names_;
   MonotonicTime step_ = std::chrono::seconds(1);
   std::size_t rows_ = 0;
-  std::vector<OfNode> nodes_;                          // in the order in which they came
-  std::map<NodeId, std::size_t> places_;               // of the attempt: index of nodes_
+  std::vector<OfNode> nodes_;                          // in order of their first appearance
+  std::map<NodeId, std::size_t> places_;               // of the attempt: index into nodes_
   std::map<NodeId, std::map<Rank, RankPulse>> ranks_;  // of the attempt: their last pulses
   std::vector<std::vector<Value>> metrics_;            // index = metric, then row
 };

@@ -49,7 +49,7 @@ class Section {
   const std::string& id_;
 };
 
-/// "stage[0].from": the values of a job file, lists of scalars in one line.
+/// Adds the values of a job file ("stage[0].from"); a list of scalars becomes one line.
 void add_node(const jobfile::Document& document, jobfile::NodeId id, const std::string& name,
               Section& section) {
   const jobfile::Node& node = document[id];
@@ -74,7 +74,7 @@ void add_node(const jobfile::Document& document, jobfile::NodeId id, const std::
 
 Result<RunSection> job_values(const RunTexts& texts) {
   Section section("job", texts.id);
-  // Without the comments, which may be long; origin_values() reads them.
+  // Leaves out comments, which may be long; origin_values() reads them.
   std::string job;
   for (std::string_view rest = texts.job_yaml; !rest.empty();) {
     const std::string_view line = take_line(rest);
@@ -109,7 +109,7 @@ RunSection plan_values(const RunTexts& texts, const json& plan) {
   if (ranks.is_array()) section.add("ranks", std::to_string(ranks.size()));
   const json& reasons = json_member(plan, "reasons");
   for (const auto& [name, value] : json_member(plan, "variables").items()) {
-    // Variables of the job are in the job's section (plan/user_env.cc gives this reason).
+    // Variables with this reason (from plan/user_env.cc) are in the section "job" already.
     if (json_text_of(json_member(reasons, name.c_str())) != "env of the job")
       section.add_member(name, value, "");
   }
@@ -172,7 +172,7 @@ RunSection outcome_values(const RunTexts& texts, const json& summary) {
   return section.take();
 }
 
-/// Each metric, as printed by the lowest rank that has it.
+/// The value of each metric that the lowest rank with this metric printed.
 RunSection metric_values(const RunTexts& texts, const json& summary) {
   Section section("metrics", texts.id);
   const json& metrics = json_member(summary, "metrics");

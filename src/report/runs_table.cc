@@ -21,7 +21,7 @@ std::string two(std::int64_t number) {
   return (number < 10 ? "0" : "") + std::to_string(number);
 }
 
-/// Without run.json, the run's id gives the start, to the second.
+/// If there is no run.json, the start comes from the run's id, to the second.
 std::optional<WallTime> start_of(const RunView& run) {
   if (run.witness.record) return run.witness.record->started;
   if (!is_run_id(run.id)) return std::nullopt;
@@ -50,7 +50,7 @@ std::string slurm_text(const RunView& run) {
   return text;
 }
 
-/// Leaves out the column if it is empty for all runs.
+/// Removes the column if it is empty for all runs.
 void leave_out_slurm(std::vector<Row>& rows) {
   const bool used =
       std::any_of(rows.begin() + 1, rows.end(), [](const Row& row) { return row[slurm] != "-"; });

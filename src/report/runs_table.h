@@ -11,20 +11,20 @@
 
 namespace dlaunch {
 
-/// One line per run, at most 80 columns; names are shortened to fit. `local`: a time in the zone of
-/// the reader; today's runs show the time of day, older ones the date.
+/// One line per run, at most 80 columns; names are shortened to fit. `local` converts a time to the
+/// reader's time zone. Today's runs show the time of day, older ones the date.
 [[nodiscard]] std::string runs_table(const std::vector<RunView>& runs, WallTime now,
                                      const std::function<DateParts(WallTime)>& local);
 
 /// An array of objects; docs/reference/run-folder.md has the members.
 [[nodiscard]] std::string runs_json(const std::vector<RunView>& runs);
 
-/// When something began: "14:05" today, "Nov 20" this year, "2025-11-20".
+/// A start time: "14:05" for today, "Nov 20" for this year, else "2025-11-20".
 [[nodiscard]] std::string started_text(WallTime time, WallTime now,
                                        const std::function<DateParts(WallTime)>& local);
 
-/// What was or would be removed, what is kept and why, and the disk space that is freed. `all`: how
-/// the runs were chosen ("older than 30d").
+/// Says what was or would be removed, what is kept and why, and how much disk space is freed.
+/// `all`: how the runs were chosen ("older than 30d").
 [[nodiscard]] std::string pruning_text(const Pruning& pruning, const PruneRule& rule,
                                        const std::string& all);
 

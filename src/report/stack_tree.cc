@@ -32,7 +32,8 @@ void add_member(std::vector<RankOnHost>& members, const RankOnHost& one) {
   }
 }
 
-/// Parts that share the frame at `depth`, or have none there and do the same; the largest first.
+/// Groups the stands that share the frame at `depth`, or that have no frame there and do the same;
+/// the largest group first.
 std::vector<Stands> split(const Stands& stands, std::size_t depth) {
   std::vector<Stands> parts;
   for (const Stand* one : stands) {
@@ -50,7 +51,7 @@ std::vector<Stands> split(const Stands& stands, std::size_t depth) {
   return parts;
 }
 
-/// `stands` share the frame at `depth`, or have none there and do the same.
+/// `stands` share the frame at `depth`, or have no frame there and do the same.
 StackTree tree_of(const Stands& stands, std::size_t depth) {
   StackTree tree;
   for (const Stand* one : stands) add_member(tree.members, one->member);
@@ -74,7 +75,8 @@ Stand stand_of(const RankStacks& rank, const ThreadStack& thread) {
           activity_of(thread)};
 }
 
-/// Whether the thread has frames other than the kernel's; without, only a main thread gets a line.
+/// Whether the thread has frames other than the kernel's. Without such frames, only a main thread
+/// gets a line.
 bool tells(const ThreadStack& thread) {
   return std::any_of(thread.frames.begin(), thread.frames.end(), [](const StackFrame& frame) {
     return frame.kind != StackFrame::Kind::kernel;
@@ -149,10 +151,10 @@ const ProcessStack* working_process(const RankStacks& rank) {
 }
 
 std::vector<StackGroup> merge_stacks(const std::vector<RankStacks>& ranks) {
-  std::map<std::string, std::vector<Stand>> groups;  // by StackGroup::who: main threads come first
+  std::map<std::string, std::vector<Stand>> groups;  // by StackGroup::who, "" for main threads
   for (const RankStacks& rank : ranks) {
     const ProcessStack* const work = working_process(rank);
-    bool is_above = true;  // a shell that waits for the work
+    bool is_above = true;  // the process is a shell that waits for the work
     for (const ProcessStack& process : rank.processes) {
       if (&process == work) is_above = false;
       if (is_above) continue;

@@ -11,11 +11,11 @@ namespace dlaunch {
 struct RankOnHost {
   Rank rank;
   std::string host;
-  std::uint32_t threads = 1;  // how many threads of the rank are meant
+  std::uint32_t threads = 1;  // number of the rank's threads at this place
   bool operator==(const RankOnHost&) const = default;
 };
 
-/// "node1, node2, node3 and 5 more": each once, as a terminal may show them.
+/// "node1, node2, node3 and 5 more": each host once, safe for a terminal.
 [[nodiscard]] std::string hosts_of(const std::vector<RankOnHost>& members);
 
 /// "ranks 0-3, 6"; "rank 5". `members` ascending.
@@ -31,21 +31,21 @@ struct StackTree {
   std::vector<StackTree> branches;  // the one with most members first
 };
 
-/// Threads that do the same work in each rank: the main threads, or those of one name.
+/// Threads that do the same work in each rank: the main threads, or threads with the same name.
 struct StackGroup {
   std::string who;  // empty: main threads of the ranks; else "thread loader", "child python x.py"
-  std::vector<StackTree> trees;  // without a common outermost frame
+  std::vector<StackTree> trees;  // the trees have different outermost frames
 };
 
-/// The main threads first, then those with frames, by name.
+/// The main threads first, then other threads with frames, by name.
 [[nodiscard]] std::vector<StackGroup> merge_stacks(const std::vector<RankStacks>& ranks);
 
 /// "reading /mnt/x"; "running"; "stopped by a signal"; "in an uninterruptible wait: reading
 /// /mnt/x"; "ended, but its parent has not reaped it". Empty: unknown.
 [[nodiscard]] std::string activity_of(const ThreadStack& thread);
 
-/// The process that does the rank's work: a shell that waits for its only child stands for that
-/// child. Null: the rank has none.
+/// The process that does the rank's work; skips a shell that waits for its only child. Null: the
+/// rank has no process.
 [[nodiscard]] const ProcessStack* working_process(const RankStacks& rank);
 
 }  // namespace dlaunch

@@ -7,8 +7,8 @@
 
 namespace dlaunch {
 
-/// What stacks_json() wrote, as far as stacks_text() shows it. Errors: kUsage: the text is
-/// something else. Pure.
+/// Reads from the output of stacks_json() what stacks_text() shows. Errors: exit_code::kUsage if
+/// the text is something else. Pure.
 [[nodiscard]] Result<StacksReply> parse_stacks(std::string_view json);
 
 }  // namespace dlaunch

@@ -31,7 +31,7 @@ std::string frame_text(const StackFrame& frame) {
   return function;
 }
 
-/// Cuts the beginning of a path, because its end says more.
+/// Cuts the beginning of a path, because the end is more informative.
 std::string fitted(const std::string& line, std::size_t columns) {
   const std::size_t length = utf8_length(line);
   if (length <= columns) return line;
@@ -69,7 +69,7 @@ class Writer {
   std::size_t columns_;
 };
 
-/// Writes equal remarks of many ranks once.
+/// Writes remarks, equal ones of several ranks only once.
 void write_remarks(const StacksReply& reply, Writer& writer) {
   std::map<std::string, std::vector<RankOnHost>> said;
   std::vector<RankOnHost> gone;

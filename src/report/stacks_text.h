@@ -10,11 +10,11 @@
 namespace dlaunch {
 
 /// The merged tree: frames that ranks share appear once, outermost first. Lines have at most
-/// `columns` columns; ASCII except for what comes from the ranks.
+/// `columns` columns; they are ASCII except for texts from the ranks.
 [[nodiscard]] std::string stacks_text(const StacksReply& reply,
                                       std::size_t columns = kScreenColumns);
 
-/// One object: `version`, `attempt`, `ranks` with all that is known, `silent`.
+/// One object with `version`, `attempt`, `ranks` (all that is known about each) and `silent`;
 /// docs/reference/run-folder.md has the members.
 [[nodiscard]] std::string stacks_json(const StacksReply& reply);
 

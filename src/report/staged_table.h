@@ -1,5 +1,5 @@
-// What was staged on the nodes, and what `dlaunch stage --clean` has removed, as text and JSON. All
-// texts of the nodes may have any bytes. Pure.
+// What was staged on the nodes, and what `dlaunch stage --clean` has removed, as text and JSON. The
+// nodes' texts may have any bytes. Pure.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,8 @@ namespace dlaunch {
 [[nodiscard]] std::string staged_table(const std::vector<StagedOnNode>& nodes, WallTime now,
                                        const std::function<DateParts(WallTime)>& local);
 
-/// A line for each target, and one with the sum. `is_narrowed`: the user chose only some targets.
+/// A line for each target, and a line with the sum. `is_narrowed`: the user has selected only some
+/// targets.
 [[nodiscard]] std::string cleaned_text(const std::vector<StagedOnNode>& nodes, bool is_narrowed);
 
 /// An object for each target of each node, and for each node with a problem:

@@ -13,12 +13,12 @@ namespace dlaunch {
 
 namespace {
 
-// A process that only checks now and then whether it may go on uses less.
+// CPU time between the snapshots; a process that only polls now and then uses less.
 constexpr std::uint64_t kBusyMs = 100;
 constexpr std::uint64_t kMuchIo = 64 << 10;
 constexpr std::uint64_t kManyWakeups = 3;
 constexpr std::uint64_t kLongWaitMs = 500;  // waiting for a CPU
-constexpr std::uint64_t kWaitsToWork = 4;   // many ranks that share few CPUs wait less
+constexpr std::uint64_t kWaitsToWork = 4;   // ranks that merely share few CPUs wait less
 
 constexpr std::string_view kLock = "waiting for a lock";
 
@@ -37,7 +37,7 @@ bool has_ended(const ProcessStack& process) {
   return thread == nullptr || has_state(*thread, "ZX");
 }
 
-/// Whether the thread is in a call on a file with a name, or where no signal reaches it.
+/// Whether the thread is in a call on a named file, or in an uninterruptible wait.
 bool is_blocked(const ThreadStack& thread) {
   if (has_state(thread, "D")) return true;
   return has_state(thread, "S") && thread.doing.find(" /") != std::string::npos &&
@@ -51,7 +51,8 @@ Frames outward(const Frames& frames, std::size_t depth) {
   return part;
 }
 
-/// The frames outward from a known wait: what it does inside (it may poll every 5 s) is not a move.
+/// The frames outward from a known wait. What happens inside the wait (it may poll every 5 s) does
+/// not count as a move.
 Frames where(const ThreadStack* thread) {
   if (thread == nullptr) return {};
   const auto known = known_wait(thread->frames);
@@ -63,7 +64,8 @@ bool has_native(const Frames& frames) {
                      [](const StackFrame& one) { return one.kind == StackFrame::Kind::native; });
 }
 
-/// Whether they differ. Frames (all, or the native ones) that were read only once do not count.
+/// Whether the frames differ. If frames (all, or the native ones) were read only in one snapshot,
+/// they do not count.
 bool differ(Frames before, Frames now) {
   if (has_native(before) != has_native(now)) {
     for (Frames* const frames : {&before, &now})
@@ -73,7 +75,7 @@ bool differ(Frames before, Frames now) {
   return !before.empty() && !now.empty() && before != now;
 }
 
-/// Whether the earlier look has frames that the later one lacks.
+/// Whether the earlier snapshot has frames that the later one lacks.
 bool sees_more(const ThreadStack* before, const ThreadStack& now) {
   return (where(&now).empty() && !where(before).empty()) ||
          (before != nullptr && has_native(before->frames) && !has_native(now.frames));
@@ -165,7 +167,7 @@ bool joins_a_thread(const ThreadStack& thread) {
 }
 
 /// "main thread in f (a.py:3), thread B in g (a.py:9)": threads that wait for locks in the user's
-/// own code. Empty: fewer than two, or the main thread waits for something else.
+/// own code. Empty: fewer than two threads do, or the main thread waits for something else.
 std::string deadlock_in(const ProcessStack& process) {
   const ThreadStack& main = process.threads.front();
   if (main.doing != kLock) return "";
@@ -182,7 +184,7 @@ std::string deadlock_in(const ProcessStack& process) {
   return count > 1 && main_takes_part ? text : "";
 }
 
-/// What holds up the processes that load data; empty: nothing that can be seen.
+/// What holds up the processes that load data; empty: nothing visible.
 std::string trouble_of(const std::vector<const ProcessStack*>& loaders) {
   for (const ProcessStack* loader : loaders) {
     const ThreadStack& thread = *main_thread(loader);
@@ -197,7 +199,8 @@ std::string trouble_of(const std::vector<const ProcessStack*>& loaders) {
 void judge_loader(const RankStacks& before, const RankStacks& now, const ProcessStack& work,
                   Standing& standing) {
   const auto loaders = living_children(now, work.pid);
-  // Only one that ran before counts, since a program may leave other children unreaped, too.
+  // Counts only a process that ran in the earlier snapshot, because a program may also leave other
+  // children unreaped.
   const bool one_has_ended =
       std::any_of(now.processes.begin(), now.processes.end(), [&](const ProcessStack& one) {
         const ProcessStack* const earlier = find(before, one.pid);
@@ -284,7 +287,7 @@ Standing standing_of(const RankStacks& before, const RankStacks& now) {
                      !(known->row->wait == Wait::step && own.cpu_ms >= kBusyMs);
   if (waits) {
     standing.why = Standing::Why::ranks;
-    // Libraries of MPI and of GPUs wait in a loop that uses the CPU.
+    // MPI and GPU libraries wait in a loop that uses the CPU.
     const bool may_spin =
         frames[known->depth].kind == StackFrame::Kind::native || has_state(*thread, "R");
     standing.has_moved = is_elsewhere || (!may_spin && own.cpu_ms >= kBusyMs);

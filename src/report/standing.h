@@ -10,15 +10,15 @@
 namespace dlaunch {
 
 struct Standing {
-  /// What holds up the rank, the most telling reason first.
+  /// What holds up the rank; the most informative reasons come first.
   enum class Why : std::uint8_t {
     stopped,      // by a signal or a debugger
     ended,        // or not started
     dead_loader,  // it waits for processes that have ended
     deadlock,     // two of its threads wait for locks
     blocked,      // in a call on a file system
-    loader,       // it waits for processes of its own, which load data
-    starved,      // it gets no CPU time in a wait for others; set by judge()
+    loader,       // it waits for its own processes that load data
+    starved,      // it gets no CPU time while it waits for other ranks; set by judge()
     elsewhere,    // anywhere else
     ranks,        // it waits for other ranks
   };
@@ -27,10 +27,10 @@ struct Standing {
   Why why = Why::elsewhere;
   bool has_moved = false;
   bool is_busy = false;   // it uses the CPU
-  bool lacks_cpu = false;  // it has waited for a CPU most of the time
-  bool may_be_many = false;  // many short waits look like this wait: it spins, or is for a device
-  std::string operation;  // known function in which it waits: "all_reduce"; empty: none
-  std::string place;      // of the user's code: "train.py:41"; empty: unknown
+  bool lacks_cpu = false;  // it waited for a CPU most of the time
+  bool may_be_many = false;  // the wait may be many short ones: it spins, or waits for a device
+  std::string operation;  // the known function in which the rank waits: "all_reduce"; empty: none
+  std::string place;      // in the user's code: "train.py:41"; empty: unknown
   std::string function;   // of that place
   std::string path;       // of that place's file, with its line; empty: as `place`
   std::string detail;     // "reading /mnt/nfs/x"; empty: unknown

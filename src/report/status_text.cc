@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t kMostNodeLines = 8;
 constexpr std::size_t kMostRemarks = 8;
-constexpr std::uint32_t kNodeSilent = 15'000;  // milliseconds; an agent speaks every 10 s
+constexpr std::uint32_t kNodeSilent = 15'000;  // milliseconds; a pulse comes every 10 s
 constexpr std::uint32_t kPercent = 100;
 
 std::string age_text(std::uint64_t ms) {
@@ -63,7 +63,7 @@ const std::string* metric_of(const RankPulse& pulse, std::uint32_t metric) {
   return found == pulse.metrics.end() ? nullptr : &found->value;
 }
 
-/// "3/97/101": smallest, median and largest; only one if they read the same.
+/// "3/97/101": smallest, median and largest value; only one number if all have the same text.
 template <class Number, class TextOf>
 std::string spread(std::vector<Number> values, const TextOf& text_of) {
   if (values.empty()) return "-";
@@ -281,7 +281,7 @@ std::string spares_line(const std::vector<SpareStatus>& spares) {
          });
 }
 
-/// What is unusual about nodes, one line each.
+/// What is unusual about the nodes, one line for each remark.
 std::vector<std::string> remarks_on(const StatusReply& reply) {
   constexpr std::uint32_t kStalled = 50;  // permille of the time
   std::vector<std::string> remarks;
@@ -360,7 +360,7 @@ void write_spares(JsonText& json, const std::vector<SpareStatus>& spares) {
 }
 
 std::string state_words(const RankStatus& rank, bool is_watched) {
-  constexpr std::uint32_t kBusy = 2;  // percent: less is housekeeping
+  constexpr std::uint32_t kBusy = 2;  // percent; a lower CPU use is only housekeeping
   if (!rank.end.empty()) return rank.end;
   if (!rank.started) return "not started";
   if (!is_watched || rank.pulse.state.empty()) return "started";

@@ -11,11 +11,11 @@
 
 namespace dlaunch {
 
-/// With this many ranks or more, each row is a node.
+/// With this many ranks or more, each row shows a node.
 inline constexpr std::size_t kNodeRows = 65;
 
-/// Lines of at most `columns` columns, ASCII except for what comes from the ranks. The head: the
-/// run, its nodes, the titles of the columns.
+/// Lines of at most `columns` columns, in ASCII except for texts from the ranks. The head has the
+/// run, its nodes and the titles of the columns.
 [[nodiscard]] ScreenPage status_page(const StatusReply& reply, std::size_t columns);
 
 /// All lines of the page, each with its "\n".
@@ -24,7 +24,7 @@ inline constexpr std::size_t kNodeRows = 65;
 /// One object; docs/reference/commands.md has the members.
 [[nodiscard]] std::string status_json(const StatusReply& reply);
 
-/// An array, as in status_json() and summary.json.
+/// Writes an array, as in status_json() and summary.json.
 void write_spares(JsonText& json, const std::vector<SpareStatus>& spares);
 
 /// "running", "waiting", "stopped": a rank's state according to the kernel and its CPU use, or how

@@ -105,7 +105,8 @@ class Summary {
     append_end(line);
   }
 
-  /// What the last attempt has saved; restarts have reported the others. Empty: nothing is known.
+  /// What the last attempt has saved; the restarts have already reported earlier attempts. Empty:
+  /// nothing is known.
   [[nodiscard]] std::string saved_text() const {
     const auto found = in_.checkpoints.find(report_.attempt);
     if (found == in_.checkpoints.end() || words_.in_back_off()) return "";
@@ -132,7 +133,7 @@ class Summary {
     if (!logs.empty()) line += ',';
     wrap(kName, kUnderName, line);
     if (logs.empty()) return append_metrics();
-    // Never wrapped, so that it can be searched for.
+    // The paths are never wrapped, so that they can be searched for.
     const std::size_t last = out_.size() - 1 - (out_.rfind('\n', out_.size() - 2) + 1);
     out_.pop_back();
     const bool fits = last + 1 + logs.size() <= in_.columns;
@@ -151,7 +152,8 @@ class Summary {
     if (!more.empty()) line += ", " + more;
   }
 
-  /// A text of several lines, such as an error message; the first gets dlaunch's name.
+  /// Appends a text of several lines, such as an error message; the first line begins with
+  /// "dlaunch: ".
   void append_statement(std::string_view text) {
     std::string_view name = kName;
     while (!text.empty()) {
@@ -160,7 +162,8 @@ class Summary {
     }
   }
 
-  /// One line per host, whatever their number and length, so that they can be searched and copied.
+  /// One line per host, even if there are many or they are long, so that they can be searched and
+  /// copied.
   void not_connected() {
     const auto& lost = outcome_.lost_nodes;
     const std::string after = "FAILED after " + duration_text(report_.elapsed) + ": ";
@@ -187,7 +190,7 @@ class Summary {
       out_.append(kUnderName).append(line).append("\n");
   }
 
-  /// Advice for when a restart has waited in vain for nodes.
+  /// Advice if a restart has waited in vain for nodes.
   void append_return_advice() {
     const bool several = outcome_.lost_nodes.size() > 1;
     wrap("  try     ", "          ",
@@ -254,7 +257,7 @@ class Summary {
     out_ += '\n';
   }
 
-  /// `below`: the number of lines after the evidence; they take room from the quoted lines.
+  /// `below`: the number of lines after the evidence, which reduce the room for quoted lines.
   void append_evidence(std::size_t below) {
     const Evidence& evidence = in_.evidence;
     if (evidence.exception) {
@@ -278,7 +281,8 @@ class Summary {
     out_ += quoted(most, room) + '\n';
   }
 
-  /// The last lines, at most `most` of them in at most `rows` rows; the very last one always.
+  /// The last lines, at most `most` of them in at most `rows` rows; the very last one is always
+  /// included.
   [[nodiscard]] std::string quoted(std::size_t most, std::size_t rows) const {
     const auto& lines = in_.evidence.last_lines;
     std::string text;
@@ -290,8 +294,8 @@ class Summary {
     return text;
   }
 
-  /// Quotes the line of the cause in full, and every line if the cause is unknown; others are cut
-  /// to the screen.
+  /// Quotes the line of the cause in full, or every line if the cause is unknown. Other lines are
+  /// cut to the width of the screen.
   [[nodiscard]] std::string quote(const std::string& line) const {
     const bool may_be_cause = !in_.evidence.exception || line.ends_with(*in_.evidence.exception);
     std::string out;
@@ -342,7 +346,7 @@ class Summary {
     out_.append(folder).append("\n");
   }
 
-  /// `beside`: columns of what follows on the same line, if there is room.
+  /// `beside`: width of the text that follows on the same line if there is room.
   void append_logs_command(std::size_t beside) {
     constexpr std::size_t kBefore = 10;
     constexpr std::size_t kColumn = 32;
@@ -366,7 +370,7 @@ class Summary {
 }  // namespace
 
 std::string summary_text(const SummaryInput& input) {
-  // Clean everything once more, in case a text from a node was missed.
+  // Cleans the whole text once more, in case a text from a node was not cleaned.
   std::string text = plain_text(Summary(input).text());
   constexpr std::string_view kFailed = "dlaunch: FAILED";
   const std::size_t at = input.colour ? text.find(kFailed) : std::string::npos;

@@ -14,10 +14,11 @@ namespace dlaunch {
 
 namespace {
 
-// Raised when a member changes its meaning or is removed; new members do not raise it.
+// Increased if a member is removed or its meaning changes, not for new members.
 constexpr int kVersion = 1;
 
-/// The summary as JSON, one member or rank per line, so that people can read it too.
+/// The summary as JSON. Each member and each rank has its own line, so that people can also read
+/// it.
 class SummaryDocument {
  public:
   SummaryDocument(const SummaryInput& input, std::string& out)
@@ -106,7 +107,7 @@ class SummaryDocument {
     json_.end_array();
   }
 
-  /// What the summary on a screen says, with all of the evidence.
+  /// What the summary on the screen says, with all evidence.
   void write_text() {
     SummaryInput plain = in_;
     plain.columns = kScreenColumns;

@@ -11,7 +11,7 @@ namespace dlaunch {
 
 namespace {
 
-// Where Python keeps libraries.
+// The folders in which Python keeps libraries.
 constexpr std::array<std::string_view, 2> kPackageFolders = {"/site-packages/", "/dist-packages/"};
 constexpr std::string_view kStandardLibrary = "/lib/python3";
 
@@ -63,16 +63,16 @@ std::optional<TracebackFrame> read_stack_frame(std::string_view line) {
   return frame;
 }
 
-/// The last frame outside of libraries, else the last frame; nullopt without frames.
+/// The last frame outside libraries, else the last frame; nullopt: there are no frames.
 std::optional<TracebackFrame> innermost_of_program(const std::vector<TracebackFrame>& frames) {
   if (frames.empty()) return std::nullopt;
   const auto own = std::find_if_not(frames.rbegin(), frames.rend(), is_library);
   return own == frames.rend() ? frames.back() : *own;
 }
 
-/// "train.py:118 in forward" of the last frame. A file in a library keeps its package's path, and
-/// the last frame outside of libraries is named as its caller; other files are shown by their last
-/// component.
+/// "train.py:118 in forward" for the last frame. A file in a library keeps its path from the
+/// package on, and the last frame outside libraries is named as its caller. Of other files, only
+/// the last component is shown.
 std::optional<std::string> describe_innermost(const std::vector<TracebackFrame>& frames) {
   if (frames.empty()) return std::nullopt;
   std::string text = describe(frames.back());
@@ -86,7 +86,7 @@ using Lines = std::vector<std::string>;
 
 constexpr std::string_view kHeader = "Traceback (most recent call last):";
 constexpr std::string_view kGroupHeader = "+ Exception Group Traceback (most recent call last):";
-// The most lines of another thread or a logger within one traceback.
+// How many lines of another thread or a logger may interrupt one traceback.
 constexpr int kMaxNoise = 20;
 
 /// For an error without frames, only `at` is known.
@@ -104,7 +104,7 @@ std::string_view without_right_blanks(std::string_view text) {
   return text;
 }
 
-/// "[rank3]: text", as PyTorch has written uncaught exceptions since 2.4, without the mark.
+/// Removes the mark of "[rank3]: text", the form of uncaught exceptions since PyTorch 2.4.
 std::string_view without_rank_mark(std::string_view line) {
   constexpr std::string_view kMark = "[rank";
   if (!line.starts_with(kMark)) return line;
@@ -116,8 +116,8 @@ std::string_view without_rank_mark(std::string_view line) {
   return line;
 }
 
-/// True when `line` starts like `prefix`, where a digit matches any digit, as loggers put
-/// times in front.
+/// True if `line` starts with `prefix`, where a digit matches any digit because loggers write
+/// times.
 bool has_shape(std::string_view line, std::string_view prefix) {
   if (line.size() < prefix.size()) return false;
   for (std::size_t i = 0; i < prefix.size(); ++i) {
@@ -126,7 +126,7 @@ bool has_shape(std::string_view line, std::string_view prefix) {
   return true;
 }
 
-/// `line` without `prefix`; empty when only a prefix without its trailing blank is left.
+/// `line` without `prefix`; empty if the line is only the prefix without its trailing blanks.
 std::string_view without_prefix(std::string_view line, std::string_view prefix) {
   if (has_shape(line, prefix)) return line.substr(prefix.size());
   const std::string_view bare = without_right_blanks(prefix);
@@ -135,12 +135,12 @@ std::string_view without_prefix(std::string_view line, std::string_view prefix) 
 }
 
 /// Where the message of "package.Name: message" or "package.Name" begins; npos for other
-/// lines. Names in capitals only are levels of loggers ("ERROR: ...").
+/// lines. A name in capitals only is a logger's level ("ERROR: ...").
 std::size_t exception_name_end(std::string_view line) {
   if (line.empty() || !is_letter(line[0])) return std::string_view::npos;
   std::size_t at = 0;
   bool has_small = false;
-  // "f.<locals>.MyError" is the qualified name of a class made in a function.
+  // "f.<locals>.MyError" is the qualified name of a class defined in a function.
   while (at < line.size() && (is_letter(line[at]) || is_digit(line[at]) || line[at] == '.' ||
                               line[at] == '<' || line[at] == '>')) {
     has_small = has_small || (line[at] >= 'a' && line[at] <= 'z');
@@ -155,7 +155,7 @@ bool is_exception_line(std::string_view line) {
   return exception_name_end(line) != std::string_view::npos;
 }
 
-/// The exception line, joined with the next non-blank line if it only introduces that one
+/// The exception line, joined with the next non-blank line if it only introduces that line
 /// ("RuntimeError: Error(s) in loading state_dict for Net:").
 std::string whole_message(const Lines& lines, std::size_t at, std::string_view prefix) {
   std::string text(without_right_blanks(without_prefix(lines[at], prefix)));
@@ -171,8 +171,8 @@ std::string whole_message(const Lines& lines, std::size_t at, std::string_view p
 std::optional<ProgramError> read_traceback(const Lines& lines, std::size_t header) {
   std::string_view prefix = lines[header];
   prefix = prefix.substr(0, prefix.find(kHeader));
-  // "Original Traceback" of a data loader's worker: these words are before the header only, not
-  // before every line.
+  // "Original Traceback" of a data loader's worker: these words precede only the header, and are
+  // not a prefix of every line.
   if (header + 1 >= lines.size() || !has_shape(lines[header + 1], prefix)) prefix = {};
   std::vector<TracebackFrame> frames;
   int noise = 0;
@@ -190,7 +190,7 @@ std::optional<ProgramError> read_traceback(const Lines& lines, std::size_t heade
   return std::nullopt;
 }
 
-/// A line of an exception group without the bars that draw the tree.
+/// Removes the bars that draw the tree of an exception group.
 std::string_view without_bars(std::string_view line) {
   const std::size_t text = line.find_first_not_of(" |");
   if (text == std::string_view::npos) return {};
@@ -204,7 +204,7 @@ bool is_separator(std::string_view line) {
   return text.starts_with("+-") && text.find("---") != std::string_view::npos;
 }
 
-/// The first single exception, however deep, of the group whose own exception line is just before
+/// The first single exception, at any depth, in the group whose own exception line is just before
 /// `begin`.
 std::optional<ProgramError> first_in_group(const Lines& lines, std::size_t begin) {
   for (std::size_t i = begin; i + 1 < lines.size(); ++i) {
@@ -273,7 +273,8 @@ std::optional<ProgramError> last_fatal_error(const Lines& lines, std::size_t aft
   for (std::size_t i = lines.size(); i-- > after;) {
     if (!lines[i].starts_with("Fatal Python error: ")) continue;
     ProgramError found = error_in(lines[i], {}, i);
-    // "most recent call first" here: the innermost frame of the current thread comes first.
+    // faulthandler prints "most recent call first", so the innermost frame of the current thread
+    // comes first.
     bool is_current = false;
     for (std::size_t next = i + 1; next < lines.size() && !found.where; ++next) {
       is_current = is_current || lines[next].starts_with("Current thread ");
@@ -300,7 +301,8 @@ std::optional<ProgramError> last_cpp_exception(const Lines& lines) {
   return std::nullopt;
 }
 
-/// "F0929 17:42:48.594200 1044529 client.h:77] text", as glog and Abseil write before they abort.
+/// "F0929 17:42:48.594200 1044529 client.h:77] text", which glog and Abseil write before they
+/// abort.
 std::optional<ProgramError> last_fatal_log_line(const Lines& lines) {
   constexpr std::string_view kShape = "F0000 00:00:00.";
   for (std::size_t i = lines.size(); i-- > 0;) {

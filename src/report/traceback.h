@@ -1,4 +1,4 @@
-// Finds the error of a Python program in the lines it printed. Pure.
+// Finds the error of a Python program in the lines that it printed. Pure.
 #pragma once
 
 #include <optional>
@@ -19,18 +19,18 @@ struct TracebackFrame {
 struct ProgramError {
   std::string exception;             // "RuntimeError: CUDA out of memory"
   std::optional<std::string> where;  // "train.py:118 in forward"
-  std::optional<TracebackFrame> frame;   // the innermost one of the program itself
+  std::optional<TracebackFrame> frame;   // the innermost frame of the program itself
   std::size_t at = 0;                // index of the exception's line in `lines`
   bool operator==(const ProgramError&) const = default;
 };
 
-/// `lines` as plain_line() makes them. In this order of preference: the last traceback that Python
-/// did not merely mention ("Exception ignored in"), or the SyntaxError after it, which comes
-/// without a traceback when the program's own file cannot be compiled; "Fatal Python error" of the
-/// faulthandler module, if it comes later than that; an exception that C++ could not unwind; a
-/// fatal line of Google's loggers (JAX, TensorFlow); the interpreter's message about a missing
-/// script or module. For an exception group it also names the first single exception in it.
-/// Formats: Python's Lib/traceback.py, Modules/faulthandler.c and Modules/main.c.
+/// `lines` as plain_line() makes them. Finds, in this order of preference: the last traceback that
+/// Python did not merely mention ("Exception ignored in"), or a later SyntaxError, which has no
+/// traceback if the program's own file cannot be compiled; "Fatal Python error" of the faulthandler
+/// module, if it comes after those; an exception that C++ code did not catch; a fatal line of
+/// Google's loggers (JAX, TensorFlow); the interpreter's message about a missing script or module.
+/// For an exception group, it also names the first single exception in the group. Formats: Python's
+/// Lib/traceback.py, Modules/faulthandler.c and Modules/main.c.
 [[nodiscard]] std::optional<ProgramError> find_program_error(const std::vector<std::string>& lines);
 
 }  // namespace dlaunch

@@ -20,18 +20,19 @@ namespace {
 
 using Why = Standing::Why;
 
-/// Ranks that are at the same place in the same way, ascending.
+/// Ranks that are in the same place and state, ascending.
 using Group = std::vector<const Standing*>;
 
 auto key_of(const Standing& one) {
   return std::tie(one.why, one.operation, one.function, one.path, one.detail, one.is_busy);
 }
 
-/// The groups, the most telling reason first, then the largest group.
+/// The groups, ordered by how informative their reason is, then by size, largest first.
 std::vector<Group> groups_of(const Group& standings) {
   std::vector<Group> groups;
   for (const Standing* one : standings) {
-    // Waiting ranks are alike if they wait for the same, whatever they do while they wait.
+    // Waiting ranks are alike if they wait in the same operation and place, regardless of what they
+    // do while they wait.
     const auto alike = [one](const Group& group) {
       const Standing& other = *group.front();
       return one->why == Why::ranks && other.why == Why::ranks
@@ -61,7 +62,7 @@ std::string subject_of(const Group& group) {
 
 enum class Length { headline, line };
 
-/// "all_reduce (train.py:41)"; empty: unknown. In a line, the path is whole.
+/// "all_reduce (train.py:41)"; empty: unknown. With Length::line, the path is complete.
 std::string place_of(const Standing& one, Length length) {
   const std::string& name = one.operation.empty() ? one.function : one.operation;
   const std::string& place = length == Length::line ? one.path : one.place;
@@ -73,7 +74,7 @@ std::string after_word(std::string_view word, const std::string& text) {
   return text.empty() ? "" : std::string(word) + text;
 }
 
-/// What the rank does: a phrase from the verb on, in the singular.
+/// What the rank does: a phrase that begins with a verb in the singular.
 std::string state_of(const Standing& one, Length length) {
   const std::string place = place_of(one, length);
   const std::string in_place = after_word(" in ", place);
@@ -156,8 +157,8 @@ class Judge {
   }
 
  private:
-  /// A rank that is in a wait and gets no CPU is late itself if most others do get CPU; if not,
-  /// all spin in that wait, on too few CPUs.
+  /// If most ranks get CPU time, a rank that waits and gets none is itself late. Otherwise all
+  /// ranks spin in their waits, on too few CPUs.
   void find_starved() {
     const auto is_starved = [](const Standing& one) {
       return one.why == Why::ranks && one.lacks_cpu;
@@ -192,7 +193,7 @@ class Judge {
     return "";
   }
 
-  /// Finds the pairs of hosts whose connections carry nothing, each pair once.
+  /// Finds the pairs of hosts whose connections get no answer, each pair once.
   void find_broken() {
     for (const Standing& one : all_) {
       for (const std::string& address : one.unanswered) {
@@ -205,8 +206,8 @@ class Judge {
     }
   }
 
-  /// "no answer over the network between a and b", or from the host that most others get no
-  /// answer from; its ranks are then the odd ones.
+  /// "no answer over the network between a and b"; or, if one host is in more of these pairs than
+  /// any other, "... from" that host, whose ranks are then the odd ones.
   std::string without_network() {
     std::map<std::string, std::set<std::string>> missed_by;
     for (const auto& [a, b] : broken_) {
@@ -262,7 +263,8 @@ class Judge {
     set(Kind::hang, hang());
   }
 
-  /// Whether all wait in the same place, as they would repeatedly in a program that makes progress.
+  /// Whether all ranks wait in the same place and may do so again and again, in a program that
+  /// makes progress.
   [[nodiscard]] bool all_may_go_on() const {
     return groups_of(waiting_).size() == 1 &&
            std::all_of(waiting_.begin(), waiting_.end(),
@@ -283,7 +285,7 @@ class Judge {
            (unseen_.size() == 1 ? " was" : " were") + " not seen" + others;
   }
 
-  /// The headline if no rank moves and all have been seen.
+  /// The headline if no rank moves and all ranks have been seen.
   std::string hang() {
     if (all_.size() == 1) {
       return ranks_of(members_of({&all_.front()})) + " on " + plain_line(all_.front().host) +
@@ -303,7 +305,7 @@ class Judge {
     return no_move() + ": " + without_absent();
   }
 
-  /// The headline if all wait for each other, or none is known to wait for others.
+  /// The headline if all ranks wait for each other, or none is known to wait for another.
   std::string without_absent() {
     Group everyone;
     for (const Standing& one : all_) everyone.push_back(&one);
@@ -362,7 +364,7 @@ class Judge {
     verdict_.headline = std::move(headline);
   }
 
-  /// One line per group, the odd ones first; then what is missing.
+  /// One line per group, the groups of odd ranks first; then says what is missing.
   void say_more() {
     Group odd;
     Group rest;
@@ -406,7 +408,7 @@ class Judge {
   Group waiting_;  // ranks that wait for other ranks
   Group others_;
   Group moved_;
-  std::vector<RankOnHost> unseen_;  // in at least one snapshot; host: set if it does not answer
+  std::vector<RankOnHost> unseen_;  // ranks that a snapshot lacks; host: set if it does not answer
   std::set<std::pair<std::string, std::string>> broken_;  // pairs of hosts, names in order
   bool sees_frames_ = false;
   Verdict verdict_;

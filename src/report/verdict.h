@@ -1,5 +1,6 @@
-// Why a silent job makes no progress: compares two snapshots of all stacks, a few seconds apart,
-// rank by rank. Says what was seen, and names the ranks that the others wait for. Pure.
+// Explains why a silent job makes no progress: compares two snapshots of all stacks, a few seconds
+// apart, rank by rank. Says what the snapshots show, and names the ranks for which the others wait.
+// Pure.
 #pragma once
 
 #include <chrono>
@@ -14,13 +15,13 @@ struct Verdict {
   enum class Kind {
     hang,     // no rank has moved between the snapshots
     slow,     // some ranks work, and others wait for them
-    working,  // stacks, or bytes read and written, change: no alarm
-    unknown,  // too little was seen
+    working,  // stacks, or numbers of bytes read and written, change: no alarm
+    unknown,  // the snapshots show too little
   };
   Kind kind = Kind::unknown;
-  std::vector<Rank> odd;           // the others wait for these, ascending; empty: none stands out
+  std::vector<Rank> odd;           // ranks for which others wait, ascending; empty: none stands out
   std::string headline;            // "no rank has moved for 8 s: rank 37 on gpu05 is in ..."
-  std::vector<std::string> lines;  // more about it, plain text; at most kMostVerdictLines
+  std::vector<std::string> lines;  // details in plain text; at most kMostVerdictLines
 };
 
 inline constexpr std::size_t kMostVerdictLines = 11;

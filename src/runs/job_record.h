@@ -44,13 +44,13 @@ struct RunOrigin {
   GitState git;
 };
 
-/// Comments on where the job comes from, the native job, and the given file as comments.
+/// The text of job.yaml: comments on the job's origin, the native job, the given file as comments.
 [[nodiscard]] std::string job_record_text(const JobRecord& record, const RunOrigin& origin);
 
-/// The folder of the active virtual or conda environment; empty: none is.
+/// The folder of the active virtual or conda environment; empty: there is none.
 [[nodiscard]] std::string python_environment(const Environment& environment);
 
-/// What the comments of such a text say; empty: they do not say.
+/// What the comments of a job_record_text() say; empty: they do not say.
 struct RecordedOrigin {
   std::string version;  // of dlaunch
   std::string host;     // of the launcher

@@ -12,7 +12,7 @@
 
 namespace dlaunch {
 
-/// Which runs go: those that match every condition that is set.
+/// Which runs are removed: those that match every condition that is set.
 struct PruneRule {
   std::optional<std::chrono::nanoseconds> older;  // nothing was written about them for this long
   std::optional<std::size_t> keep;                // how many of the newest to keep, in any state

@@ -32,14 +32,14 @@ class RunDirectory {
 
   /// Writes a file of mode 0600 whole or not at all: to a temporary name, then renamed.
   Status write(std::string_view name, std::string_view text) const;
-  /// Creates "attempt-<k>" (0700) and gives its absolute path; it may exist already.
+  /// Creates "attempt-<k>" (0700), which may exist already, and returns its absolute path.
   Result<std::string> make_attempt_folder(Attempt attempt) const;
 
   /// Writes stacks/TIME.json: where ranks stood then.
   Status write_stacks(WallTime at, std::string_view json) const;
 
-  /// Reserves space for write_last(), in an unnamed file, on a disk that the ranks may fill up; if
-  /// that is impossible, nothing happens.
+  /// Reserves space for write_last(), in an unnamed file, because the ranks may fill up the disk.
+  /// If that is impossible, nothing happens.
   void reserve_room();
   /// Like write(), into the reserved space, the rest of which is then free for other files.
   Status write_last(std::string_view name, std::string_view text);

@@ -143,7 +143,7 @@ bool is_kind(const std::string& path, mode_t kind) {
   return ::stat(path.c_str(), &info) == 0 && (info.st_mode & S_IFMT) == kind;
 }
 
-/// The default where the job file has mistakes.
+/// The job file's logs.dir; the default if the file has mistakes.
 std::string logs_dir_of(const std::string& job_file) {
   JobInput input;
   input.text = read_proc_file(job_file, kMaxJobFile);

@@ -1,4 +1,5 @@
-// Lists the runs in a folder, and finds the one that a word means, or a command without one.
+// Lists the runs in a folder, and finds the run that a word, or a command without a word, refers
+// to.
 #pragma once
 
 #include <optional>

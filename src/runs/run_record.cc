@@ -44,7 +44,7 @@ int fill(int file, RunRecord& record) {
   return static_cast<std::size_t>(written) == text.size() ? 0 : ENOSPC;
 }
 
-/// The code that reads or writes the parsed value recurses.
+/// The depth is limited because the code that reads or writes the parsed value recurses.
 bool is_too_deep(std::string_view json) {
   constexpr int kMostDepth = 64;
   int depth = 0;

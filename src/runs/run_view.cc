@@ -22,7 +22,7 @@ namespace dlaunch {
 
 namespace {
 
-// A plan of 100,000 ranks has some 50 MB.
+// A plan of 100,000 ranks has about 50 MB.
 constexpr std::size_t kMostJson = std::size_t{256} << 20;
 
 /// Regular files only: a FIFO of that name would block.

@@ -85,7 +85,7 @@ struct RunView {
 /// exists, or they cannot be read (kNoPermission: not by this user).
 [[nodiscard]] Result<RunView> read_run(const std::string& path);
 
-/// The same without the plan, for repeated looks: name, ranks and duration are known only from a
+/// The same without the plan, for repeated queries: name, ranks and duration are known only from a
 /// summary.
 [[nodiscard]] Result<RunView> read_run_state(const std::string& path);
 

@@ -33,7 +33,7 @@ class AttemptProgress {
   /// Ranks with a known start or end.
   [[nodiscard]] std::uint32_t begun() const { return begun_; }
   [[nodiscard]] std::uint32_t open_nodes() const { return open_nodes_; }
-  /// Those with ranks, ascending. O(nodes).
+  /// The nodes with ranks, ascending. O(nodes).
   [[nodiscard]] std::vector<NodeId> nodes() const;
   [[nodiscard]] NodeState state(NodeId) const;
   [[nodiscard]] bool is_open(NodeId node) const { return state(node) == NodeState::open; }
@@ -46,7 +46,7 @@ class AttemptProgress {
 
   /// Ignored when it is late, repeated, or for a rank that does not exist.
   void note_start(Rank, WallTime at);
-  /// `end` without `started`, which is kept. Only for a rank that is_running().
+  /// The start in `end` is ignored; the noted one is kept. Only for a rank that is_running().
   void note_end(Rank, RankEnd end);
   /// `how`: empty or lost. Only for a node that is_open().
   void close(NodeId, NodeState how);
@@ -100,10 +100,10 @@ struct AttemptState {
   bool node_stuck = false;  // a node that is connected did not become empty
   bool node_taken = false;  // event::Preempted, for any of its nodes
   bool cancelled = false;   // while it was being stopped for another reason: no attempt follows
-  /// Why it ends, once that is decided. The first decision stands: what happens while the other
-  /// ranks are being stopped follows from it. Only which rank failed first stays open until the
-  /// end, because messages of different nodes arrive in any order. The loss of a node, a limit and
-  /// a signal have no time that could be compared with ends of ranks.
+  /// Why the attempt ends, once that is decided. The first decision stands: what happens while the
+  /// other ranks are being stopped follows from it. Only which rank failed first stays open until
+  /// the end, because messages of different nodes arrive in any order. The loss of a node, a limit
+  /// and a signal have no time that could be compared with ends of ranks.
   std::optional<Outcome> outcome;
   std::vector<LostNode> not_connected;  // while others are still being connected
   std::optional<TakenPort> taken_port;

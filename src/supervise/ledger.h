@@ -14,15 +14,15 @@ class Ledger {
  public:
   /// The run begins, with Spent::connect.
   void begin(MonotonicTime now);
-  /// From now on, time belongs to `line`. Nothing once the account is closed.
+  /// From now on, time belongs to `line`. Does nothing once the account is closed.
   void turn(Spent line, MonotonicTime now);
   /// The ranks of an attempt are told to start.
   void begin_attempt(Spent line, MonotonicTime now);
   /// All of its ranks run.
   void running(MonotonicTime now);
-  /// A rank has printed or shown progress otherwise; `step`: the largest one so far, where known.
-  /// An attempt whose first step is not larger than those of earlier attempts computes again what
-  /// they had done, until it gets past them.
+  /// A rank has printed or shown progress in another way; `step`: the largest one so far, where
+  /// known. An attempt whose first step is not larger than those of earlier attempts repeats their
+  /// work until it gets past their last step.
   void progress(std::optional<std::uint64_t> step, MonotonicTime now);
   /// There has been no progress for `silence`; progress() ends that.
   void stalled(MonotonicTime silence, MonotonicTime now);

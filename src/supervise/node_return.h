@@ -16,8 +16,8 @@
 namespace dlaunch {
 
 /// The states of a node: noted as lost -> waited for, with one try after the other -> there again.
-/// From there it may be lost and waited for once more, within the limit that began with the first
-/// wait. forget_all() ends that.
+/// A node that is there again may be lost and waited for once more, within the limit that began
+/// with the first wait. forget_all() ends that limit.
 class NodeReturns {
  public:
   /// `limit`: for each node; Duration::max(): none. `try_limit`: for one try.

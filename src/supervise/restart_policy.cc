@@ -38,7 +38,7 @@ std::optional<RestartCause> restart_cause(Cause cause) {
   return std::nullopt;
 }
 
-/// As the job file spells it.
+/// The cause as the job file spells it.
 const char* word_of(RestartCause cause) {
   switch (cause) {
     case RestartCause::failure:

@@ -74,7 +74,7 @@ class RestartBudget {
   std::uint32_t port_retries_;
   std::uint32_t ports_in_a_row_ = 0;
   std::uint32_t used_ = 0;        // since the budget was full
-  std::optional<Duration> wait_;  // the last wait; nullopt: the next one begins anew
+  std::optional<Duration> wait_;  // the last wait; nullopt: the next one starts over
 };
 
 }  // namespace dlaunch

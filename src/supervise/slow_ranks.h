@@ -2,17 +2,18 @@
 // times come with the values.
 //
 // The rules:
-//  - A rank is measured by the time that it says its steps take, if it does, else by how many steps
-//    it counts. Ranks that say a time are compared only with each other, and so are the others.
+//  - A rank is measured by the step times that it reports, or, if it reports none, by how many
+//    steps it counts. Ranks that report times are compared only with each other, and so are the
+//    others.
 //  - Ranks are judged once per window: a rank whose steps take kSlow times as long as the median of
 //    the others is slow until its steps take less than kFine times as long.
-//  - Steps are counted by changes of a counter; a counter that begins anew, as in each epoch, or
-//    that takes the place of another one, counts on from there. A rank that counts, but has made no
-//    step in a window, counts as having made half of one.
+//  - Steps are counted by changes of a counter. A counter that starts over, as in each epoch, or
+//    that replaces another one, continues the count. A rank that counts, but has made no step in a
+//    window, counts as having made half of one.
 //  - A window in which the median rank has made fewer than kLeastSteps steps, or with fewer than
-//    kLeastRanks ranks that count, says nothing: it goes on.
+//    kLeastRanks ranks that count, allows no judgement: it is extended.
 //  - In synchronous training all ranks count the same steps, because each waits for the slowest.
-//    Then only the time outside of collectives differs, which a rank must say itself.
+//    Then only the time outside of collectives differs, and only the rank itself can report it.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +50,7 @@ class SlowRanks {
   enum class Counter : std::uint8_t { none, heartbeats, step };
   /// The counter has this value now.
   void count(Rank rank, Counter by, std::uint64_t value);
-  /// The rank says that a step has taken `seconds`.
+  /// The rank reports that a step has taken `seconds`.
   void time(Rank rank, double seconds);
   void ended(Rank rank) { ranks_.erase(rank); }
 
@@ -62,7 +63,7 @@ class SlowRanks {
     Counter by = Counter::none;
     std::uint64_t value = 0;  // of that counter
     std::uint64_t made = 0;   // steps in this window
-    double seconds = 0;       // said in this window
+    double seconds = 0;       // reported in this window
     std::uint32_t said = 0;
     std::optional<double> told;  // Change::times as last noted, while it is slow
   };

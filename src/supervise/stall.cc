@@ -131,7 +131,7 @@ void StallWatch::unheard(NodeId node, Duration silence, MonotonicTime now) {
     quiet->second = {now_ - silence, false};
 }
 
-/// Our time goes on by what has passed while we ran.
+/// Advances our time by what has passed while we ran.
 void StallWatch::pass(MonotonicTime now) {
   const MonotonicTime most =
       kMissedCalls * std::max<MonotonicTime>(limits_.interval, std::chrono::seconds(1));
@@ -172,7 +172,8 @@ void StallWatch::moves(MonotonicTime at, bool is_sign) {
 
 // ---- what follows
 
-/// What has changed is in the next pulse.
+/// Until when the state of the node's ranks is known. A node that answers reports each change in
+/// its next pulse.
 MonotonicTime StallWatch::known_until(const OneNode& node) const {
   const MonotonicTime report = limits_.interval + limits_.interval / 2;
   return node.answers ? std::max(node.heard, now_ - report) : node.heard;

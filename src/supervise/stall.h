@@ -5,9 +5,9 @@
 //  - A rank makes progress when its heartbeat file changes (from the first change on, only that
 //    counts), else when the metric `step` changes (likewise), else when it prints. A start and an
 //    end of a rank are progress of the job.
-//  - The job's silence is the time since its last progress. A node has nothing to report while it
-//    sends no pulse, unless it does not answer: then nothing is known of its ranks, and no silence
-//    is assumed.
+//  - The job's silence is the time since its last progress. A node that sends no pulse has nothing
+//    to report. If a node does not answer, nothing is known of its ranks, and they are not assumed
+//    to be silent.
 //  - The longest gap of the job and of each rank is remembered for kRemembered times its length, so
 //    that an evaluation or a checkpoint raises no suspicion when it comes again. The time before a
 //    rank's first progress is not learned, nor is a silence that was found to be a hang.
@@ -65,14 +65,14 @@ class StallWatch {
   enum class State : std::uint8_t {
     idle,     // no rank is running, or nothing is watched
     moving,   // the silence is not suspicious
-    looking,  // it is being looked into: -> looked()
-    told,     // it was looked into, and lasts
+    looking,  // the silence is being looked into: -> looked()
+    told,     // the silence was looked into, and lasts
     given_up  // the job is to end
   };
   enum class Step : std::uint8_t {
     none,
     look,     // find out where the ranks stand, and call looked()
-    resumed,  // there is progress again after what was told
+    resumed,  // there is progress again after a stall that was told
     give_up   // silent for `hang`; said once
   };
 
@@ -92,7 +92,7 @@ class StallWatch {
 
   /// What to do now; call it after each pulse, and at least every `interval`. O(ranks).
   [[nodiscard]] Step check(MonotonicTime now);
-  /// What Step::look has found. False: there was progress meanwhile, and nothing needs to be said.
+  /// What Step::look has found. False: there was progress meanwhile, so nothing needs to be said.
   [[nodiscard]] bool looked(bool is_hang, MonotonicTime now);
 
   [[nodiscard]] State state() const { return state_; }

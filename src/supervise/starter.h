@@ -46,7 +46,7 @@ class Starter {
 
   /// begun_due() has passed, and only `begun` of `ranks` have begun.
   [[nodiscard]] Outcome too_few(std::uint32_t begun, std::uint32_t ranks) const;
-  /// All ranks have ended, some by neither themselves nor dlaunch, and the starter with code 0.
+  /// All ranks have ended, some neither by themselves nor by dlaunch, and the starter with code 0.
   [[nodiscard]] Outcome ended_ranks() const;
 
   /// Which of two outcomes holds: the one that halted the attempt, or that of the first rank that

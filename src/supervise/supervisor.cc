@@ -50,7 +50,7 @@ std::optional<MonotonicTime> Supervisor::deadline() const {
   return own && absent ? std::min(*own, *absent) : own ? own : absent;
 }
 
-/// Without the tries of nodes that nothing waits for.
+/// The deadline without the tries of nodes that nothing waits for.
 std::optional<MonotonicTime> Supervisor::own_deadline() const {
   std::optional<MonotonicTime> earliest = phase_due_;
   for (const auto& due :
@@ -100,8 +100,8 @@ void Supervisor::break_off(const std::string& what) {
   enter_done();
 }
 
-/// Neither a limit nor an event of a node would end this phase. While a plan is made, the planner
-/// answers.
+/// Whether neither a limit nor an event of a node would end this phase. While a plan is made, the
+/// planner answers.
 bool Supervisor::is_stuck() const {
   switch (phase_) {
     case Phase::connect:

@@ -1,12 +1,12 @@
-// Supervisor: decides. It takes events and returns actions; it reads no clock, opens nothing and
-// never blocks, so that a run can be replayed or simulated. Not thread-safe.
+// Supervisor decides what a run does. It takes events and returns actions; it reads no clock, opens
+// nothing and never blocks, so that a run can be replayed or simulated. Not thread-safe.
 //
 // The rules:
-//  - All nodes of the set answer -> plan -> ranks start on every node that has some, the others
-//    are released.
-//  - A node that is added to the set takes part from the next plan on, and is treated as the others
-//    from then on. One that is withdrawn leaves before the next plan is made, a lost one as soon as
-//    ranks of the old attempt cannot run there any more.
+//  - When all nodes of the set have answered, the plan is made. Then ranks start on every node that
+//    the plan gives some, and the other nodes are released.
+//  - A node that is added to the set takes part from the next plan on, and is treated like the
+//    others from then on. A withdrawn node leaves before the next plan is made, a lost one as soon
+//    as ranks of the old attempt cannot run there any more.
 //  - A node that cannot be connected ends the run, but only when every other one has answered or
 //    failed too, or the limit has passed: the user wants to see all such nodes at once.
 //  - The first failing rank decides the run's exit code: a code other than 0, a signal, or a failed
@@ -15,35 +15,35 @@
 //    counts as lost.
 //  - When the ranks that decide (PlanMade) have succeeded, the others are stopped in the same way,
 //    and however they end, the run has succeeded.
-//  - A node whose ranks have all ended kills what they left behind and says NodeEmpty unasked. If
-//    it does not within `end_limit`, it is told to kill, and again has `end_limit`.
+//  - A node whose ranks have all ended kills what they left behind and reports NodeEmpty unasked.
+//    If it does not do so within `end_limit`, it is told to kill, and has `end_limit` again.
 //  - When no node holds ranks any more, the nodes are released and the run finishes; or, if
 //    restart_policy says so, the next attempt begins after its wait, with fresh facts and a new
 //    plan. Never after a cancel, and never when its wait would end after `run_limit`.
-//  - With restart.max and node-loss in restart.on, a lost node ends its attempt only. The next one
-//    waits until the node is connected again, at most `return_limit`; so it does for a node that is
-//    lost before its ranks have started. Nothing starts while ranks of the old attempt may run on a
-//    lost node.
+//  - With restart.max and node-loss in restart.on, a lost node ends only its attempt. The next
+//    attempt waits until the node is connected again, at most `return_limit`. A node that is lost
+//    before its ranks have started is waited for in the same way. Nothing starts while ranks of the
+//    old attempt may run on a lost node.
 //  - While enough others are there (nodes_needed), a lost node is not waited for: it leaves the set
-//    as a withdrawn one does, so never before its ranks are fenced, and it forbids no restart. The
+//    as a withdrawn one does, never before its ranks are fenced, and does not forbid a restart. The
 //    same holds for a node that cannot be connected at the start, or is lost before its ranks have
 //    started. A node that was left out is tried again while the run goes on, ever less often: it
 //    returns to the set when it answers, and the next plan may use it. Nothing waits for it.
 //  - Where a process of the attempt starts the ranks (PlanMade::starter), they must all begin
-//    within twice `connect_limit`. A failure of that process ends the attempt, but if a rank
-//    failed by itself, that is the cause (starter.h). It is told to end when no rank is left after
-//    a halt; its node is empty only when it has ended, too, for which it has `end_limit` after the
-//    last rank.
+//    within twice `connect_limit`. A failure of that process ends the attempt; if a rank failed by
+//    itself, the rank is the cause (starter.h). The process is told to end when no rank is left
+//    after a halt. Its node is empty only when the process has ended, too; it has `end_limit` for
+//    that after the last rank.
 //  - A Hang ends its attempt as a limit does, and is a cause of its own for a restart: no rank has
 //    failed. Without a running rank it means nothing.
 //  - The first decision stands (AttemptState::outcome). A cancel after it, or a second cancel, only
 //    hurries: kill at once. A cancel when all ranks have succeeded does not change the outcome.
-//  - A Deadline makes the grace time end by then, that of a stop under way and of later ones.
-//  - A Preempted node is withdrawn. Its notice ends the attempt like a limit, with the time left
-//    as the grace time (grace_after_notice), and is a cause of its own for a restart, if
-//    nodes_needed others remain; without that setting, as many as the attempt used.
-//  - A step that the lifecycle does not have, or a phase that nothing can end any more, is an error
-//    of ours: everything is killed, and the run ends with Cause::internal in the same step.
+//  - A Deadline limits the grace time of a stop under way and of later ones: it ends by then.
+//  - A Preempted node is withdrawn. Its notice ends the attempt like a limit, with the time left as
+//    the grace time (grace_after_notice). It is a cause of its own for a restart, if enough other
+//    nodes remain: nodes_needed or, without that setting, as many as the attempt used.
+//  - A step that the lifecycle does not have, or a phase that nothing can end any more, is a bug of
+//    ours: everything is killed, and the run ends with Cause::internal in the same step.
 //  - Events of another attempt, of a closed node, of a node that is not in the set, of an ended
 //    rank, or without meaning in the phase are ignored. Messages of one node must be given in the
 //    order in which it sent them; those of different nodes may arrive in any order.
@@ -80,7 +80,7 @@ struct SupervisorConfig {
   Duration stop_grace{};  // timeouts.stop: from StopRanks to KillRanks
   /// timeouts.run, counted from the first StartRanks of the run to the end of its last rank.
   std::optional<Duration> run_limit;
-  /// timeouts.stragglers_after_success: for the others, once a rank has succeeded.
+  /// timeouts.stragglers_after_success: for the other ranks, once a rank has succeeded.
   std::optional<Duration> stragglers_limit;
   RestartPolicy restart;
   /// How often in a row an attempt whose port was taken is repeated with another port.
@@ -88,8 +88,8 @@ struct SupervisorConfig {
   Duration connect_limit{};  // timeouts.connect; also the limit for making a plan, copying excluded
   /// mpi.init: a rank that exits with 0 and never called MPI_Init has not failed.
   bool mpi_init_optional = false;
-  /// How many nodes an attempt has at best, and needs at least: while that many others are there, a
-  /// node that is lost is left out of the set instead of being waited for. 0: all are needed.
+  /// How many nodes an attempt has at best, and how many it needs at least: while that many others
+  /// are there, a lost node is left out of the set and not waited for. 0: all are needed.
   std::uint32_t nodes_wanted = 0;
   std::uint32_t nodes_needed = 0;
   /// timeouts.node_return: how long another attempt waits for a lost node.
@@ -231,7 +231,7 @@ class Supervisor {
   std::map<NodeId, std::uint32_t> failures_on_;  // attempts that a rank there has ended
   wording::NodeNames names_;         // of all that ever were in the set
   bool asked_all_ = false;           // all nodes of the start
-  std::uint32_t nodes_opening_ = 0;  // or waited for
+  std::uint32_t nodes_opening_ = 0;  // being connected, or waited for
   RestartBudget restarts_;
   NodeReturns returns_;
   NodeReturns absent_;  // left out as lost; they return to the set when they answer

@@ -12,7 +12,7 @@ namespace dlaunch {
 
 namespace {
 
-// What has just been lost is seldom back, and nothing waits for it.
+// A node that has just been lost is seldom back at once, and nothing waits for it.
 constexpr Duration kAbsentAtLeast = std::chrono::seconds(2);
 
 }  // namespace
@@ -127,7 +127,7 @@ void Supervisor::exclude_if_bad(const Outcome& outcome) {
 
 // ---- ranks that another process starts
 
-/// Some ranks have begun, ended, or are lost.
+/// Call after ranks have begun, ended, or been lost.
 void Supervisor::attend_to_starter() {
   if (!attempt_.starter) return;
   Starter& starter = *attempt_.starter;
@@ -158,7 +158,8 @@ bool Supervisor::waits_for_lost_nodes() const {
   return phase_ == Phase::wait || phase_ == Phase::connect || phase_ == Phase::plan;
 }
 
-/// What leaves the set is not needed again.
+/// Whether too few nodes remain without the lost ones. A node that leaves the set is not needed
+/// again.
 bool Supervisor::needs_lost_nodes() const {
   const auto lost = std::count_if(nodes_.begin(), nodes_.end(), [this](const auto& node) {
     return node.second == Channel::lost && !withdrawn_.contains(node.first);
@@ -172,7 +173,7 @@ bool Supervisor::goes_on_without_lost() const {
 }
 
 void Supervisor::wait_for_lost(NodeId node, Channel before, const std::string& what) {
-  if (phase_ == Phase::wait) return;  // begins with the next attempt
+  if (phase_ == Phase::wait) return;  // the wait begins with the next attempt
   if (returns_.is_trying(node)) return returns_.try_failed(node, what, now_);
   if (phase_ == Phase::plan) return advance(Step::relost);
   if (before == Channel::ready) ++nodes_opening_;
@@ -261,7 +262,8 @@ void Supervisor::remove_withdrawn() {
   }
 }
 
-/// Not between attempts, when the last one's output is fetched and no new attempt waits for nodes.
+/// False between attempts, when the last one's output is fetched and no new attempt waits for
+/// nodes.
 bool Supervisor::tries_absent_nodes() const {
   return (phase_ == Phase::connect || phase_ == Phase::run) && restarts_.max() > 0;
 }

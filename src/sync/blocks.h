@@ -1,4 +1,4 @@
-// The blocks of the files that `stage` copies: their numbers, and which of them are sent in which
+// The blocks of the files that `stage` copies: their numbers, which of them are sent, and in which
 // order. Pure.
 #pragma once
 
@@ -19,7 +19,7 @@ inline constexpr std::uint64_t kBlockBytes = std::uint64_t{64} << 10;
 /// Numbers the blocks of all entries of a staging, in the order of the entries.
 class BlockMap {
  public:
-  /// The next entry; `size` 0 for what has no content.
+  /// Adds the next entry; `size` is 0 for entries without content.
   void add(std::uint64_t size);
 
   struct Place {

@@ -184,7 +184,8 @@ bool IgnorePattern::takes(const Token& token, char c) const {
   return false;
 }
 
-/// Marks a state and all that are reachable without a byte. State n: the first n tokens matched.
+/// Marks a state and all states that are reachable from it without consuming a byte. State n: the
+/// first n tokens matched.
 void IgnorePattern::enter(std::string& states, std::size_t state) const {
   for (; states[state] == 0; ++state) {
     states[state] = 1;
@@ -198,7 +199,7 @@ void IgnorePattern::enter(std::string& states, std::size_t state) const {
   }
 }
 
-/// Follows all alternatives at once, so that "*a*a*a*b" costs no more than any other pattern.
+/// Follows all alternatives at once, so "*a*a*a*b" costs no more than any other pattern.
 bool IgnorePattern::accepts(std::string_view text) const {
   std::string states(tokens_.size() + 1, '\0');
   enter(states, 0);

@@ -13,7 +13,7 @@ namespace dlaunch::sync {
 
 class IgnorePattern {
  public:
-  /// nullopt: a blank line, a comment, or one that can never match.
+  /// nullopt: a blank line, a comment, or a pattern that can never match.
   [[nodiscard]] static std::optional<IgnorePattern> parse(std::string_view line);
 
   /// `path`: from the folder of the .gitignore, without a slash at either end. Takes at most time
@@ -61,12 +61,12 @@ class IgnoreRules {
   /// The text of an ignore file in the folder `base`: "" for the top, else as "a/b/". Ignores
   /// invalid lines, as git does.
   void enter(std::string base, std::string_view text);
-  /// Removes the latest one.
+  /// Leaves the file that was entered last.
   void leave() { files_.pop_back(); }
   [[nodiscard]] std::size_t depth() const { return files_.size(); }
 
-  /// `path`: from the top; below the base of every file that applies. The caller must not descend
-  /// into excluded folders, whose content is excluded too.
+  /// `path`: relative to the top, and below the base of every file that applies. The caller must
+  /// not descend into excluded folders, whose content is excluded too.
   [[nodiscard]] bool excludes(std::string_view path, bool is_folder) const;
 
  private:

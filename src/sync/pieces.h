@@ -1,5 +1,5 @@
-// Blocks as they travel, over a channel and over a connection between nodes: each is its number,
-// its hash, its size and its bytes. Pure.
+// The form in which blocks are sent, over a channel and over a connection between nodes: number,
+// hash, size and bytes. Pure.
 #pragma once
 
 #include <cstdint>

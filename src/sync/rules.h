@@ -14,23 +14,24 @@ namespace dlaunch::sync {
 
 /// Every file that dlaunch itself makes in a workdir has this prefix. Such files are not copied.
 inline constexpr std::string_view kOwnPrefix = ".dlaunch-";
-/// A file by which a node shows that it sees the launcher's file system; 32 hex digits follow.
+/// A file by which a node finds out that it sees the launcher's file system; 32 hex digits follow.
 inline constexpr std::string_view kMarkerPrefix = ".dlaunch-sync-";
 
 /// More than this is an error: the sync is probably a mistake, or another way is better.
 inline constexpr std::uint64_t kMostFiles = 100'000;
 inline constexpr std::uint64_t kMostBytes = std::uint64_t{2} << 30;
-/// Likewise of one item of `stage` or `collect`. An entry costs the launcher about 200 bytes.
+/// The same limit for one item of `stage` or `collect`. An entry costs the launcher about 200
+/// bytes.
 inline constexpr std::uint64_t kMostStaged = 1'000'000;
 
-/// Whether a path from another machine stays below a folder: components other than ".", ".." or
-/// ".git", none empty, within Linux' limits of length.
+/// Whether a path from another machine stays below a folder: no component is empty, ".", ".." or
+/// ".git", and lengths are within Linux's limits.
 [[nodiscard]] bool is_safe_path(std::string_view path);
-/// Whether an absolute path is that folder or below it. A '/' at the folder's end does not count.
+/// Whether an absolute path is `folder` or below it. A '/' at the end of `folder` is ignored.
 [[nodiscard]] bool lies_in(std::string_view path, std::string_view folder);
 /// The path without slashes at its end; "/" stays.
 [[nodiscard]] std::string without_slashes(std::string path);
-/// Whether a name in the workdir is never copied: git's own data, and dlaunch's.
+/// Whether files with this name in the workdir are never copied: git's own data, and dlaunch's.
 [[nodiscard]] bool is_left_out(std::string_view name);
 
 /// A file's time (seconds and nanoseconds of a timespec) as it is compared and sent: nanoseconds
@@ -47,7 +48,7 @@ struct Found {
   std::string target{};
 };
 
-/// What is on the node is what a sync put there, unchanged since.
+/// Whether what is on the node is what a sync put there, unchanged since.
 [[nodiscard]] bool is_untouched(const Found& found, const SyncEntry& recorded);
 
 struct Decision {
@@ -70,7 +71,7 @@ struct Decision {
 /// Why decide() refused: "is a link there but a folder at the source".
 [[nodiscard]] std::string refusal(const SyncEntry& wanted, const Found& found);
 
-/// How much of a window a message takes: about its bytes on the wire. The same at both ends.
+/// How much of a window a message takes: about its bytes on the wire. Both ends compute the same.
 [[nodiscard]] std::uint64_t cost_of(const SyncEntry& entry);
 [[nodiscard]] std::uint64_t cost_of(const wire::SyncEntries& message);
 [[nodiscard]] std::uint64_t cost_of(const wire::SyncData& message);

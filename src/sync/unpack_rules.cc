@@ -16,7 +16,7 @@ constexpr std::size_t kMostPath = 4095;  // PATH_MAX without its NUL
 constexpr std::size_t kMostName = 255;   // NAME_MAX
 
 /// Checks the header of the first member (POSIX.1 pax, "ustar Interchange Format") by the sum of
-/// its bytes, those of the sum itself counted as blanks. Old programs have summed signed bytes.
+/// its bytes, with those of the sum itself counted as blanks. Old programs summed signed bytes.
 bool is_tar(std::string_view beginning) {
   constexpr std::size_t kSum = 148;
   constexpr std::size_t kSumEnd = 156;

@@ -1,4 +1,4 @@
-// What both ends of a staging know of archives that are unpacked on the nodes: how an archive
+// What both ends of a staging know about archives that are unpacked on the nodes: how an archive
 // begins, what its members may be called, and the record of what was unpacked. Pure.
 #pragma once
 
@@ -15,8 +15,8 @@ namespace dlaunch::sync {
 inline constexpr const char* kArchives =
     "tar (also compressed with gzip, xz, zstd or bzip2) and zip";
 
-/// Whether a file that begins so may be such an archive: a compressed file may contain something
-/// else. `beginning`: the file's first kArchiveBeginning bytes, or all of them.
+/// Whether a file with this beginning may be such an archive: a compressed file may contain
+/// something else. `beginning`: the file's first kArchiveBeginning bytes, or all of them.
 inline constexpr std::size_t kArchiveBeginning = 512;
 [[nodiscard]] bool is_archive(std::string_view beginning);
 [[nodiscard]] bool is_zip(std::string_view beginning);
@@ -33,7 +33,7 @@ inline constexpr std::size_t kMostUnpackName = 230;  // bytes, so that these nam
 [[nodiscard]] std::optional<std::string> member_path(std::string_view name);
 
 /// A folder that a staging has unpacked. All members but the first two show whether it is still the
-/// same folder: inode numbers are used again.
+/// same folder, because inode numbers are reused.
 struct Unpacked {
   std::uint64_t size = 0;  // of the archive
   std::int64_t mtime = 0;  // likewise, nanoseconds since 1970

@@ -1,6 +1,6 @@
 // How many bytes may be in flight to a node: just enough to keep the link busy, because heartbeats
-// queue behind them. Grows while what is sent is taken soon, shrinks when that takes longer than
-// `delay`. Pure.
+// queue behind them. Grows while the node takes data soon after it was sent, shrinks when that
+// takes longer than `delay`. Pure.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,12 @@ class Window {
   static constexpr std::uint64_t kLeast = 32 * 1024;
   static constexpr std::uint64_t kFirst = 128 * 1024;
 
-  /// `most`: largest size in bytes, at least kLeast. `delay`: target for the time until it is
-  /// taken.
+  /// `most`: largest size in bytes, at least kLeast. `delay`: target for the time until the node
+  /// has taken what was sent.
   Window(std::uint64_t most, MonotonicTime delay) : most_(most), delay_(delay) {}
 
   [[nodiscard]] bool open() const { return sent_ - taken_ < size_; }
-  /// Size of the next message: several fit, so that one is always in flight.
+  /// Size of the next message: several fit into the window, so one is always in flight.
   [[nodiscard]] std::uint64_t piece() const { return size_ / 4; }
   void sent(std::uint64_t cost, MonotonicTime now);
   /// `up_to`: total cost of what the node has taken, at most what was sent.

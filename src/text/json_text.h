@@ -51,7 +51,7 @@ class JsonText {
   std::size_t indent_ = 0;
 };
 
-/// As JsonText::real(). std::to_chars would bring 170 KB of tables into each program.
+/// Writes like JsonText::real(). std::to_chars would bring 170 KB of tables into each program.
 void append_real(std::string& out, double value);
 
 }  // namespace dlaunch

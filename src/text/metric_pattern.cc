@@ -23,7 +23,7 @@ RE2::Options options() {
   return chosen;
 }
 
-/// "^" and "$" are the ends of lines.
+/// Makes "^" and "$" match at the ends of lines.
 std::string by_lines(const std::string& pattern) {
   return "(?m)" + pattern;
 }

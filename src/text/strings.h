@@ -32,7 +32,7 @@ template <std::integral Number>
 /// Changes a-z to A-Z and no other bytes.
 [[nodiscard]] std::string upper(std::string_view text);
 
-/// Up to the first "\n", without it.
+/// The text up to the first "\n", without it.
 [[nodiscard]] std::string first_line(std::string_view text);
 
 /// Takes the first line off the beginning of `text`; returns it without its "\n".
@@ -41,7 +41,7 @@ template <std::integral Number>
 /// The words, separated by blanks, tabs and line ends.
 [[nodiscard]] std::vector<std::string_view> split_words(std::string_view text);
 
-/// "a, b, c"; `text_of` makes a text of each element.
+/// "a, b, c"; `text_of` turns each element into text.
 template <class Range, class TextOf = std::identity>
 [[nodiscard]] std::string joined(const Range& range, std::string_view separator = ", ",
                                  const TextOf& text_of = {}) {
@@ -55,10 +55,10 @@ template <class Range, class TextOf = std::identity>
   return out;
 }
 
-/// Without leading and trailing blanks, tabs and line ends.
+/// The text without leading and trailing blanks, tabs and line ends.
 [[nodiscard]] std::string_view trimmed(std::string_view text);
 
-/// With this many places after the point: "7.50".
+/// The value with this many digits after the point: "7.50".
 [[nodiscard]] std::string decimals(double value, int places);
 /// Three significant digits, more from 1000 on: "0.75", "7.52", "16.1", "1880".
 [[nodiscard]] std::string three_digits(double value);
@@ -67,7 +67,7 @@ template <class Range, class TextOf = std::identity>
 [[nodiscard]] std::string padded(std::string_view text, std::size_t width);
 [[nodiscard]] std::string right_aligned(std::string_view text, std::size_t width);
 
-/// Whether an element of the list, often a constant one of words, equals `value`.
+/// Whether an element of the list equals `value`.
 template <class List, class Value>
 [[nodiscard]] constexpr bool contains(const List& list, const Value& value) {
   for (const auto& one : list)
@@ -75,10 +75,10 @@ template <class List, class Value>
   return false;
 }
 
-/// What follows the last slash of a path: empty for "a/", all of it without a slash.
+/// What follows the last slash of a path: empty for "a/", the whole path if it has no slash.
 [[nodiscard]] std::string_view file_name(std::string_view path);
 
-/// The path itself or below the folder; both are absolute and without a slash at the end.
+/// Whether `path` is `folder` or below it. Both are absolute and have no slash at the end.
 [[nodiscard]] bool is_in_folder(std::string_view path, std::string_view folder);
 
 }  // namespace dlaunch

@@ -22,7 +22,7 @@ inline constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 /// Unicode Standard recommends (chapter 3.9, "substitution of maximal subparts").
 [[nodiscard]] CodePoint decode_utf8(std::string_view text);
 
-/// Bytes after the first one of a sequence.
+/// Whether the byte belongs to a sequence but is not its first.
 [[nodiscard]] constexpr bool is_utf8_continuation(char c) {
   return (static_cast<unsigned char>(c) & 0xC0U) == 0x80U;
 }
@@ -35,7 +35,7 @@ inline constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 [[nodiscard]] std::size_t utf8_length(std::string_view text);
 
 /// Terminal columns: 0 for combining marks, 2 for East Asian wide characters and emoji, otherwise
-/// 1. A short list of ranges (Unicode 15, UAX 11), sufficient for a caret.
+/// 1. Uses a short list of ranges (Unicode 15, UAX 11) that suffices to place a caret.
 [[nodiscard]] int terminal_width(char32_t code_point);
 
 /// False for characters that must not reach a terminal: C0, DEL and C1 controls, and characters

@@ -15,7 +15,7 @@ void append_little_endian(Number value, std::string& out) {
   }
 }
 
-/// `bytes` must reach to offset + sizeof(Number).
+/// `bytes` must have at least offset + sizeof(Number) bytes.
 template <class Number>
 [[nodiscard]] Number little_endian_at(std::string_view bytes, std::size_t offset) {
   std::uint64_t value = 0;

@@ -12,7 +12,7 @@ constexpr std::uint8_t kOneByteFollows = 24;
 constexpr std::uint8_t kEightBytesFollow = 27;
 constexpr std::uint8_t kIndefinite = 31;
 
-/// Bytes that follow the first one, for the low five bits 24..27.
+/// How many bytes follow the first one, if its low five bits are 24 to 27.
 std::size_t argument_size(std::uint8_t low) {
   return std::size_t{1} << (low - kOneByteFollows);
 }
@@ -27,7 +27,7 @@ tl::unexpected<Error> bad(std::size_t offset, const std::string& what) {
   return fail(exit_code::kNodeLost, what + " at byte " + std::to_string(offset));
 }
 
-/// Head at `position`; every byte of it is checked against the end of `payload`.
+/// Reads the head at `position` without reading past the end of `payload`.
 Result<Head> checked_head(std::string_view payload, std::size_t& position) {
   const std::size_t start = position;
   if (start >= payload.size()) return bad(start, "it is cut short");
@@ -115,7 +115,7 @@ Status check(std::string_view payload, int max_depth) {
         break;
       case Major::array:
       case Major::map: {
-        // Each item takes at least one byte, so a count that exceeds the rest is wrong.
+        // Each item takes at least one byte, so a count larger than the remaining bytes is wrong.
         const std::uint64_t items = head->major == Major::map ? 2 : 1;
         if (head->argument > rest / items) return bad(start, "it is cut short: list");
         if (static_cast<int>(open.size()) > max_depth) {
@@ -143,7 +143,7 @@ Head Cursor::head() {
     const std::size_t size = argument_size(low);
     head.argument = big_endian(payload_.substr(position_, size));
     position_ += size;
-    // No caller asks for a float as a simple value, so one number stands for floats of any width.
+    // No caller reads floats, so one number stands for floats of any width.
     if (head.major == Major::simple && low > kOneByteFollows) head.argument = UINT64_MAX;
   }
   return head;

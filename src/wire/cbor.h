@@ -1,6 +1,6 @@
-// The part of CBOR (RFC 8949) that control payloads use: definite lengths, no tags. Written and
-// read in place: a StartRanks of 256 ranks takes a fraction of a millisecond; with a JSON value in
-// between it would take several. Thread-safety: distinct objects may be used concurrently.
+// The part of CBOR (RFC 8949) that control payloads use: definite lengths, no tags. Payloads are
+// written and read without an intermediate JSON value: a StartRanks of 256 ranks takes a fraction
+// of a millisecond instead of several. Thread-safety: distinct objects may be used concurrently.
 #pragma once
 
 #include <cstddef>
@@ -44,7 +44,7 @@ class Writer {
   void boolean(bool value) { head(Major::simple, value ? kTrue : kFalse); }
   void null() { head(Major::simple, kNull); }
   void bytes(std::string_view value);
-  /// One byte string made of three pieces, so that NAME=VALUE needs no string of its own.
+  /// Writes three pieces as one byte string, so that NAME=VALUE needs no temporary string.
   void bytes(std::string_view a, std::string_view b, std::string_view c);
   void text(std::string_view value);
 
@@ -53,12 +53,11 @@ class Writer {
 };
 
 /// Ok if `payload` is exactly one well-formed item, at most `max_depth` arrays and maps deep,
-/// without indefinite lengths and tags. Every length and count is compared with the bytes that are
-/// present; nothing is allocated, and the check does not recurse.
+/// without indefinite lengths and tags. Compares every length and count with the bytes that are
+/// present, allocates nothing that depends on them, and does not recurse.
 [[nodiscard]] Status check(std::string_view payload, int max_depth);
 
-/// Walks over bytes that check() has accepted. Reading past an item's end is an error of the
-/// caller.
+/// Walks over bytes that check() has accepted. The caller must not read past the end of an item.
 class Cursor {
  public:
   explicit Cursor(std::string_view payload, std::size_t position = 0)
@@ -67,7 +66,7 @@ class Cursor {
   [[nodiscard]] Head head();
   /// The content of a byte or text string whose head was just read.
   [[nodiscard]] std::string_view content(const Head& string);
-  /// Steps over one item with everything in it.
+  /// Skips one item and everything in it.
   void skip();
 
  private:

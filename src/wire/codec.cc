@@ -21,7 +21,7 @@ struct Named {
   const char* name;
 };
 
-/// Every message; its type is its position here, counted from 1.
+/// All messages. The type of a message is its position here, counted from 1.
 constexpr std::tuple kMessages{Named<Hello>{"Hello"},
                                Named<Heartbeat>{"Heartbeat"},
                                Named<Ack>{"Ack"},
@@ -260,7 +260,7 @@ Result<OutputData> read(const FrameView& frame, OutputData data) {
   data.offset = little_endian_at<std::uint64_t>(bytes, 12);
   if (data.rank.value > kRank.max) return malformed(frame.type, "field \"rank\": out of range");
   if (stream != 1 && stream != 2) return malformed(frame.type, "field \"stream\": expected 1 or 2");
-  // A stream's end must be a number too.
+  // The end of the data must not overflow either.
   if (data.offset > std::numeric_limits<std::uint64_t>::max() - kMaxPayload) {
     return malformed(frame.type, "field \"offset\": out of range");
   }
@@ -410,7 +410,7 @@ inline constexpr auto kFields<Greeting> =
 
 namespace {
 
-/// nullopt: the sender speaks our version, or its bytes are not a greeting at all.
+/// nullopt: the sender speaks our version, or the payload is not a Hello at all.
 std::optional<Hello> hello_of_another_version(std::string_view payload) {
   Greeting greeting;
   if (!Decoder(payload).get(greeting) || greeting.protocol == kProtocolVersion) return std::nullopt;
@@ -437,7 +437,7 @@ Result<T> read(const FrameView& frame, T message) {
 template <class Messages>
 using Reader = Result<Messages> (*)(const FrameView&);
 
-/// nullptr: Messages does not contain it.
+/// nullptr: Messages does not contain T.
 template <class Messages, class T>
 constexpr Reader<Messages> reader_of() {
   if constexpr (OneOf<T, Messages>) {

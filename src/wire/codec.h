@@ -1,5 +1,5 @@
-// Messages to frames and back. Control messages are CBOR maps from field names to values,
-// raw ones (OutputData and its like) a few fixed bytes and then the data;
+// Messages to frames and back. Control messages are CBOR maps from field names to values. Raw
+// messages, such as OutputData, are a few fixed bytes followed by the data.
 // docs/internals/wire-protocol.md describes every field. Thread-safety: free functions without
 // state.
 #pragma once
@@ -24,20 +24,21 @@ inline constexpr std::uint16_t kTypes = 95;
 [[nodiscard]] Frame encode_message(const FromAgent& message);
 [[nodiscard]] Frame encode_message(const ChannelMessage& message);
 
-/// A message, or a variant that messages travel in. Other overloads of encode() take variants that
-/// contain a message.
+/// A message, or a variant in which messages travel. Limited to these types, because other
+/// overloads of encode() take variants that contain a message.
 template <class T>
 concept Encodable = OneOf<T, ToAgent> || OneOf<T, FromAgent> || OneOf<T, ChannelMessage> ||
                     OneOf<T, std::variant<ToAgent, FromAgent, ChannelMessage>>;
 
-/// The variant that a message of type T travels in.
+/// The variant in which a message of type T travels.
 template <class T>
 using VariantOf = std::conditional_t<
     OneOf<T, ToAgent>, ToAgent, std::conditional_t<OneOf<T, FromAgent>, FromAgent, ChannelMessage>>;
 
-/// Type and payload of the frame; node, session and sequence are the sender's to fill in. Variable
-/// names must be free of '=' and not empty, and no string may contain a NUL byte, as exec(3)
-/// demands anyway: the receiver refuses such a message. Raw messages may hold any bytes.
+/// Type and payload of the frame; the sender fills in node, session and sequence. Names of
+/// variables must not be empty or contain '=', and no string may contain a NUL byte, which exec(3)
+/// would not accept anyway: the receiver refuses a message that breaks these rules. Raw messages
+/// may hold any bytes.
 template <class T>
   requires Encodable<std::remove_cvref_t<T>>
 [[nodiscard]] Frame encode(T&& message) {
@@ -52,15 +53,15 @@ template <class T>
 /// `Messages`: ToAgent, FromAgent or ChannelMessage. Any bytes are allowed as input; a message that
 /// is not one of `Messages` is an error. Errors: exit_code::kNodeLost and, for example, `malformed
 /// RankExited message: field "rank": expected an unsigned number`. Unknown fields are ignored. A
-/// Hello of another protocol version is decoded as far as protocol and build_id, so that both can
-/// be named. The bytes of an OutputData point into the frame's payload.
+/// Hello of another protocol version is decoded as far as protocol and build_id, so that the caller
+/// can report both. The bytes of an OutputData point into the frame's payload.
 template <class Messages>
 [[nodiscard]] Result<Messages> decode(const FrameView& frame);
 extern template Result<ToAgent> decode(const FrameView&);
 extern template Result<FromAgent> decode(const FrameView&);
 extern template Result<ChannelMessage> decode(const FrameView&);
 
-/// Appends everything that precedes the bytes in the frame of an OutputData.
+/// Appends the part of an OutputData's frame that precedes its bytes.
 void append_output_header(const OutputData& output, std::uint32_t node, std::uint64_t session,
                           std::string& out);
 

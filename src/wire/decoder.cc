@@ -69,7 +69,7 @@ bool Decoder::get_bytes(std::string_view& out) {
   const cbor::Head head = cursor_.head();
   if (head.major != cbor::Major::bytes) return wrong("expected a byte string");
   out = cursor_.content(head);
-  // Every system call that receives it would cut it there.
+  // Every system call would cut the string at the NUL byte.
   if (out.find('\0') != std::string_view::npos) return wrong("a string with a NUL byte");
   return true;
 }
@@ -113,7 +113,7 @@ bool Decoder::get(SyncEntry::Kind& out) {
 
 bool Decoder::get(WallTime& out) {
   std::int64_t nanoseconds = 0;
-  // Years 1843 to 2096: the difference of two such times fits into 64 bits as well.
+  // Years 1843 to 2096, so that the difference of two such times also fits into 64 bits.
   constexpr std::int64_t kMost = 4'000'000'000'000'000'000;
   if (!get_integer(nanoseconds, {-kMost, kMost})) return false;
   out = WallTime(std::chrono::nanoseconds(nanoseconds));

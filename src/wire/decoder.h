@@ -1,4 +1,4 @@
-// CBOR to values by the field table. The bytes must have passed cbor::check.
+// Decodes CBOR into values according to the field table. The bytes must have passed cbor::check.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ template <class T>
 concept Integer = std::integral<T> && !std::same_as<T, bool>;
 
 /// Reads one payload. Each get() reads the item at the cursor and returns false at the first thing
-/// that does not match the table; problem() then describes it with its path.
+/// that does not match the table; problem() then describes the mismatch and its path.
 class Decoder {
  public:
   explicit Decoder(std::string_view payload) : payload_(payload), cursor_(payload) {}
@@ -82,7 +82,7 @@ class Decoder {
 
   std::string_view payload_;
   cbor::Cursor cursor_;
-  std::string path_;  // built from the inside out, after something was wrong
+  std::string path_;  // built from the innermost field outward, once something is wrong
   std::string what_;
 };
 
@@ -121,8 +121,8 @@ template <class T>
 bool Decoder::get(std::vector<T>& out, Range range) {
   std::uint64_t count = 0;
   if (!get_list(count)) return false;
-  // The count is right, because check() saw the items; but an item here may need more memory than
-  // its one byte on the wire.
+  // check() has verified the count. The reservation is limited nevertheless, because an item may be
+  // one byte on the wire but large in memory.
   constexpr std::uint64_t kReserved = 1024;
   out.clear();
   out.reserve(static_cast<std::size_t>(count < kReserved ? count : kReserved));
@@ -159,7 +159,8 @@ bool Decoder::get(T& out) {
   return std::apply(
       [&](const auto&... each) {
         constexpr std::size_t kCount = sizeof...(each);
-        // One more than needed, so that a message without fields has an array too.
+        // One element more than needed, because a message without fields would need an array of
+        // size 0.
         const std::array<std::string_view, kCount + 1> names = {each.name...};
         std::array<std::size_t, kCount + 1> offsets{};
         offsets.fill(kMissing);

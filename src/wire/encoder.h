@@ -1,4 +1,4 @@
-// Values to CBOR by the field table.
+// Encodes values as CBOR according to the field table.
 #pragma once
 
 #include <concepts>
@@ -52,7 +52,7 @@ class Encoder {
   void put(Value value) {
     writer_.text(name_in(kNamesOf<Value>, value));
   }
-  /// Bytes, not text: what Unix hands us has no known encoding, and CBOR text must be UTF-8.
+  /// Bytes, not text: strings from Unix have no known encoding, and CBOR text must be UTF-8.
   void put(const std::string& value) { writer_.bytes(value); }
   void put(const std::optional<std::string>& value) {
     if (value) {

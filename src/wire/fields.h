@@ -1,6 +1,6 @@
-// The one table of what control messages look like on the wire: name, member and allowed range of
-// every field. Encoder, decoder and checks use it; docs/internals/wire-protocol.md describes it in
-// prose. A range applies to a number, or to each number of a list.
+// The single definition of control messages on the wire: name, member and allowed range of every
+// field. Encoder, decoder and checks use it; docs/internals/wire-protocol.md describes it in prose.
+// A range applies to a number, or to each number of a list.
 #pragma once
 
 #include <array>
@@ -58,7 +58,7 @@ constexpr Field<Owner, Member> field(std::string_view name, Member Owner::*membe
 }
 
 template <class T>
-inline constexpr auto kFields = nullptr;  // no struct with fields
+inline constexpr auto kFields = nullptr;  // not a struct with fields
 
 // ---- parts
 
@@ -999,7 +999,7 @@ inline constexpr std::array kFrameKindNames{
     std::pair{StackFrame::Kind::native, std::string_view("native")}};
 
 template <class Value>
-inline constexpr auto kNamesOf = nullptr;  // no value with names
+inline constexpr auto kNamesOf = nullptr;  // not a type whose values have names
 template <>
 inline constexpr auto kNamesOf<RdmaGid::Type> = kGidTypeNames;
 template <>

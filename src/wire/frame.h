@@ -1,5 +1,5 @@
-// A frame: what one message looks like on the channel. Little-endian, fixed header, then the
-// payload.
+// A frame: the form of one message on the channel. A fixed header of little-endian numbers, then
+// the payload.
 //
 //   offset  size  field
 //        0     4  payload length in bytes, at most kMaxPayload
@@ -9,7 +9,7 @@
 //       12     8  session id: random per run and node, so that a stale connection is recognised
 //       20     8  sequence number: 1, 2, ... for control frames of one direction; 0 for Ack,
 //                 Heartbeat, OutputData and Resume, which are not repeated after a reconnect
-//       28        payload: CBOR (RFC 8949), or raw bytes (kTypes in wire/codec.h)
+//       28        payload: CBOR (RFC 8949), or raw bytes (wire/codec.h)
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ namespace dlaunch::wire {
 
 inline constexpr std::size_t kHeaderSize = 28;
 inline constexpr std::size_t kMaxPayload = std::size_t{16} << 20;
-/// Depth of arrays and maps that a control payload may have; checked before it is decoded.
+/// Maximum nesting of arrays and maps in a control payload; checked before the payload is decoded.
 inline constexpr int kMaxNesting = 12;
 
 /// A frame whose payload is still in the receive buffer.

@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::size_t kKeptCapacity = std::size_t{1} << 20;
 
-/// The start of bytes that are not a frame, for the user to recognise: the banner of a shell,
-/// "bash: command not found".
+/// The start of bytes that are not a frame, quoted so that the user can recognise a shell's banner
+/// or "bash: command not found".
 std::string quoted_start(std::string_view bytes) {
   constexpr std::size_t kShown = 60;
   const std::size_t line = std::min(bytes.find_first_of("\r\n"), bytes.size());
@@ -70,7 +70,8 @@ char* FrameReader::room(std::size_t size) {
 
 void FrameReader::make_room(std::size_t size) {
   const std::size_t held = end_ - begin_;
-  // Moving the rest to the front only when it is the smaller part keeps the cost linear.
+  // Moving the remaining bytes to the front only if they fit into what was handed out keeps the
+  // cost linear.
   if (held <= begin_ && held + size <= capacity_) {
     std::memmove(buffer_.get(), buffer_.get() + begin_, held);
   } else {

@@ -3,9 +3,8 @@
 //
 // Order of a session: Hello both ways (first on the channel), FactsRequest -> Facts, StartRanks ->
 // RanksStarted / RankNotStarted, output and RankExited, AttemptEnded, then Bye both ways. A channel
-// that ends without Bye has broken: the agent acts as
-// docs/internals/architecture.md says ("Broken connections"). A
-// session that continues over a new connection begins it with Resume both ways.
+// that ends without Bye is broken: docs/internals/architecture.md ("Broken connections") says what
+// the agent then does. A session that continues over a new connection begins with Resume both ways.
 #pragma once
 
 #include <cstdint>
@@ -34,14 +33,16 @@
 
 namespace dlaunch::wire {
 
-/// Changes whenever a message or the frame changes its meaning. Both ends must have the same one.
+/// Changes whenever the meaning of a message or of the frame changes. Both ends must have the same
+/// version.
 inline constexpr std::uint32_t kProtocolVersion = 13;
 
 /// What a rank leaves on its node: both streams, and the file that its framework may write
 /// about an exception (rank-<n>.error.json).
 enum class OutputPart : std::uint8_t { out = 1, err = 2, error_file = 3 };
 
-/// Bytes that one FetchOutput may ask for: the agent keeps an answer until it is acknowledged.
+/// Maximum bytes that one FetchOutput may ask for. It is limited because the agent keeps each
+/// answer until the launcher has acknowledged it.
 inline constexpr std::uint32_t kMostFetched = 131072;
 
 // ---- both ways
@@ -50,55 +51,56 @@ struct Hello {
   std::uint32_t protocol = kProtocolVersion;
   std::string build_id;
   // launcher -> agent only:
-  std::string node_name;                 // as the user calls the node
-  std::uint32_t heartbeat_ms = 1000;     // how often each end says it is alive
+  std::string node_name;                 // the user's name for the node
+  std::uint32_t heartbeat_ms = 1000;     // interval between Heartbeats of each end
   std::uint32_t fence_after_ms = 10000;  // silence after which the agent kills its ranks
   bool keep_on_channel_loss =
-      false;  // network connectors: wait fence_after for a reconnect; fork: no
+      false;  // wait fence_after_ms for a reconnect; only with network connectors
   bool operator==(const Hello&) const = default;
 };
-/// Sent at every beat. The launcher also answers each of the agent's beats at once: the agent's
-/// ranks may run only as long as the launcher is known to hear from the agent
-/// (node/session/lease.h). The echo also gives the round trip, and so the difference of the two
+/// Sent every `heartbeat_ms`. The launcher also answers each Heartbeat of the agent at once,
+/// because the agent lets its ranks run only while it knows that the launcher hears it
+/// (node/session/lease.h). The echo also yields the round trip and thus the difference of the two
 /// clocks (clock_offset.h).
 struct Heartbeat {
   WallTime at;             // sender's clock
   std::uint64_t sent = 0;  // nanoseconds on the sender's monotonic clock; meaningless elsewhere
   std::uint64_t echo = 0;  // `sent` of the latest Heartbeat from the other end; 0: none so far
-  std::uint64_t held = 0;  // nanoseconds from the arrival of that Heartbeat to sending this one
+  std::uint64_t held = 0;  // nanoseconds from receiving that Heartbeat to sending this one
   bool operator==(const Heartbeat&) const = default;
 };
-/// Cumulative: every control frame up to and including `sequence` has arrived.
+/// Every control frame up to and including `sequence` has arrived.
 struct Ack {
   std::uint64_t sequence = 0;
   bool operator==(const Ack&) const = default;
 };
 /// The orderly end. The agent answers it with its own Bye and exits, or stays for another session.
 struct Bye {
-  /// Launcher -> agent: serve the next Hello over this connection, whatever its session. Agent ->
-  /// launcher: it will.
+  /// Launcher -> agent: serve the next Hello on this connection, even if it begins another session.
+  /// Agent -> launcher: the agent will do so.
   bool stays = false;
   bool operator==(const Bye&) const = default;
 };
 
 // ---- launcher -> agent
 
-/// Asks for NodeFacts; sent once per attempt, because ports are new for each.
+/// Asks for NodeFacts; sent once per attempt, because each attempt needs new ports.
 struct FactsRequest {
   std::uint32_t ports = 0;  // how many free ports to find and hold
   std::vector<std::uint16_t>
       fixed_ports;    // ports chosen by the user: hold them, or report who holds them
-  Attempt attempt{};  // that the ports are for
-  /// Name of the folder, without '/', that the agent makes for the output of this run's ranks here
-  /// (NodeFacts::output_folder). Empty: none is wanted, because StartRanks::log_folder names one.
+  Attempt attempt{};  // the attempt that needs the ports
+  /// Name, without '/', of the folder that the agent makes on the node for the output of this run's
+  /// ranks (NodeFacts::output_folder). Empty: no folder is needed, because StartRanks::log_folder
+  /// names one.
   std::string output_name{};
-  std::vector<std::string> variables{};  // names whose values on the node are requested
+  std::vector<std::string> variables{};  // names of variables; requests their values on the node
   /// Names of mpirun; the first one found is asked for its version. Empty: not requested.
   std::vector<std::string> mpirun{};
-  std::optional<std::string> search_path{};  // to look for them, if the job sets PATH
+  std::optional<std::string> search_path{};  // PATH for finding them, if the job sets it
   Environment carried{};  // as in StartRanks, when mpirun or settings of Open MPI are requested
-  /// Container runtimes to look for, along with what else a container needs to know about the node.
-  /// Empty: not requested.
+  /// Container runtimes to look for. The answer also has the other facts about the node that
+  /// running a container requires. Empty: neither is requested.
   std::vector<std::string> containers{};
   bool pmix = false;  // whether the node can serve PMIx
   /// Whether the plan needs to know how nodes reach each other: interfaces, network hardware, the
@@ -125,9 +127,9 @@ struct StartRank {
   bool operator==(const StartRank&) const = default;
 };
 /// How ranks are started in a container; see ContainerPlan. Such a rank has the container's
-/// environment plus what is set here, but nothing of the agent's.
+/// environment plus what is set here, and no variables of the agent.
 struct StartContainer {
-  std::vector<std::string> argv;  // at least one
+  std::vector<std::string> argv;  // at least one element
   std::uint32_t named = 0;
   Environment env;
   std::vector<std::string> cleanup;
@@ -147,8 +149,8 @@ struct StartFile {
 /// attempt on this node.
 struct StartRanks {
   Attempt attempt;
-  std::string log_folder;  // where rank-<n>.out and .err go, absolute, exists; empty: the agent's
-                           // own session folder
+  std::string log_folder;  // absolute, existing folder for rank-<n>.out and .err; empty: the
+                           // agent's own session folder
   std::string workdir;     // absolute
   std::vector<std::string> scrub;  // names and patterns with '*'
   Environment env;
@@ -158,39 +160,39 @@ struct StartRanks {
   bool last = true;
   std::vector<StartFile> files;
   Environment carried;   // of the launcher's machine; see node/ranks/carried_environment.h
-  Environment defaults;  // set unless the environment so far or anything later sets them
+  Environment defaults;  // set only if neither the environment so far nor a later entry sets them
   /// Not empty: another launcher starts the ranks. The agent makes this folder, with a link to
   /// dlaunch in it, and starts each rank when its `dlaunch exec --join` connects there
   /// (node/mpi/join_listener.h).
   /// -> RanksAwaited
   std::string join_folder{};
-  bool are_mpi = false;     // with join_folder: a rank that never connects to mpirun has failed
+  bool are_mpi = false;     // with join_folder: a rank fails if it never connects to mpirun
   std::uint32_t world = 0;  // ranks of the job, on all nodes
   std::vector<StartContainer> containers{};
   std::string entry_folder{};  // for the containers' first processes
                                // (node/containers/container_folder.h); empty: no containers
   std::uint32_t pulse_ms = 0;  // how often to look at the ranks for a Pulse; 0: never
   std::vector<std::string> metrics{};  // patterns (text/metric_pattern.h) for RankPulse::metrics
-  /// Run every `preemption_ms` while the attempt runs, with the environment of a rank less its own
-  /// variables; see PreemptionNotice. Empty: none.
+  /// Run every `preemption_ms` while the attempt runs, in the environment that all ranks share; see
+  /// PreemptionNotice. Empty: none.
   std::vector<std::string> preemption_command{};
   std::uint32_t preemption_ms = 0;  // 0: no notice is expected
   std::string preemption_file{};    // its existence is a notice; relative to the workdir
-  /// Modules of Python that a template process imports once for all ranks of the node
+  /// Python modules that a template process imports once for all ranks of the node
   /// (node/preload/preload_service.h).
   std::vector<std::string> preload{};
   std::vector<std::string> checkpoints{};  // patterns for CheckpointsSeen; empty: none is sent
   bool operator==(const StartRanks&) const = default;
 };
 /// Sends the signal to the process group leaders of these ranks of the attempt (or to the direct
-/// children of shells that we added). Empty list: to all ranks, and no more are started.
+/// children of shells that we added). Empty list: sends it to all ranks, and starts no more.
 struct StopRanks {
   Attempt attempt;
   std::int32_t signal = 0;
   std::vector<Rank> ranks{};
   bool operator==(const StopRanks&) const = default;
 };
-/// SIGKILL to these ranks and all their descendants. Empty list: to everything of the attempt.
+/// SIGKILL to these ranks and all their descendants. Empty list: to all processes of the attempt.
 struct KillRanks {
   Attempt attempt;
   std::vector<Rank> ranks{};
@@ -198,7 +200,7 @@ struct KillRanks {
 };
 /// The stream may be sent up to this offset (bytes since its start), which never decreases. When
 /// more than `keep_last` bytes wait to be sent, only the last of them are sent, from the start of a
-/// line and regardless of `up_to`; 0: nothing more of the stream is wanted, now and later.
+/// line and regardless of `up_to`; `keep_last` of 0: the agent sends no more of the stream, ever.
 struct OutputCredit {
   Attempt attempt;
   Rank rank;
@@ -207,17 +209,17 @@ struct OutputCredit {
   std::uint64_t keep_last = ~std::uint64_t{0};
   bool operator==(const OutputCredit&) const = default;
 };
-/// To node 0: listen on the port, which must be one that it holds, at these addresses, so that the
-/// other nodes can find out which of them they reach. A connection that does not begin with `nonce`
+/// To node 0: listen on the port, which it must already hold, at these addresses, so that the other
+/// nodes can find out which addresses they reach. A connection that does not begin with `nonce`
 /// gets no answer. -> DoorOpen
 struct OpenDoor {
-  std::uint32_t id = 0;  // of this check
+  std::uint32_t id = 0;  // identifies this check
   std::vector<std::string> addresses;
   bool any_address = false;  // one of them is not an address of the node: listen on all
   std::uint16_t port = 0;
   std::string nonce;
   std::string answer;
-  std::uint32_t limit_ms = 10000;  // then the door closes in any case
+  std::uint32_t limit_ms = 10000;  // after this time the door closes in any case
   bool operator==(const OpenDoor&) const = default;
 };
 /// To the other nodes: connect to all of these at once. -> Knocked, as results arrive
@@ -230,13 +232,13 @@ struct Knock {
   std::uint32_t limit_ms = 10000;
   bool operator==(const Knock&) const = default;
 };
-/// The check is over: close the door, give up connections that are still being tried.
+/// The check is over: close the door and abandon the connections that are still being tried.
 struct CloseDoor {
   std::uint32_t id = 0;
   bool operator==(const CloseDoor&) const = default;
 };
 
-/// Bytes for the stdin of the rank that wants it; no bytes: close it.
+/// Bytes for the rank that reads stdin; no bytes: close its stdin.
 struct StdinData {
   Attempt attempt;
   std::string bytes;
@@ -261,7 +263,7 @@ struct RanksStarted {
   std::vector<One> ranks;
   bool operator==(const RanksStarted&) const = default;
 };
-/// No rank after this one is started on the node.
+/// The agent starts no further ranks of the attempt.
 struct RankNotStarted {
   Attempt attempt;
   Rank rank;
@@ -274,11 +276,11 @@ struct RankExited {
   Rank rank;
   ExitStatus status;
   WallTime at;
-  bool after_signal = false;  // the agent had sent it our stop or kill before it ended
+  bool after_signal = false;  // the agent had sent the rank our stop or kill signal before it ended
   bool operator==(const RankExited&) const = default;
 };
-/// Bytes of a rank's stream. Travels raw, outside the control sequence: `offset` says where it
-/// belongs. To avoid copies, the bytes stay where they were received or are sent from.
+/// Bytes of a rank's stream. Travels raw, outside the control sequence: `offset` says where they
+/// belong. To avoid copies, the bytes stay where they were received or are sent from.
 struct OutputData {
   Attempt attempt;
   Rank rank;
@@ -296,7 +298,7 @@ struct OutputEnd {
   std::uint64_t lost = 0;
   bool operator==(const OutputEnd&) const = default;
 };
-/// How much of the job's stdin the rank has taken, in bytes since its start.
+/// How many bytes of the job's stdin the rank has taken so far.
 struct StdinTaken {
   Attempt attempt;
   std::uint64_t up_to = 0;
@@ -310,7 +312,7 @@ struct AttemptEnded {
   std::uint32_t leftovers = 0;
   bool operator==(const AttemptEnded&) const = default;
 };
-/// Something the user should know ("the log disk is full"); one sentence.
+/// Something that the user should know ("the log disk is full"); one sentence.
 struct Notice {
   std::string text;
   bool operator==(const Notice&) const = default;
@@ -320,27 +322,28 @@ struct Notice {
 /// for one of the attempt's ranks. Sent before the RankExited.
 struct PortTaken {
   Attempt attempt;
-  Rank rank;  // the one that was to listen
+  Rank rank;  // the rank that should have listened there
   TakenPort taken;
   bool operator==(const PortTaken&) const = default;
 };
 
 // ---- launcher -> agent
 
-/// Asks whether what ranks on this node need exists, before any is started. -> PrerequisitesMissing
+/// Asks, before any rank is started, whether everything exists that ranks on this node need. ->
+/// PrerequisitesMissing
 struct CheckPrerequisites {
   struct Program {
     std::string name;  // found as execvp(3) does
     std::optional<std::string>
-        search_path;  // PATH, where the job sets it; else the PATH that ranks will have
+        search_path;  // PATH, if the job sets it; else the PATH of the ranks is used
     bool operator==(const Program&) const = default;
   };
-  /// A program to look up; the answer says where it is. For a Python that runs a script or module,
-  /// look for that, too.
+  /// A program to look up; the answer says where it is. If the program is a Python that runs a
+  /// script or module, the agent also looks for that script or module.
   struct Lookup {
     std::string name;
     std::optional<std::string> search_path;  // as in Program
-    std::string expected;  // where the launcher's machine has it; empty: not known there
+    std::string expected;  // its path on the launcher's machine; empty: not known
     PythonCommand python;  // empty: look up only the path
     Environment env;       // what the job sets, without secrets
     bool imports = false;  // report what the script imports, too
@@ -355,8 +358,8 @@ struct CheckPrerequisites {
   std::vector<std::string> folders{};  // absolute; the answer names missing ones
   bool operator==(const CheckPrerequisites&) const = default;
 };
-/// Asks for a part of a rank's output that is still on its node. Each is answered by one
-/// FetchedOutput, in order.
+/// Asks for a part of a rank's output that is still on its node. The agent answers each request
+/// with one FetchedOutput, in order.
 struct FetchOutput {
   Attempt attempt;
   Rank rank;
@@ -382,9 +385,9 @@ struct PrerequisitesMissing {
   std::vector<std::string> folders{};  // the missing ones of CheckPrerequisites::folders
   bool operator==(const PrerequisitesMissing&) const = default;
 };
-/// The requested bytes, as far as they exist: those at `offset`, which is greater than the
-/// requested offset if bytes in between were lost. No bytes: there is nothing at or after `offset`,
-/// where the stream ends. Travels raw like OutputData, but in sequence.
+/// The requested bytes, as far as they exist. They begin at `offset`, which is greater than the
+/// requested offset if bytes between the two were lost. No bytes: the stream ends at `offset`.
+/// Travels raw like OutputData, but in sequence.
 struct FetchedOutput {
   Attempt attempt;
   Rank rank;
@@ -395,7 +398,7 @@ struct FetchedOutput {
 };
 struct DoorOpen {
   std::uint32_t id = 0;
-  std::vector<std::int32_t> errors;  // index as in OpenDoor::addresses; errno; 0: listening there
+  std::vector<std::int32_t> errors;  // errno for each of OpenDoor::addresses; 0: listening there
   bool operator==(const DoorOpen&) const = default;
 };
 struct Knocked {
@@ -416,9 +419,9 @@ struct Knocked {
 
 /// The first message on a connection that continues a session whose connection was lost; the
 /// launcher sends first. Outside the control sequence. The sender has received every control frame
-/// up to `control_received` and, for each stream that has not ended for it, the bytes below
-/// `received`. If a stream is not listed and the sender has not received its OutputEnd, then the
-/// sender has nothing of it.
+/// up to `control_received` and, of each listed stream, the bytes below `received`. A stream that
+/// is not listed has either ended for the sender (it has received the OutputEnd), or the sender has
+/// received no bytes of it.
 struct Resume {
   struct Received {
     Attempt attempt;
@@ -441,11 +444,11 @@ struct Resume {
 struct SyncBegin {
   std::uint32_t id = 0;
   std::string root;    // absolute; made if it is missing
-  std::string marker;  // a name: a node that finds it in `root` sees the launcher's own folder
+  std::string marker;  // file name: a node that finds it in `root` sees the launcher's own folder
   std::string origin;  // the launcher's machine, for this node's record of synced files
   bool operator==(const SyncBegin&) const = default;
 };
-/// Parents before what is in them, each path once. -> SyncWants, SyncTaken
+/// Each path once, folders before their contents. -> SyncWants, SyncTaken
 struct SyncEntries {
   std::uint32_t id = 0;
   std::vector<SyncEntry> entries;
@@ -460,7 +463,7 @@ struct SyncSettled {
   std::vector<std::uint32_t> skipped;
   bool operator==(const SyncSettled&) const = default;
 };
-/// The node is to remove these of the paths that it has reported as gone, contents before their
+/// The node must remove these of the paths that it reported as `gone`; contents precede their
 /// folder.
 struct SyncRemove {
   std::uint32_t id = 0;
@@ -480,7 +483,7 @@ struct SyncData {
   std::vector<Piece> pieces;
   bool operator==(const SyncData&) const = default;
 };
-/// Everything was sent. -> SyncDone
+/// The launcher has sent everything. -> SyncDone
 struct SyncEnd {
   std::uint32_t id = 0;
   bool operator==(const SyncEnd&) const = default;
@@ -490,12 +493,12 @@ struct SyncEnd {
 
 struct SyncFolder {
   std::uint32_t id = 0;
-  bool is_shared = false;  // the marker exists: nothing is to be copied
+  bool is_shared = false;  // the marker exists: nothing needs copying
   bool operator==(const SyncFolder&) const = default;
 };
-/// What the node lacks, sent as it finds out.
+/// What the node lacks; sent in parts while the node compares.
 struct SyncWants {
-  /// The node has a file of this size but with a different time, and with this content.
+  /// The node has a file of this size whose time differs; `hash` is of its content.
   struct Content {
     std::uint32_t entry = 0;
     ContentHash hash;
@@ -504,36 +507,38 @@ struct SyncWants {
   std::uint32_t id = 0;
   std::vector<std::uint32_t> wanted;
   std::vector<Content> contents;
-  std::vector<std::string> gone;  // what earlier syncs put there and the entries lack
-  bool last = false;              // every entry was looked at
+  std::vector<std::string> gone;  // paths from earlier syncs that are not among the entries
+  bool last = false;              // the node has examined every entry
   bool operator==(const SyncWants&) const = default;
 };
-/// Allows more to be sent: total cost (sync/rules.h) of all SyncEntries and SyncData taken so far.
+/// Allows the launcher to send more: the total cost (sync/rules.h) of all SyncEntries and SyncData
+/// taken so far.
 struct SyncTaken {
   std::uint32_t id = 0;
   std::uint64_t up_to = 0;
   bool operator==(const SyncTaken&) const = default;
 };
-/// The answer to SyncEnd. With a problem it may be sent at any time, and ends the pass.
+/// The answer to SyncEnd. With a problem, the node may send it at any time, and it ends the pass.
 struct SyncDone {
   std::uint32_t id = 0;
   std::string problem;  // "/home/me/job/data: No space left on device"
   std::uint64_t removed = 0;
-  std::uint64_t replaced = 0;         // files that no sync had put there, with other content
-  std::vector<std::string> examples;  // of these, a few
+  std::uint64_t replaced = 0;         // files with other content, which no sync had put there
+  std::vector<std::string> examples;  // a few of the replaced files
   bool operator==(const SyncDone&) const = default;
 };
 
 // ---- MPI: docs/how-to/run-mpi-programs.md. The launcher only forwards what the nodes' PMIx
 // servers and PMI-1 ranks send each other (launch/mpi/pmix_relay.h).
 
-/// Maximum bytes of one fence or of one rank's data, so that a frame holds them with their header.
+/// Maximum bytes of one fence or of one rank's data, so that a frame has room for them and their
+/// header.
 inline constexpr std::size_t kMostPmixBytes = 16U * 1024 * 1024 - 65536;
 /// Maximum spans for the members of a fence; the agent refuses more.
 inline constexpr std::uint32_t kMostSpans = 4096;
 
-/// launcher -> agent: the attempt's ranks are MPI programs; make their PMIx server, before the
-/// first StartRanks. -> PmixReady
+/// launcher -> agent, before the first StartRanks: the attempt's ranks are MPI programs; start
+/// their PMIx server. -> PmixReady
 struct PreparePmix {
   struct Node {
     std::string name;
@@ -543,7 +548,7 @@ struct PreparePmix {
   Attempt attempt;
   std::string name_space;   // of the attempt, the same on all nodes
   std::vector<Node> nodes;  // index = NodeRank
-  bool pmix = true;         // else no server is made
+  bool pmix = true;         // false: the agent starts no server
   bool pmi1 = true;         // ranks get a socket for PMI-1
   std::uint32_t own = 0;    // index into `nodes`: the receiving node
   bool operator==(const PreparePmix&) const = default;
@@ -555,24 +560,24 @@ struct PmixReady {
   bool operator==(const PmixReady&) const = default;
 };
 /// Agent -> launcher: all members on this node have entered the fence. Launcher -> agent: all
-/// members on all nodes have, and these are their nodes' bytes. The `counter`th fence of these
-/// members. Travels raw, in sequence.
+/// members on all nodes have entered it, and `bytes` joins the bytes of their nodes. The
+/// `counter`th fence of these members. Travels raw, in sequence.
 struct PmixFence {
   Attempt attempt;
   std::uint64_t counter = 0;
   std::int32_t status = 0;        // of PMIx, or one of kPmi1*; 0: success
-  std::vector<RankSpan> members;  // as spans_of() has them; empty: all of the job
+  std::vector<RankSpan> members;  // in the form of spans_of(); empty: all ranks of the job
   std::string bytes;
   // A PMI-1 barrier: its members are all ranks, its bytes those of KeySpace::take_puts().
   bool pmi1 = false;
   bool operator==(const PmixFence&) const = default;
 };
 /// `status` of a failed PMI-1 barrier; later ones of the attempt fail too.
-inline constexpr std::int32_t kPmi1RankGone = -1;  // a rank ended that should have entered
+inline constexpr std::int32_t kPmi1RankGone = -1;  // a rank that should have entered it has ended
 inline constexpr std::int32_t kPmi1Mixed = -2;     // other ranks use PMIx
 inline constexpr std::int32_t kPmi1TooMuch = -3;   // more bytes than kMostPmixBytes
-/// Requests what `rank` has published; agent -> launcher, and launcher -> agent of that rank.
-/// -> PmixData with the same id, chosen by the requester
+/// Requests what `rank` has published. An agent sends it to the launcher, and the launcher forwards
+/// it to the agent of that rank. -> PmixData with the same id, chosen by the requester
 struct PmixWanted {
   Attempt attempt;
   std::uint32_t id = 0;
@@ -597,8 +602,8 @@ struct SignalRanks {
   std::int32_t signal = 0;
   bool operator==(const SignalRanks&) const = default;
 };
-/// From an agent in a step of a scheduler: guardian or agent received a signal, which may concern
-/// the whole job (a time limit, preemption, --signal).
+/// From an agent in a scheduler's step: the agent or its guardian received a signal, which may
+/// concern the whole job (a time limit, preemption, --signal).
 struct Signalled {
   std::int32_t signal = 0;
   bool operator==(const Signalled&) const = default;
@@ -611,10 +616,10 @@ struct RanksAwaited {
   Attempt attempt;
   bool operator==(const RanksAwaited&) const = default;
 };
-/// To node 0, when all nodes await their ranks. -> MpirunEnded, unless the attempt is over by then
+/// To node 0, once all nodes await their ranks. -> MpirunEnded, unless the attempt ends before
 struct StartMpirun {
   Attempt attempt;
-  std::vector<std::string> argv;  // at least one
+  std::vector<std::string> argv;  // at least one element
   Environment env;                // on top of what ranks inherit here, without scrubbed variables
   bool operator==(const StartMpirun&) const = default;
 };
@@ -636,7 +641,8 @@ struct MpirunEnded {
 
 // ---- the end of a scheduler's time limit
 
-/// To the agent: ranks of the attempt may be killed after `at`. It writes that to a file for them.
+/// To the agent: ranks of the attempt may be killed after `at`. The agent writes this time to a
+/// file for the ranks.
 struct Deadline {
   Attempt attempt;
   std::string path;  // absolute; replaced
@@ -662,10 +668,10 @@ struct SeeCheckpoints {
   std::uint32_t id = 1;  // 1 or more
   bool operator==(const SeeCheckpoints&) const = default;
 };
-/// Also sent before AttemptEnded, without a question.
+/// Also sent, without a SeeCheckpoints, before AttemptEnded.
 struct CheckpointsSeen {
   Attempt attempt;
-  std::uint32_t id = 0;  // of the question; 0: the last rank has ended
+  std::uint32_t id = 0;  // of the SeeCheckpoints; 0: the last rank has ended
   CheckpointsFound found;
   bool operator==(const CheckpointsSeen&) const = default;
 };
@@ -674,7 +680,7 @@ struct CheckpointsSeen {
 /// launcher -> agent: asks for the node's condition. -> Inspected, within `limit_ms`
 struct Inspect {
   std::vector<std::string> folders;  // absolute; report the free space of their file systems
-  std::vector<std::string> code;     // likewise; how quickly their files are read
+  std::vector<std::string> code;     // absolute; report how quickly their files are read
   bool gpus = true;                  // query nvidia-smi and the kernel's log
   bool collectives = true;           // run `dlaunch collectives --probe`
   std::uint32_t limit_ms = 20000;
@@ -692,14 +698,14 @@ struct Inspected {
 
 // ---- where ranks stand: docs/how-to/see-where-ranks-stand.md
 
-/// launcher -> agent: asks where these ranks and all their descendants stand. One question at a
-/// time: a later one replaces an earlier one. -> StacksTaken
+/// launcher -> agent: asks where these ranks and all their descendants stand. A later TakeStacks
+/// replaces one that is not yet answered. -> StacksTaken
 struct TakeStacks {
   Attempt attempt;
   std::uint32_t id = 0;
   std::vector<Rank> ranks;        // of this node
   std::string path;               // a PATH of the launcher's machine, where py-spy may be
-  std::uint32_t limit_ms = 5000;  // for all of it
+  std::uint32_t limit_ms = 5000;  // for the whole answer
   bool native = false;            // as StacksQuestion::native
   bool operator==(const TakeStacks&) const = default;
 };
@@ -707,13 +713,14 @@ struct TakeStacks {
 struct StacksTaken {
   Attempt attempt;
   std::uint32_t id = 0;
-  std::string problem;            // why there are none
-  std::vector<RankStacks> ranks;  // one for each that was asked for
+  std::string problem;            // why there are no stacks
+  std::vector<RankStacks> ranks;  // one for each requested rank
   bool operator==(const StacksTaken&) const = default;
 };
 /// launcher -> agent: a piece of the launcher's py-spy, for a node that lacks one
-/// (RankStacks::lacks_py_spy); in order, and the first piece begins anew. Once the agent has the
-/// whole program, it uses that for every later TakeStacks. Travels raw. -> PySpyTaken
+/// (RankStacks::lacks_py_spy); pieces come in order, and one at offset 0 starts over. Once the
+/// agent has the whole program, it uses this program for every later TakeStacks. Travels raw. ->
+/// PySpyTaken
 struct PySpyData {
   std::uint64_t offset = 0;
   std::uint64_t size = 1;  // of the program; at most kMostPySpy
@@ -731,7 +738,7 @@ struct PySpyTaken {
 // ---- watching: docs/how-to/watch-a-run.md
 
 /// agent -> launcher, at most every StartRanks::pulse_ms and at least every 10 s while the attempt
-/// runs: the ranks for which something has changed.
+/// runs: reports the ranks for which something has changed.
 struct Pulse {
   Attempt attempt;
   WallTime at;
@@ -743,8 +750,8 @@ struct Pulse {
 // ---- terminals beside ranks: docs/how-to/attach-to-a-rank.md. `id` is chosen by the launcher.
 
 /// launcher -> agent: start `argv` on a new terminal in the environment, folder and container of
-/// the rank; "{pid}" in it stands for the rank's process. -> TerminalTaken of 0 bytes once it runs,
-/// then TerminalOutput, and TerminalEnded in any case
+/// the rank; "{pid}" in `argv` stands for the rank's process. -> TerminalTaken of 0 bytes once it
+/// runs, then TerminalOutput, and TerminalEnded in any case
 struct OpenTerminal {
   Attempt attempt;
   std::uint32_t id = 0;
@@ -756,7 +763,8 @@ struct OpenTerminal {
   bool is_terminal = true;  // false: three pipes
   bool operator==(const OpenTerminal&) const = default;
 };
-/// What the user has typed; at most kMostTerminal beyond what is taken. Empty: end of input.
+/// What the user has typed; at most kMostTerminal bytes more than the agent has reported as taken.
+/// Empty: end of input.
 struct TerminalInput {
   std::uint32_t id = 0;
   std::string bytes;
@@ -768,15 +776,15 @@ struct ResizeTerminal {
   std::uint32_t columns = 80;
   bool operator==(const ResizeTerminal&) const = default;
 };
-/// launcher -> agent: the user has taken this many bytes of output; the agent sends at most
-/// kMostTerminal beyond. agent -> launcher: likewise for the program and its input.
+/// launcher -> agent: the user has taken this many bytes of output, and the agent may send at most
+/// kMostTerminal bytes more. agent -> launcher: the same for the input that the program has taken.
 struct TerminalTaken {
   std::uint32_t id = 0;
   std::uint64_t up_to = 0;
   bool operator==(const TerminalTaken&) const = default;
 };
 inline constexpr std::size_t kMostTerminal = std::size_t{256} << 10;
-/// The user has left: what was started for this terminal gets SIGHUP, then SIGKILL.
+/// The user has left: the processes of this terminal get SIGHUP, then SIGKILL.
 struct CloseTerminal {
   std::uint32_t id = 0;
   bool operator==(const CloseTerminal&) const = default;
@@ -784,14 +792,14 @@ struct CloseTerminal {
 /// agent -> launcher
 struct TerminalOutput {
   std::uint32_t id = 0;
-  Stream stream = Stream::out;  // err only without a terminal
+  Stream stream = Stream::out;  // err only if is_terminal is false
   std::string bytes;
   bool operator==(const TerminalOutput&) const = default;
 };
 struct TerminalEnded {
   std::uint32_t id = 0;
-  std::string problem;  // why there is no terminal any more, or was none; empty: the program has
-                        // ended with `status`
+  std::string problem;  // why the terminal was closed or could not be opened; empty: the program
+                        // has ended with `status`
   ExitStatus status;
   bool operator==(const TerminalEnded&) const = default;
 };
@@ -808,20 +816,20 @@ struct StageBegin {
   std::uint32_t id = 0;
   std::vector<std::string> roots;  // absolute folders
   std::vector<StageOrigin> origins;  // of each root
-  std::vector<std::string> needs;    // absolute paths that staged environments need besides
-  std::string by{};                  // who stages, for others that want the same targets
+  std::vector<std::string> needs;    // other absolute paths that staged environments need
+  std::string by{};                  // who stages; shown to other stagings of the same targets
   bool for_ranks = false;            // ranks use the targets afterwards
   bool operator==(const StageBegin&) const = default;
 };
-/// launcher -> agent: parents before what is in them, each path once. -> StageWants
+/// launcher -> agent: each path once, folders before their contents. -> StageWants
 struct StageEntries {
   std::uint32_t id = 0;
   std::vector<StageEntry> entries;
   bool last = false;
   bool operator==(const StageEntries&) const = default;
 };
-/// launcher -> agent: the blocks that this node gets (the same for all nodes that get any), and
-/// the entries that it has except for mode and time. Nothing is written before StageFeed.
+/// launcher -> agent: the blocks that this node gets (the same for all nodes that get any), and the
+/// entries that it already has except for mode and time. The node writes nothing before StageFeed.
 /// -> StageReady
 struct StageStream {
   std::uint32_t id = 0;
@@ -843,7 +851,7 @@ struct StageServe {
   std::uint32_t link = 0;  // of this connection, as in StageFeed
   StageKey key;
   std::vector<std::string> addresses;
-  std::uint32_t limit_ms = 10000;  // for the connection to arrive
+  std::uint32_t limit_ms = 10000;  // time for the connection to arrive
   NodeId guest{};                  // the node that will connect
   bool operator==(const StageServe&) const = default;
 };
@@ -871,37 +879,38 @@ struct StageOver {
   bool operator==(const StageOver&) const = default;
 };
 
-/// agent -> launcher: the targets are this staging's; or, with `by`, another staging has one of
-/// them, and the launcher begins again later.
+/// agent -> launcher: this staging has claimed all targets; or, with `by`, another staging holds
+/// one of them, and the launcher tries again later.
 struct StageClaimed {
   std::uint32_t id = 0;
-  std::string by;      // who has a target
+  std::string by;      // who holds a target
   std::string target;  // that target
   bool operator==(const StageClaimed&) const = default;
 };
-/// agent -> launcher: files whose content it lacks, or whose content must be compared.
+/// agent -> launcher: files whose content the node lacks, or whose content must be compared.
 struct StageWants {
   std::uint32_t id = 0;
   std::vector<StageWant> wants;
   std::vector<std::uint32_t> missing;  // indexes into StageBegin::needs; only in the first message
-  std::uint32_t looked = 0;            // entries that it has examined
+  std::uint32_t looked = 0;            // entries that the node has examined so far
   bool last = false;
   bool operator==(const StageWants&) const = default;
 };
-/// agent -> launcher: there is room for the stream.
+/// agent -> launcher: the node has room for the stream.
 struct StageReady {
   std::uint32_t id = 0;
   bool operator==(const StageReady&) const = default;
 };
-/// agent -> launcher: the given addresses at which it listens; none: it cannot listen.
+/// agent -> launcher: those of the requested addresses at which the agent listens; none: it cannot
+/// listen.
 struct StageListening {
   std::uint32_t id = 0;
   std::uint32_t link = 0;
   std::vector<StageAddress> at;
   bool operator==(const StageListening&) const = default;
 };
-/// agent -> launcher: it is connected, and the stream goes on from this position; or, with a
-/// problem, it could not connect, or the connection has ended.
+/// agent -> launcher: the node is connected, and the stream continues from `position`; or, with a
+/// problem, the node could not connect, or its connection has ended.
 struct StageLinked {
   std::uint32_t id = 0;
   std::uint32_t link = 0;
@@ -913,18 +922,18 @@ struct StageLinked {
 struct StageProgress {
   std::uint32_t id = 0;
   std::uint32_t link = 0;
-  std::uint64_t position = 0;  // blocks of the stream that are on its disk
+  std::uint64_t position = 0;  // blocks of the stream that are on the node's disk
   std::uint64_t taken = 0;     // bytes of all StageData of the link
-  std::uint64_t work = 0;      // grows as long as it works, even while the position does not
+  std::uint64_t work = 0;      // grows while the node works, even if `position` does not
   bool operator==(const StageProgress&) const = default;
 };
-/// agent -> launcher: all is there; or, with a problem, the staging has ended here. It may come at
-/// any time.
+/// agent -> launcher: everything has arrived; or, with a problem, the staging has failed on this
+/// node. The agent may send it at any time.
 struct StageDone {
   std::uint32_t id = 0;
   std::string problem;        // "/local/data: No space left on device"
-  std::uint64_t removed = 0;  // files and folders that were gone from the source
-  std::uint64_t skipped = 0;  // of archives: devices, FIFOs and sockets
+  std::uint64_t removed = 0;  // files and folders that the source no longer has
+  std::uint64_t skipped = 0;  // devices, FIFOs and sockets in archives
   bool operator==(const StageDone&) const = default;
 };
 
@@ -932,21 +941,21 @@ struct StageDone {
 // sends what the launcher sends above, and the launcher answers as a node does. There is only one
 // target, so StageServe and StageListening do not occur.
 
-/// launcher -> agent: copy these to the launcher. `to` is a path there; with a slash at its end,
-/// the folder to put the file in. -> StageBegin ..., CollectDone
+/// launcher -> agent: copy these to the launcher. `to` is a path on the launcher's machine; if it
+/// ends with a slash, it is the folder for the file. -> StageBegin ..., CollectDone
 struct CollectBegin {
   std::uint32_t id = 0;          // of the collection; its staging has an id chosen by the agent
-  std::vector<StageItem> items;  // `from` absolute, or "~/..." for the home folder there
-  std::uint64_t most_bytes = 0;  // limit for all items together; 0: none
+  std::vector<StageItem> items;  // `from`: absolute, or "~/..." in the node's home folder
+  std::uint64_t most_bytes = 0;  // limit for all items together; 0: no limit
   bool operator==(const CollectBegin&) const = default;
 };
-/// agent -> launcher: it is over. With a problem, what has arrived is kept.
+/// agent -> launcher: the collection is over. With a problem, the launcher keeps what has arrived.
 struct CollectDone {
   std::uint32_t id = 0;
   std::string problem;
   std::uint64_t files = 0;  // in all items
   std::uint64_t bytes = 0;
-  std::vector<std::uint32_t> missing;  // indexes of items that are not there
+  std::vector<std::uint32_t> missing;  // indexes of items that do not exist
   std::vector<std::string> special;    // sockets, devices, FIFOs, which are not copied
   bool operator==(const CollectDone&) const = default;
 };
@@ -958,8 +967,8 @@ struct CollectDone {
 struct StagePeer {
   NodeId node;
   std::string name;
-  bool forwards = true;                // may feed others and be fed by them
-  std::vector<std::string> addresses;  // of the source, at which this peer may reach it
+  bool forwards = true;                // may feed other nodes and be fed by them
+  std::vector<std::string> addresses;  // of the source, where this peer may reach it
   bool operator==(const StagePeer&) const = default;
 };
 /// launcher -> agent: stage these files of the agent's node; no peers: end the staging.
@@ -968,11 +977,11 @@ struct StageFrom {
   std::uint32_t id = 0;  // of the letters; the staging in them has an id chosen by the agent
   std::vector<StageItem> items;
   std::vector<StagePeer> peers;
-  std::string self;  // what the user calls this node
-  std::string by;    // as in StageBegin, like `for_ranks`
+  std::string self;  // the user's name for this node
+  std::string by;    // as in StageBegin; so is `for_ranks`
   bool for_ranks = false;
   bool needs_all = true;          // what environments need must be on the nodes
-  std::uint32_t window_ms = 500;  // a peer gets as much at once as it takes in this time
+  std::uint32_t window_ms = 500;  // a peer gets at once what it can take in this time
   bool operator==(const StageFrom&) const = default;
 };
 /// agent -> launcher: a StageOrder for a node. launcher -> agent: a node's StageAnswer. Type and
@@ -984,7 +993,7 @@ struct StageLetter {
   std::string payload;
   bool operator==(const StageLetter&) const = default;
 };
-/// agent -> launcher: the line on a terminal, which may be empty, or a note.
+/// agent -> launcher: the progress line for a terminal, which may be empty, or a note.
 struct StageSaid {
   std::uint32_t id = 0;
   std::string text;
@@ -1006,9 +1015,9 @@ struct StageReported {
 
 // ---- what was staged
 
-/// launcher -> agent: what stagings have put on this node. -> StagedSeen
+/// launcher -> agent: asks what stagings have put on this node. -> StagedSeen
 struct SeeStaged {
-  bool clean = false;              // remove it, except what is in use
+  bool clean = false;              // also remove it, except what is in use
   std::vector<std::string> paths;  // only at or below these; none: anywhere
   std::uint32_t limit_ms = 60000;
   bool operator==(const SeeStaged&) const = default;
@@ -1022,15 +1031,15 @@ struct StagedSeen {
 
 // ---- dlaunch itself, for nodes that lack it
 
-/// launcher -> agent: listen for one guest that shows this ticket, and send it the program that
-/// this process executes. -> ProgramServed
+/// launcher -> agent: listen for one guest that presents this ticket, and send it the program that
+/// the agent itself executes. -> ProgramServed
 struct ServeProgram {
   std::uint32_t id = 0;            // of the guest, chosen by the launcher
-  std::string ticket;              // a text of random_secret()
+  std::string ticket;              // a string from random_secret()
   std::uint32_t limit_ms = 10000;  // until the guest has all of it
   bool operator==(const ServeProgram&) const = default;
 };
-/// agent -> launcher: where it listens; none: it cannot.
+/// agent -> launcher: where the agent listens; none: it cannot listen.
 struct ProgramServed {
   std::uint32_t id = 0;
   std::vector<StageAddress> at;
@@ -1054,7 +1063,7 @@ inline constexpr bool kHolds = false;
 template <class... A, class T>
 inline constexpr bool kHolds<std::variant<A...>, T> = (std::is_same_v<A, T> || ...);
 
-/// The same message in a group that contains all of the message's own group.
+/// The message as a value of a larger group, which must contain every message of its own group.
 template <class Larger, class... Messages>
 [[nodiscard]] Larger widened(std::variant<Messages...> message) {
   return std::visit([](auto& one) -> Larger { return std::move(one); }, message);
@@ -1100,8 +1109,9 @@ using RunMessages =
                  AttemptEnded, PortTaken, FetchedOutput, PmixFence, PmixWanted, PmixData, Signalled,
                  RanksAwaited, MpirunOutput, MpirunEnded, StacksTaken, Pulse, TerminalOutput,
                  TerminalTaken, TerminalEnded, PySpyTaken, PreemptionNotice, CheckpointsSeen>;
-/// Every message of an agent is in one of these groups. A receiver visits without a default; if it
-/// never requests a group's messages it names the group: `on(const OneOf<RunMessages> auto&)`.
+/// Every message of an agent is in one of these groups. A receiver visits them without a default
+/// case; if it never requests the messages of a group, it handles the whole group: `on(const
+/// OneOf<RunMessages> auto&)`.
 using FromAgent = Joined<SessionMessages, Answers, RunMessages, CollectAnswer,
                          std::variant<StagedSeen, Notice>>::Type;
 

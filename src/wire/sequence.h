@@ -1,8 +1,7 @@
 // Sequence numbers and acknowledgements of control frames. The frames are few, and each end keeps
 // its own until the other end has acknowledged them, so that a session can continue over a new
-// channel. Ack, Heartbeat, OutputData and Resume are outside: they carry sequence 0 and are never
-// repeated.
-// Thread-safety: none; one pair per session.
+// channel. Ack, Heartbeat, OutputData and Resume are not numbered: they carry sequence 0 and are
+// never repeated. Thread-safety: none; one pair per session.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +16,8 @@ namespace dlaunch::wire {
 /// The receiver acknowledges after this many control frames, or sooner when asked.
 inline constexpr std::uint64_t kAckEvery = 32;
 
-/// Limit of unacknowledged frames. A peer acknowledges at least every kAckEvery frames that it
-/// reads, so only a peer that reads and never acknowledges exceeds both limits.
+/// Limit of unacknowledged frames. A correct peer acknowledges at least every kAckEvery frames that
+/// it reads, so only a peer that reads without acknowledging makes a sender exceed both limits.
 inline constexpr std::size_t kMostUnacknowledgedFrames = 1024;
 inline constexpr std::size_t kMostUnacknowledgedBytes = std::size_t{64} << 20;
 
@@ -28,12 +27,12 @@ class ControlSender {
   /// Fills in node, session and sequence; keeps a copy of a sequenced frame until it is
   /// acknowledged.
   [[nodiscard]] Frame stamp(Frame frame);
-  /// Drops the copies up to and including this number. An old number changes nothing; one that was
-  /// never sent is an error.
+  /// Drops the copies up to and including this number. An old number has no effect; a number that
+  /// was never sent is an error.
   [[nodiscard]] Status acknowledged(std::uint64_t up_to);
   /// In order of sequence: what must be sent again on a new channel.
   [[nodiscard]] const std::deque<Frame>& unacknowledged() const { return unacknowledged_; }
-  /// More is kept than any correct receiver leaves unacknowledged.
+  /// True if more frames are kept than a correct receiver ever leaves unacknowledged.
   [[nodiscard]] bool keeps_too_much() const {
     return unacknowledged_.size() > kMostUnacknowledgedFrames && kept_ > kMostUnacknowledgedBytes;
   }
@@ -53,9 +52,9 @@ class ControlReceiver {
   /// A frame of another node or session, a gap, and an unexpected number are errors. A
   /// duplicate (sent again after a reconnect) must not be acted upon.
   [[nodiscard]] Result<Verdict> accept(const FrameView& frame);
-  /// The cumulative number to acknowledge: after kAckEvery control frames since the last one, with
-  /// `force` after any; nullopt when nothing is due. Duplicates count, because their sender waits
-  /// for an Ack.
+  /// The number to send in an Ack if at least kAckEvery control frames, or with `force` at least
+  /// one, have arrived since the last Ack; else nullopt. Duplicates count, because their sender
+  /// waits for an Ack.
   [[nodiscard]] std::optional<std::uint64_t> ack_due(bool force = false);
   /// Every control frame up to this one has arrived.
   [[nodiscard]] std::uint64_t last() const { return last_; }

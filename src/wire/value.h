@@ -1,4 +1,4 @@
-// A value of the field table (wire/fields.h) as bytes without a frame, for communication between
+// Encodes values of the field table (wire/fields.h) without a frame, for communication between
 // processes of the same build on one node. Pure.
 #pragma once
 
@@ -23,7 +23,7 @@ template <HasFields T>
   return bytes;
 }
 
-/// Any bytes are allowed. nullopt: they are not exactly one T within its ranges.
+/// Accepts any bytes. nullopt: they are not exactly one T within its ranges.
 template <HasFields T>
 [[nodiscard]] std::optional<T> decode_value(std::string_view bytes) {
   T value;

@@ -79,7 +79,7 @@ def what_has_an_exact_meaning_works(box):
         elif ranks is not None:
             raise AssertionError(f"{words}: {run.text}")
         else:
-            expect_in("dlaunch is started once", run.text, "node rank")
+            expect_in("start dlaunch once", run.text, "node rank")
     run = box.run("run", "-x", "A=b c", "-x", "HOME", "--timeout", "60", "--wdir", "/", "--", "sh", "-c", "echo $A $PWD")
     expect_equal(run.out, b"b c /\n", "variable and folder")
     run = box.run("run", "--master_addr", "127.0.0.1", "--master_port", "29533", "--", "sh", "-c", "echo $MASTER_ADDR $MASTER_PORT")

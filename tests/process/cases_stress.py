@@ -256,7 +256,7 @@ def in_a_folder_that_is_gone(box):
         os.rmdir("../gone")
     run = box.start("run", "--", "true", before=leave_no_folder).end()
     expect(0 < run.code < 128, f"exit code {run.code}")
-    expect_in("folder", run.text, "what is wrong")
+    expect_in("current working directory", run.text, "what is wrong")
     expect_in("dlaunch:", run.text, "an error of dlaunch's")
 
 

@@ -1,6 +1,7 @@
 // A group of ranks that exchange buffers, over NCCL (device buffers, asynchronous on a stream) or
 // MPI (host and device buffers; device buffers are copied through host memory unless the MPI
-// library is CUDA-aware and the call needs no work on the host). Has no algorithms of its own.
+// library is CUDA-aware and the call needs no work on the host). All algorithms are those of NCCL
+// and MPI.
 //
 //   auto world = Communicator::create();
 //   if (!world) return report(world.status());
@@ -8,9 +9,10 @@
 //   if (done.ok()) done = world->synchronize();
 //
 // Every rank makes the same calls in the same order with the same counts, types, operations and
-// roots; this is not checked. `count` is a number of elements; over MPI a buffer of one call may
-// hold at most kMostElementsOfMpi, counting all ranks' parts; 0 is allowed. Unless a call says
-// otherwise, `send` and `receive` may be equal (in place) and must not overlap otherwise.
+// roots; this is not checked. `count` is a number of elements; it may be 0. Over MPI, one buffer of
+// a call may hold at most kMostElementsOfMpi elements, all ranks' parts together. Unless a call
+// says otherwise, `send` and `receive` may be equal (in place); if they differ, they must not
+// overlap.
 //
 // With NCCL a buffer is GPU memory, managed memory, or pinned host memory (cudaMallocHost,
 // cudaHostRegister); ordinary host memory is refused. A program for machines with and without GPUs
@@ -41,7 +43,7 @@ enum class BackendKind : std::uint8_t {
 
 struct Options {
   BackendKind backend = BackendKind::automatic;
-  /// Time limit of one call, of synchronize(), and of waiting for the others in create(); a
+  /// Time limit of one call, of synchronize(), and of waiting for the other ranks in create(); a
   /// negative value is refused, and more than 24 days count as 24 days. MPI's own start and end
   /// (MPI_Init, MPI_Finalize) and MPI_Comm_split have no limit. Zero: no limit; then MPI's blocking
   /// calls are used, which are faster for small buffers, and detecting a dead peer is left to the
@@ -56,17 +58,17 @@ class Backend;
 /// time, except abort(), which any thread may call at any time.
 class Communicator {
  public:
-  /// The ranks that this process was started with; a collective call. Initializes MPI if necessary,
-  /// and then finalizes it with the last communicator. For NCCL it selects the device of the local
-  /// rank among those visible to this process and makes it the current device (cudaSetDevice) of
-  /// the calling thread, as each member does for its caller. Code::unavailable, at all ranks, if
+  /// The ranks that this process was started with; a collective call. Initializes MPI if necessary;
+  /// the end of the last communicator then finalizes it. For NCCL it selects the device of the
+  /// local rank among those visible to this process and makes it the current device (cudaSetDevice)
+  /// of the calling thread, as each member function does too. Code::unavailable, at all ranks, if
   /// NCCL is requested and two ranks would share a GPU.
   static Result<Communicator> create(const Options& options = {});
 
   /// A moved-from object may only be destroyed or assigned to.
   Communicator(Communicator&&) noexcept;
   Communicator& operator=(Communicator&&) noexcept;
-  /// A collective call, unless something has failed.
+  /// A collective call, unless an earlier call has failed.
   ~Communicator();
 
   [[nodiscard]] int rank() const noexcept;
@@ -94,7 +96,8 @@ class Communicator {
   /// `send` is undefined afterwards.
   Status reduce_scatter(const void* send, void* receive, std::size_t count, DataType type,
                         ReduceOp op, Stream stream = nullptr);
-  /// Both hold size() x count: part i goes to rank i, part i comes from rank i. Not in place.
+  /// Both buffers hold size() x count: part i goes to rank i, part i comes from rank i. Not in
+  /// place.
   Status all_to_all(const void* send, void* receive, std::size_t count, DataType type,
                     Stream stream = nullptr);
   Status send(const void* buffer, std::size_t count, DataType type, int to,
@@ -108,7 +111,7 @@ class Communicator {
   Status synchronize(Stream stream = nullptr);
 
   /// Ends the calls of other ranks in this communicator: with NCCL their calls fail, with MPI all
-  /// ranks end with this exit code (MPI_Abort), and the call does not return.
+  /// ranks end with this exit code (MPI_Abort), and abort() does not return.
   void abort(int code);
 
  private:

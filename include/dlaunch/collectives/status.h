@@ -14,7 +14,7 @@ enum class Code : std::uint8_t {
   ok,
   invalid_argument,  // the caller's error; nothing was started, and the communicator stays usable
   unavailable,       // the back-end is missing or does not support this; what() says why
-  timed_out,         // not within Options::timeout: a peer is late, stuck or gone
+  timed_out,         // not complete within Options::timeout: a peer is late, stuck or gone
   peer_failed,       // the underlying library reports that a peer is gone
   broken,            // an earlier call failed: the ranks may be out of step
   internal,          // the underlying library failed; what() has its message
@@ -42,7 +42,7 @@ class [[nodiscard]] Status {
     Code code = Code::ok;
     std::string what;
   };
-  std::shared_ptr<const Failure> failure_;  // null if ok: more would slow down a call of 100 ns
+  std::shared_ptr<const Failure> failure_;  // null if ok, to keep a call of 100 ns fast
 };
 
 /// A value, or the reason why there is none.

@@ -1,4 +1,4 @@
-// Config files of Hugging Face accelerate (`accelerate config`). They contain no command: it
+// Config files of Hugging Face accelerate (`accelerate config`). They contain no command, so it
 // follows "--". Rules: accelerate 1.15, commands/config/config_args.py and utils/launch.py.
 #include <algorithm>
 #include <array>
@@ -25,15 +25,14 @@ std::string option_name(const std::string& word) {
 }
 
 /// Sets `command` from the words after "--", which have the form of `accelerate launch`: a script,
-/// -m MODULE, or --no_python PROGRAM. A config file of accelerate does not contain it. `type`:
-/// distributed_type, "NO" for one process.
+/// -m MODULE, or --no_python PROGRAM. `type`: distributed_type, "NO" for one process.
 class CommandReader {
  public:
   CommandReader(Translation& translation, const std::string& type, SourceRange at)
       : t_(translation), words_(translation.input.arguments), type_(type), at_(at) {}
 
   void read() {
-    // This is then the complete command; the words after "--" follow it as for any file.
+    // `--set command` is the complete command; the words after "--" follow it as for any file.
     if (t_.is_set("command")) return;
     t_.took_arguments = true;
     if (words_.empty())
@@ -59,8 +58,8 @@ class CommandReader {
                          std::move(why));
   }
 
-  /// Skips "accelerate launch", by any of its names: it would start all processes again in each
-  /// process.
+  /// Skips "accelerate launch" in all its forms, because it would start all processes again in
+  /// each process.
   void skip_launcher() {
     const auto word = [&](std::size_t i) {
       return i < words_.size() ? file_name(words_[i]) : std::string_view();
@@ -81,7 +80,7 @@ class CommandReader {
     ++next_;
     if (name == "-m" || name == "--module") return is_module_ = true;
     if (name == "--no_python") return no_python_ = true;
-    // The file that is being read.
+    // The option names the file that is being read.
     if (had_launcher_ && name == "--config_file") {
       if (!has_value && next_ < words_.size()) ++next_;
       return true;
@@ -92,7 +91,7 @@ class CommandReader {
     return false;
   }
 
-  /// Reports torchrun and similar launchers in each of several processes.
+  /// Reports torchrun and similar launchers, which would run in each of several processes.
   void refuse_launchers() {
     const std::vector<std::string> program(words_.begin() + static_cast<std::ptrdiff_t>(next_),
                                            words_.end());
@@ -104,7 +103,7 @@ class CommandReader {
              "the program that follows it");
   }
 
-  /// Python runs a script, as in accelerate.
+  /// Sets the command; Python runs a script, as in accelerate.
   void set_command() {
     std::vector<LocatedText> words;
     const bool is_script = words_[next_].ends_with(".py") && !no_python_;
@@ -170,7 +169,7 @@ class AccelerateConfig {
                              "MULTI_CPU, DEEPSPEED, FSDP or NO");
       return "NO";
     }
-    // "NO" without quotes is a boolean in YAML 1.1, so a tool may have rewritten it.
+    // "NO" without quotes is a boolean in YAML 1.1, so another tool may have rewritten it.
     std::string name = upper(type->text);
     if (name == "FALSE" || name == "OFF") name = "NO";
     constexpr std::array<std::string_view, 14> kKnown{
@@ -190,7 +189,7 @@ class AccelerateConfig {
     return name;
   }
 
-  /// -n and --nproc-per-node are overrides, too.
+  /// Whether the command line sets the key; -n and --nproc-per-node are overrides, too.
   [[nodiscard]] bool is_overridden(std::string_view key) const {
     return std::any_of(t_.input.overrides.begin(), t_.input.overrides.end(),
                        [&](const Override& o) { return o.key == key && o.value != "auto"; });
@@ -262,7 +261,7 @@ class AccelerateConfig {
       t_.job.number({"rendezvous", "port"}, port->value, port->range);
   }
 
-  /// prepare_simple_launcher_cmd_env(); the other launchers ignore use_cpu. The KMP_ variables
+  /// As prepare_simple_launcher_cmd_env(); the other launchers ignore use_cpu. The KMP_ variables
   /// belong to Intel's OpenMP.
   void read_cpu(const accelerate::Settings& settings) {
     const auto key = keys_.find("use_cpu");
@@ -279,7 +278,8 @@ class AccelerateConfig {
     set("KMP_BLOCKTIME", "1", keys_.range());
   }
 
-  /// accelerate detects the devices; here the type names them.
+  /// The variable that selects the devices. accelerate detects their type; here distributed_type
+  /// names it.
   static std::string_view variable_of_devices(std::string_view type) {
     constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kVariables{
         {{"MULTI_XPU", "ZE_AFFINITY_MASK"},

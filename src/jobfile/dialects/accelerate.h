@@ -1,5 +1,5 @@
 // Declarations shared by the files of the accelerate dialect. Rules: accelerate 1.15,
-// utils/launch.py and commands/launch.py; keys also of releases back to 0.12.
+// utils/launch.py and commands/launch.py; also accepts the keys of releases back to 0.12.
 #pragma once
 
 #include <string>
@@ -11,10 +11,10 @@ namespace dlaunch::jobfile::accelerate {
 
 /// Settings that select the sections of a file.
 struct Settings {
-  std::string type;       // distributed_type, in capitals
-  std::string precision;  // mixed_precision, in small letters
+  std::string type;       // distributed_type, in upper case
+  std::string precision;  // mixed_precision, in lower case
 
-  /// Whether accelerate would use its simple launcher, which runs on CPUs.
+  /// Whether accelerate would use its simple launcher.
   [[nodiscard]] bool is_simple() const { return type == "NO" || type == "MULTI_CPU"; }
 };
 

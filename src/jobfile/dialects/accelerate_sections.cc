@@ -1,4 +1,4 @@
-// Reads the sections of a config file according to the table of sections.
+// Reads the sections of a config file according to a table.
 #include <algorithm>
 #include <iterator>
 #include <span>
@@ -18,14 +18,14 @@ enum class Letters { exact, lower, upper };
 
 struct Option {
   std::string_view key;           // without the section's prefix
-  std::string_view initial = {};  // the variable's value without the key; empty: not set
+  std::string_view initial = {};  // the variable's value if the key is absent; empty: not set
   Letters letters = Letters::exact;
   std::string_view variable = {};   // empty: the section's prefix and the key in upper case
   std::string_view only_with = {};  // not set unless this other key of the section is above 1
 };
 
 enum class Prefix { none, needed, added };  // added: accelerate prepends it to keys without it
-enum class Others { noted, passed };        // keys that are not in the list
+enum class Others { noted, passed };        // what happens to keys that are not in `options`
 
 struct Section {
   std::string_view name;
@@ -172,7 +172,7 @@ std::span<const Section> sections() {
 
 namespace {
 
-/// One option with three values, each with its own variable.
+/// An option with three values; each has its own variable.
 constexpr std::string_view kFp8Override = "fp8_override_linear_precision";
 constexpr std::string_view kFp8Overrides[] = {"ACCELERATE_FP8_OVERRIDE_FPROP",
                                               "ACCELERATE_FP8_OVERRIDE_DGRAD",
@@ -231,7 +231,7 @@ class SectionReader {
                                    : std::string(option.variable);
   }
 
-  /// The scalar of a key of the section, with its prefix or, where accelerate adds it, without.
+  /// The scalar of a key of the section. If accelerate adds the prefix, the key may lack it.
   [[nodiscard]] std::optional<std::string> given(std::string_view key) const {
     if (!keys_.is_given()) return std::nullopt;
     auto value =
@@ -275,8 +275,8 @@ class SectionReader {
           range_of(t_.document, key));
   }
 
-  /// accelerate accepts any key here and silently ignores unknown ones: typing errors, or keys of
-  /// another release.
+  /// Reads a key that is not in the table, which may be a typing error or a key of another release.
+  /// accelerate accepts any key here and silently ignores unknown ones.
   void read_other(const ForeignKey& key, const std::string& whole) {
     std::vector<std::string> names;
     for (const Option& option : section_.options) names.push_back(whole_key(option));
@@ -296,7 +296,8 @@ class SectionReader {
     t_.not_used.push_back({keys_.path_of(key.name), key.key});
   }
 
-  /// [false, true, true]; "(false, true, true)" is Python's form. Without the key all are false.
+  /// Reads [false, true, true] or Python's form, "(false, true, true)". Without the key all are
+  /// false.
   void read_overrides(const ForeignKey& key) {
     const Node& node = t_.document[key.value];
     if (node.kind == NodeKind::scalar)
@@ -328,8 +329,8 @@ class SectionReader {
       if (!t_.job.has({"env", variable})) set(variable, "False", range());
   }
 
-  /// prepare_multi_gpu_env() raises an error: that synchronization sends the weights loaded by one
-  /// rank to the others.
+  /// Reports sync_module_states: false where prepare_multi_gpu_env() raises an error: one rank
+  /// loads the weights, and only this synchronization sends them to the other ranks.
   void check_loading() {
     const auto loads = keys_.is_given() ? given("cpu_ram_efficient_loading") : std::nullopt;
     const bool is_off = loads && lower(*loads) == "false";
@@ -337,7 +338,7 @@ class SectionReader {
       const bool is_sync =
           key.name == "fsdp_sync_module_states" || key.name == "sync_module_states";
       if (!is_sync || is_off || python_text(t_.document[key.value]) != "False") continue;
-      if (!t_.document[key.value].plain) continue;  // a text counts as true there
+      if (!t_.document[key.value].plain) continue;  // accelerate takes a text for true
       t_.diagnostics.error(range_of(t_.document, key),
                            keys_.path_of(key.name) +
                                ": false needs fsdp_cpu_ram_efficient_loading: false (default: "
@@ -351,7 +352,7 @@ class SectionReader {
   SourceRange file_;
 };
 
-/// Tells the plugin which keys the file has, whether it reads them or not.
+/// Tells accelerate's DeepSpeed plugin which keys the file has, whether it reads them or not.
 void name_deepspeed_fields(Translation& t, ForeignKeys& file) {
   std::string fields;
   const auto section = value_of(t.document, file.node(), "deepspeed_config");
@@ -370,7 +371,7 @@ void read_sections(Translation& translation, ForeignKeys& keys, const Settings& 
   for (const Section& section : sections())
     SectionReader(translation, section, keys.mapping(section.name), keys.range()).read(settings);
   if (settings.type == "DEEPSPEED") name_deepspeed_fields(translation, keys);
-  // Before 0.16 the backend was a top-level key, instead of the section.
+  // Before 0.16 there was a top-level key for the backend instead of the section.
   const auto backend = keys.text("dynamo_backend");
   if (backend && settings.type != "DEEPSPEED")
     translation.job.text({"env", "ACCELERATE_DYNAMO_BACKEND"}, upper(backend->text),

@@ -79,7 +79,7 @@ class TrainingInput {
   }
 
  private:
-  /// "a README in the wild shows keys at the wrong indent under an empty trainingInput"
+  /// Reports an empty trainingInput. Published examples have its keys at the wrong indentation.
   void empty() {
     const auto entry = t_.document.find(t_.root, kKey);
     if (!entry) return;
@@ -119,7 +119,7 @@ class TrainingInput {
     const DialectOptions& given = t_.input.foreign;
     if (!given.module.origin.empty()) module_ = LocatedText{given.module.value, keys_.range()};
     if (given.package.origin.empty()) return;
-    // gcloud packages the folder with its parent as the context.
+    // gcloud packages the folder from its parent folder.
     const std::string package = path_below(given.current_folder, given.package.value);
     t_.job.text({"workdir"}, path_below(package, ".."), keys_.range());
     if (!module_ && !keys_.has_mistake("pythonModule"))
@@ -163,15 +163,15 @@ class TrainingInput {
     return role == "ps" ? tier_.servers : 0;
   }
 
-  /// For an unknown tier the required keys are unknown.
+  /// Reports `key` unless the tier is CUSTOM. An unknown tier was already reported.
   void check_custom(std::string_view key, SourceRange at) {
     if (!is_custom_ && is_known_)
       t_.diagnostics.error(at, std::string(key) + " applies only with scaleTier: CUSTOM");
   }
 
-  /// "workerConfig.imageUri: if not set, AI Platform uses the value of masterConfig.imageUri", and
-  /// with the image the master's command and args. "If you supply a command but no args, your
-  /// command is run without any arguments" of the image.
+  /// "workerConfig.imageUri: if not set, AI Platform uses the value of masterConfig.imageUri"; the
+  /// master's command and args come with that image. "If you supply a command but no args, your
+  /// command is run without any arguments": the arguments of the image are not used.
   void read_program(const Pool& pool, ForeignKeys& config, Replicas& group) {
     const auto image = config.text("imageUri");
     if (std::string_view(pool.role) == "chief" && image) master_image_ = *image;
@@ -200,8 +200,9 @@ class TrainingInput {
     config.refuse_others();
   }
 
-  /// Most files leave the program to gcloud's command line. Here the words after "--" name it. In
-  /// gcloud they are arguments of a module, so options alone mean that the module is missing.
+  /// Whether the words after "--" may name the program, which most files leave to gcloud's command
+  /// line. In gcloud such words are arguments of a module, so options alone mean that the module is
+  /// missing; this is reported.
   bool may_take_arguments(const Pool& pool) {
     const std::vector<std::string>& words = t_.input.arguments;
     const bool has_program = !words.empty() && !words.front().starts_with('-');

@@ -1,4 +1,4 @@
-// Inputs and outputs of a job: literals stay as written, data becomes a local path.
+// Inputs and outputs of a job: literals stay as written, and data becomes a local path.
 #include <algorithm>
 #include <utility>
 
@@ -116,7 +116,7 @@ class BindingReader {
     binding.is_optional = binding.is_optional || keys.is_true("optional");
     if (const auto path = keys.find("path")) {
       binding.is_path = true;
-      // A pipeline's input that has its own path.
+      // The value comes from a pipeline's input, which has its own path.
       return document_[path->value].kind == NodeKind::mapping
                  ? give({key.name, path->key, path->value}, binding)
                  : set(*path, binding);
@@ -132,7 +132,7 @@ class BindingReader {
     if (!has_type) binding.is_path = true;
   }
 
-  /// The unchanged text of the value: `1e-3` and `True` stay as written.
+  /// Takes the text of the value unchanged: `1e-3` and `True` stay as written.
   void set(const ForeignKey& key, Binding& binding) {
     const Node& node = document_[key.value];
     if (node.reported) binding.value = "";
@@ -148,7 +148,7 @@ class BindingReader {
     const SourceRange at = range_of(document_, key);
     binding.range = at;
     if (text.find("${{") != std::string::npos) return set_expression(binding, text, at);
-    // A data name, unless a component declares the input as text.
+    // "azureml:" begins the name of data, unless a component declares the input as text.
     const bool is_typed = binding.is_literal || job_.declared_inputs;
     binding.is_path = binding.is_path || (!is_typed && text.starts_with("azureml:"));
     if (!binding.is_path) {
@@ -163,14 +163,15 @@ class BindingReader {
     binding.value = text;  // so that it is reported once
   }
 
-  /// Reports "C:\data", which Linux would take for a name in the folder. True: it was reported.
+  /// Reports "C:\data", which Linux would take for a file name. True: an error was reported.
   bool refuse_path(const std::string& what, const std::string& text, SourceRange at) {
     const std::string problem = problem_of_path(text);
     if (!problem.empty()) translation_.diagnostics.error(at, what + " is " + problem);
     return !problem.empty();
   }
 
-  /// The output of another step has no value here; --input may give its location.
+  /// Handles a value that is an expression. The output of another step has no value here, but
+  /// --input may give its location.
   void set_expression(Binding& binding, const std::string& text, SourceRange at) {
     const auto reference = parent_reference(text);
     if (reference && (reference->names_parent || reference->kind == "jobs")) {
@@ -198,7 +199,7 @@ class BindingReader {
                 "=./dir");
   }
 
-  /// "data: {datastore: ..., directory: /}" of 2020.
+  /// Reports "data: {datastore: ..., directory: /}", a form of 2020.
   void refuse_datastore(Binding& binding, const ForeignKey& key) {
     binding.is_path = true;
     binding.value = "";
@@ -209,7 +210,7 @@ class BindingReader {
                      binding.name + "=./dir");
   }
 
-  /// " \"train.yml\"" if the component has its own file.
+  /// " \"train.yml\"" if the component is in a file of its own; otherwise empty.
   [[nodiscard]] std::string in_file() const {
     return job_.component.empty() ? "" : ' ' + in_quotes(job_.component);
   }
@@ -225,7 +226,7 @@ class BindingReader {
     if (!path || !node) return;
     const SourceRange at = document_[*node].range;
     const auto reference = parent_reference(*path);
-    if (reference && reference->names_parent) return;  // as without a path
+    if (reference && reference->names_parent) return;  // the same as no path
     const bool is_given = is_named(translation_.input.foreign.outputs, binding.name);
     if (path->find("${{") != std::string::npos && !is_remote(*path) && !is_given)
       return translation_.diagnostics.error(
@@ -241,7 +242,7 @@ class BindingReader {
     }
   }
 
-  /// An output is a mapping or empty; in a step it may also refer to the pipeline.
+  /// Reports a text: an output is a mapping or empty, or in a step a reference to the pipeline.
   void refuse_text(const ForeignKey& key) {
     const Node& node = document_[key.value];
     const auto reference = parent_reference(node.text);

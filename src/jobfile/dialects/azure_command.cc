@@ -37,7 +37,7 @@ class CommandTranslator {
   }
 
  private:
-  /// Read first, so that notes can name the job. A name made of expressions is ignored.
+  /// The name is read first, so that notes can use it. A name with an expression is ignored.
   void read_name() {
     for (const char* name : {"name", "display_name", "experiment_name"}) {
       const auto text = keys_.text(name);
@@ -55,7 +55,7 @@ class CommandTranslator {
     size_.nodes.value = nodes_of_command_line(t_).value_or(size_.nodes.value);
     shm_size_ = resources.text("shm_size");
     docker_args_ = resources.text("docker_args");
-    // May be a list of sizes; the service takes one of them.
+    // The key may hold a list of sizes, of which the service takes one.
     if (const auto size = scalar_of(t_.document, resources.node(), "instance_type");
         size && resources.is_given())
       t_.azure_size = *size;
@@ -65,7 +65,8 @@ class CommandTranslator {
     resources.refuse_others();
   }
 
-  /// A name; until 2021 {target: NAME, instance_count: 2, instance_type: ...}.
+  /// Reads the target: a name or, until 2021, {target: NAME, instance_count: 2, instance_type:
+  /// ...}.
   void read_compute() {
     const auto compute = keys_.find("compute");
     if (!compute) return;
@@ -108,8 +109,8 @@ class CommandTranslator {
     make_outputs();
   }
 
-  /// "folded scalars with deeper-indented continuation lines keep their newlines": a line of
-  /// options then becomes a separate command.
+  /// "folded scalars with deeper-indented continuation lines keep their newlines": a line that
+  /// holds options then becomes a separate command.
   void note_split_lines() {
     const std::string_view text = command_.text;
     for (auto end = text.find('\n'); end != std::string_view::npos;
@@ -125,8 +126,9 @@ class CommandTranslator {
     }
   }
 
-  /// The service inserts values into the command without quotes, and so does dlaunch; paths of the
-  /// service never contain such characters, but local paths may.
+  /// Notes values with characters that the shell interprets. The service inserts values into the
+  /// command without quotes, and so does dlaunch. The service's paths never contain such
+  /// characters, but local paths may.
   void note_shell_characters(const LocatedText& command) {
     constexpr std::string_view kRead = ";&|<>()$`\"'\\*?[]{}~#!\n";
     for (const Binding& input : bindings_.inputs) {
@@ -144,7 +146,7 @@ class CommandTranslator {
     }
   }
 
-  /// The service creates the folders of outputs before the job starts.
+  /// Creates the folders of outputs in `setup`, as the service does before the job starts.
   void make_outputs() {
     std::string line;
     for (const Binding& output : bindings_.outputs) {
@@ -159,14 +161,14 @@ class CommandTranslator {
     t_.job.text({"setup"}, setup_, at);
   }
 
-  /// Nullopt: an expression in it is wrong, which was reported.
+  /// The text with its expressions replaced; nullopt: an expression is wrong; this was reported.
   std::optional<std::string> resolved(const LocatedText& text) {
     const std::size_t before = t_.diagnostics.count();
     std::string out = resolve_command(t_, text, bindings_);
     return t_.diagnostics.count() == before ? std::optional(std::move(out)) : std::nullopt;
   }
 
-  /// A path, or {local_path: ...} and {directory: ...} of previews.
+  /// Reads a path, or {local_path: ...} and {directory: ...} of preview versions.
   void read_code() {
     auto code = keys_.find("code");
     if (!code) return;
@@ -208,7 +210,7 @@ class CommandTranslator {
     if (node.kind == NodeKind::scalar)
       return t_.note_at(at, "the environment " + in_quotes(node.text) +
                                 " is not created: the software installed on the nodes is used");
-    // Until 2021 {docker: {image: ...}}.
+    // Until 2021 the form was {docker: {image: ...}}.
     const auto docker = value_of(t_.document, environment->value, "docker");
     const bool is_inside = docker && !value_of(t_.document, environment->value, "image");
     const NodeId holder = is_inside ? *docker : environment->value;
@@ -230,8 +232,8 @@ class CommandTranslator {
     t_.job.texts({"container", "mounts"}, mounts, where);
   }
 
-  /// Inputs and outputs have the same path inside the container; the workdir is mounted anyway. The
-  /// job creates output folders itself, so their parents are mounted.
+  /// The mounts for inputs and outputs, which have the same path inside the container. The workdir
+  /// is mounted anyway. The job creates output folders itself, so this mounts their parents.
   [[nodiscard]] std::vector<LocatedText> data_mounts() const {
     std::vector<LocatedText> mounts;
     const auto add = [&](const std::string& path, SourceRange at) {
@@ -261,7 +263,7 @@ class CommandTranslator {
       const LocatedText value{node.text, range_of(t_.document, key)};
       t_.job.text({"env", key.name}, resolve_command(t_, value, bindings_), value.range);
     }
-    // Variables that the service sets; the user's own take precedence.
+    // Variables that the service sets. The user's own variables take precedence.
     const auto add = [&](const std::string& name, const std::string& value, SourceRange at) {
       if (is_variable_name(name) && !t_.job.has({"env", name}))
         t_.job.text({"env", name}, value, at);

@@ -21,7 +21,7 @@ constexpr std::string_view kDataTypes[] = {
 
 Words types_of(Body kind) {
   Words types(std::begin(kDataTypes), std::end(kDataTypes));
-  // For components; the last ones are 2021 spellings.
+  // Types in components; the last four are 2021 spellings.
   if (kind == Body::input)
     types.insert(types.end(),
                  {"string", "integer", "number", "boolean", "enum", "int", "float", "str", "bool"});
@@ -69,7 +69,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Entries of `from` take precedence; nested mappings are not merged.
+/// The entries of both mappings. Those of `from` take precedence; nested mappings are not merged.
 NodeId merged(Document& document, NodeId base, NodeId from) {
   Node copy = document[base];
   copy.range = document[from].range;
@@ -78,8 +78,8 @@ NodeId merged(Document& document, NodeId base, NodeId from) {
   return result;
 }
 
-/// Sections in which a step may override individual keys. Distributions of different types do not
-/// merge.
+/// Whether a step may override individual keys of this section. Distributions of different types
+/// are not merged.
 bool is_merged_inside(const Document& document, const std::string& key, NodeId base, NodeId from) {
   const auto is_mapping = [&](NodeId id) { return document[id].kind == NodeKind::mapping; };
   if (!is_mapping(base) || !is_mapping(from)) return false;

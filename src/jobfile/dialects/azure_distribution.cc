@@ -1,4 +1,4 @@
-// `distribution` of a command job, and the numbers of nodes and processes.
+// Reads the `distribution` of a command job, and the numbers of nodes and processes.
 #include <algorithm>
 #include <array>
 
@@ -29,13 +29,14 @@ std::optional<std::int64_t> told_workers(const std::vector<std::string>& argumen
   return std::nullopt;
 }
 
-/// A launcher that is given its rank is intentionally one of several.
+/// Whether the command passes its rank on: a launcher that gets its rank is meant to be one of
+/// several.
 bool mentions_own_rank(std::string_view command) {
   return mentions_variable(command, "RANK") || mentions_variable(command, "LOCAL_RANK");
 }
 
-/// Each of several launchers on a node starts workers for the whole node. With one worker each, or
-/// a number of workers from the launcher's own file, that may be intended.
+/// Reports several launchers on a node, each of which starts workers for the whole node. That may
+/// be intended if each starts one worker, or takes the number of workers from its own file.
 void report_several(Translation& t, const WorkerLauncher& launcher, const ProcessCount& count) {
   const auto workers = told_workers(launcher.arguments);
   const std::string times = std::to_string(count.per_node) + " times on each node";
@@ -53,7 +54,7 @@ void report_several(Translation& t, const WorkerLauncher& launcher, const Proces
 }  // namespace
 
 // "Leaving process_count_per_instance out is the per-node mode, used with torch.distributed.launch
-// --node_rank $NODE_RANK, Lightning, Dask": if it is given, it counts.
+// --node_rank $NODE_RANK, Lightning, Dask": a given process_count_per_instance counts.
 bool is_per_node(Translation& t, const LocatedText& command, const ProcessCount& count) {
   if (mentions_own_rank(command.text)) return false;
   const auto launcher = started_launcher(command.text);
@@ -109,8 +110,8 @@ class DistributionTranslator {
   }
 
  private:
-  /// "distribution absent means a plain single command". What the service then does with several
-  /// nodes is undocumented.
+  /// "distribution absent means a plain single command". What the service does with several
+  /// nodes in this case is undocumented.
   void one_process() {
     t_.job.text({"framework"}, "none", keys_.range());
     if (nodes_.value > 1 && !size_.is_told) {
@@ -135,7 +136,7 @@ class DistributionTranslator {
   ProcessCount read_count(ForeignKeys& distribution) {
     auto per_node = distribution.integer("process_count_per_instance", 1);
     if (const auto old = distribution.integer("process_count_per_node", 1); old && !per_node)
-      per_node = old;  // its name in 2020
+      per_node = old;  // the key's name in 2020
     const auto total = distribution.integer("process_count", 1);
     if (per_node) return {per_node->value, true, per_node->range, "process_count_per_instance"};
     if (!total) return {1, false, distribution.range(), "process_count_per_instance"};
@@ -182,8 +183,8 @@ class DistributionTranslator {
     refuse_keys(distribution, "mpi", {"worker_count", "parameter_server_count"},
                 "process_count_per_instance");
     t_.job.text({"framework"}, "mpi", type.range);
-    // The service starts them by mpirun, which does not require MPI_Init: many programs only read
-    // OMPI_COMM_WORLD_*.
+    // The service starts the processes by mpirun, which does not require MPI_Init: many programs
+    // only read OMPI_COMM_WORLD_*.
     t_.job.text({"mpi", "init"}, "optional", type.range);
     set_size(count);
     const std::string_view first = started_program(

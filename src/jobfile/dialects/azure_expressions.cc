@@ -1,4 +1,4 @@
-// ${{inputs.x}}, ${{outputs.x}}, $[[ optional parts ]].
+// Resolves ${{inputs.x}}, ${{outputs.x}} and $[[ optional parts ]].
 #include <algorithm>
 
 #include "jobfile/dialects/azure_v2.h"
@@ -9,8 +9,8 @@ namespace dlaunch::jobfile::azure {
 
 namespace {
 
-/// The source range of `part` of a value: inside the value if its text is literal there (a folded
-/// text has other line ends), otherwise the value.
+/// The source range of `part` of a value, or the range of the value if the file does not contain
+/// `part` literally (a folded text has other line ends).
 SourceRange place_of_part(const Translation& translation, SourceRange value,
                           std::string_view part) {
   const std::string& text = translation.sources[value.source].text;
@@ -64,7 +64,7 @@ class Resolver {
   }
 
  private:
-  /// "{inputs.x}" of the 2021 preview, for existing names.
+  /// Whether "{inputs.x}" of the 2021 preview begins at `at`, with the name of an input or output.
   [[nodiscard]] bool is_single_brace(std::string_view text, std::size_t at) const {
     constexpr std::size_t kLongestName = 256;
     if (text[at] != '{' || (at > 0 && (text[at - 1] == '{' || text[at - 1] == '$'))) return false;
@@ -74,7 +74,8 @@ class Resolver {
                                            find(inside, "outputs.", bindings_.outputs) != nullptr);
   }
 
-  /// "${inputs.x}": a bad substitution to the shell, but possibly a value to other programs.
+  /// Whether "${inputs.x}" begins at `at`: a bad substitution in a shell, but possibly a valid text
+  /// for other programs.
   [[nodiscard]] bool is_shell_brace(std::string_view text, std::size_t at) const {
     if (text.compare(at, 2, "${") != 0) return false;
     const std::string_view inside = text.substr(at + 2, text.find('}', at) - at - 2);
@@ -89,7 +90,7 @@ class Resolver {
                                              " write ${{" + name + "}}");
   }
 
-  /// "{{inputs.x}}": an expression without its $, or text for a template engine (Jinja).
+  /// Handles "{{inputs.x}}": an expression without its $, or text for a template engine (Jinja).
   std::size_t template_brace(std::string_view text, std::size_t at, std::string& out) {
     constexpr std::size_t kBraces = 2;
     const auto end = text.find("}}", at);
@@ -121,7 +122,7 @@ class Resolver {
                                    std::move(message));
   }
 
-  /// Returns the offset after the expression.
+  /// Resolves an expression and returns the offset after it.
   std::size_t expression(std::string_view text, std::size_t at, std::size_t open,
                          std::string_view close, std::string& out) {
     const auto end = text.find(close, at);
@@ -148,7 +149,7 @@ class Resolver {
       }
       return;
     }
-    out += whole;  // so that text with nothing else is not empty
+    out += whole;  // so that a text that is only this expression is not empty
     if (name.starts_with("inputs.")) {
       error(whole, in_quotes(name) + " is not an input of this job" +
                        known_names(name, "inputs", bindings_.inputs));

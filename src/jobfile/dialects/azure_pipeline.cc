@@ -50,7 +50,8 @@ class StepReader {
     bool is_used = false;
   };
 
-  /// If the step has an input of the same name, the value goes to the step.
+  /// Collects the --input values for inputs of the pipeline. If the step has an input of the same
+  /// name, the value is for the step instead.
   void take_told(std::optional<NodeId> of_step) {
     if (!inputs_ || t_.document[*inputs_].kind != NodeKind::mapping) return;
     const bool has_own = of_step && t_.document[*of_step].kind == NodeKind::mapping;
@@ -60,7 +61,7 @@ class StepReader {
     }
   }
 
-  /// The value that --input gives, as if the pipeline contained it.
+  /// The value from --input, as if the pipeline contained it; nullopt: none.
   std::optional<NodeId> told_value(std::string_view name, NodeId declared) {
     for (Told& one : told_) {
       if (one.given->name != name) continue;
@@ -90,8 +91,9 @@ class StepReader {
     return t_.document.add(std::move(copy));
   }
 
-  /// Outputs, also of other steps, are unknown here and stay unchanged. A step's command and
-  /// variables see only its own inputs, so "inputs.x" does not refer to the pipeline there.
+  /// Resolves a scalar that may be a reference. References to outputs, also of other steps, cannot
+  /// be resolved and stay unchanged. In a step's command and variables, "inputs.x" refers to an
+  /// input of the step and not of the pipeline.
   NodeId resolved_scalar(NodeId id, const Node& node, bool is_input) {
     const auto reference = parent_reference(node.text);
     if (!reference || reference->kind != "inputs") return id;
@@ -104,7 +106,8 @@ class StepReader {
     const bool is_mapping = t_.document[*declared].kind == NodeKind::mapping;
     if (is_mapping && !check_body(t_, *declared, "inputs." + reference->name, Body::input))
       return reported();
-    // Keeps the declared type, which determines how it is read; the value may come from --input.
+    // Keeps the declaration, because its type determines how the value is read; the value may come
+    // from --input.
     if (is_input || t_.document[*declared].kind == NodeKind::scalar) return *declared;
     for (const char* key : {"value", "default"}) {
       if (const auto inside = value_of(t_.document, *declared, key)) return *inside;
@@ -116,7 +119,7 @@ class StepReader {
                                                   reference->name + "=VALUE"));
   }
 
-  /// A placeholder for something that was reported: a null that causes no further error.
+  /// A placeholder after an error was reported: a null that causes no further error.
   NodeId reported() {
     Node node;
     node.reported = true;
@@ -128,11 +131,11 @@ class StepReader {
     return reported();
   }
 
-  /// "group.x" is an input in a group of inputs.
+  /// The declaration of an input of the pipeline; "group.x" is an input in a group of inputs.
   [[nodiscard]] std::optional<NodeId> declaration(std::string_view name) const {
     std::optional<NodeId> inputs = inputs_;
     while (inputs) {
-      // An entry without a value counts, too: --input may give it.
+      // An entry without a value counts, too, because --input may give the value.
       if (const auto found = t_.document.find(*inputs, name)) return found->value;
       const auto dot = name.find('.');
       if (dot == std::string_view::npos) break;
@@ -172,7 +175,7 @@ std::optional<ParentReference> parent_reference(std::string_view text) {
   if (!text.starts_with("${{") || !text.ends_with("}}") || text.size() < 5) return std::nullopt;
   text = trimmed(text.substr(3, text.size() - 5));
   if (text.find("${{") != std::string_view::npos)
-    return std::nullopt;  // two, or one inside another
+    return std::nullopt;  // two expressions, or one inside another
   const bool names_parent = text.starts_with("parent.");
   if (names_parent) text.remove_prefix(7);
   const auto dot = text.find('.');

@@ -1,4 +1,4 @@
-// Run configurations of the Azure ML SDK v1: *.runconfig files (YAML), and the service's JSON.
+// Run configurations of the Azure ML SDK v1: *.runconfig files (YAML), and JSON of the service.
 // Rules: azureml.core.runconfig (RunConfiguration, MpiConfiguration, PyTorchConfiguration,
 // TensorflowConfiguration).
 #include <algorithm>
@@ -43,7 +43,7 @@ std::string why_not_v1(const Document& document, NodeId root) {
   const bool runs = has("script") || has("command") || has("argumentVector");
   if (has("communicator") && runs) return "";
   if (has("argumentVector") && (has("target") || has("framework"))) return "";
-  // "communicator: None" is the default of the SDK, so a file may omit it.
+  // "communicator: None" is the SDK's default, so a file may omit the key.
   if (has("script") && (has("nodeCount") || (has("target") && has("history")))) return "";
   return "no script with communicator or nodeCount";
 }
@@ -68,20 +68,21 @@ class RunConfiguration {
     if (const auto target = keys_.text("target");
         target && lower(target->text) != "local" && !target->text.empty())
       t_.not_used.push_back({"target", target->range});
-    // Saved files have many keys without a meaning here; a key similar to one of ours is a mistake.
+    // Saved files have many keys without a meaning here, so only a key that resembles a known one
+    // is a mistake.
     keys_.skip({"history", "spark", "hdi", "data", "datacaches", "outputData", "amlcompute",
                 "identity", "priority", "jobName", "sourceDirectoryDataStore"});
     keys_.refuse_misspelt();
   }
 
  private:
-  /// "JSON payloads can hold 0 for unused counts": counts as absent.
+  /// "JSON payloads can hold 0 for unused counts": 0 is treated as absent.
   static std::optional<LocatedNumber> positive(ForeignKeys& keys, std::string_view name) {
     const auto number = keys.integer(name);
     return number && number->value > 0 ? number : std::nullopt;
   }
 
-  /// The first word runs as written; arguments are quoted except for $NAME.
+  /// Reads the command. A text runs as written; separate words are quoted, except for $NAME.
   void read_command() {
     t_.job.text({"shell"}, "bash", keys_.range());
     const auto command = keys_.find("command");
@@ -108,7 +109,8 @@ class RunConfiguration {
     put_script(*script, keys_.texts("arguments"));
   }
 
-  /// Azure ML Workbench (2017 to 2019) inserted the script of its command line for $file.
+  /// Refuses a file of Azure ML Workbench (2017 to 2019), which replaced $file by the script of its
+  /// command line.
   bool refuse_workbench(const std::vector<LocatedText>& words) {
     const auto file = std::find_if(words.begin(), words.end(),
                                    [](const LocatedText& word) { return word.text == "$file"; });
@@ -176,7 +178,7 @@ class RunConfiguration {
     t_.job.number({"processes_per_node"}, per_node, at);
   }
 
-  /// "nodeCount = workerCount": parameter servers add no nodes. The default is one.
+  /// "nodeCount = workerCount": parameter servers add no nodes. Their default number is one.
   void parameter_server(SourceRange at) {
     ForeignKeys tensorflow = keys_.mapping("tensorflow");
     const auto workers = positive(tensorflow, "workerCount");
@@ -201,7 +203,7 @@ class RunConfiguration {
     set_nodes(nodes_.value, per_node ? per_node->value : 1, per_node ? per_node->range : at);
   }
 
-  /// processCount is the total of all nodes; the default is one per node.
+  /// Reads processCount, the total over all nodes; the default is one per node.
   void torch(ForeignKeys& pytorch, SourceRange at) {
     const auto total = positive(pytorch, "processCount");
     pytorch.skip({"communicationBackend", "nodeCount"});
@@ -267,7 +269,7 @@ class RunConfiguration {
     }
   }
 
-  /// A data reference is a folder; a variable tells the script its path.
+  /// Reads data references: each is a folder, and a variable tells the script its path.
   void read_data() {
     std::vector<std::string> names;
     for (const ForeignKey& reference : keys_.mapping("dataReferences").all()) {
@@ -291,7 +293,7 @@ class RunConfiguration {
     }
   }
 
-  /// In a container the data has its own path.
+  /// Gives the job a data reference. In a container the data keeps its path.
   void give_data(const ForeignKey& reference, const NamedValue& given) {
     if (is_remote(given.value))
       return t_.diagnostics.error(azure::add_source(t_, given),

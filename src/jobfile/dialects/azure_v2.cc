@@ -24,7 +24,7 @@ constexpr KeyName kKeyNames[] = {{"env", "environment_variables"},
                                  {"roles.ps", "distribution.parameter_server_count"},
                                  {"framework", "distribution.type"}};
 
-/// True also for a value of another kind for which an error was reported: one error is enough.
+/// True for a mapping, and for a value with a reported error: one error is enough.
 bool is_mapping(const Document& document, std::optional<NodeId> node) {
   return node && (document[*node].kind == NodeKind::mapping || document[*node].reported);
 }
@@ -71,7 +71,7 @@ std::string type_of(const Document& document, NodeId root) {
 
 std::string why_not_azure(const Document& document, NodeId root) {
   if (is_azure_schema(schema_of(document, root))) return "";
-  // Without a schema: keys that a native job file does not have, or not in this form.
+  // Without a schema, look for keys that a native job file does not have, or not in this form.
   const auto is_section = [&](const char* key) {
     return is_mapping(document, value_of(document, root, key));
   };
@@ -98,7 +98,7 @@ std::string why_not_azure(const Document& document, NodeId root) {
     return "";
   if (has("trial") && has("search_space")) return "";
   const std::string command = scalar_of(document, root, "command").value_or("");
-  // `dlaunch convert` may leave such text in a native file.
+  // A native file from `dlaunch convert` may contain such text.
   if (!is_native && (command.find("${{inputs.") != std::string::npos ||
                      command.find("${{outputs.") != std::string::npos))
     return "";

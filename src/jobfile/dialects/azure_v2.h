@@ -20,16 +20,17 @@ struct CommandJob {
   std::optional<NodeId> given_inputs;     // values
   std::optional<NodeId> declared_outputs;
   std::optional<NodeId> given_outputs;
-  std::string component{};                 // the component's file; empty: there is none
+  std::string component{};                 // the component's file; empty: no component file
   std::vector<std::string> of_pipeline{};  // names of --input values that the pipeline uses
-  /// Per source, the base folder of its relative paths; sources beyond the end: Translation's own.
+  /// Per source, the base folder of its relative paths. Without one, it is the folder of the job
+  /// file, or the current folder for the command line.
   std::vector<std::string> folders;
 };
 
 /// A value for ${{inputs.NAME}} or ${{outputs.NAME}}.
 struct Binding {
   std::string name;
-  std::optional<std::string> value{};  // nullopt: an input that has none; "": also after an error
+  std::optional<std::string> value{};  // nullopt: an input without a value; "": also after an error
   bool is_path = false;
   bool is_literal = false;  // declared as a literal
   bool is_optional = false;
@@ -45,8 +46,8 @@ struct Bindings {
 /// "${{parent.inputs.x}}": a reference from a step to its pipeline.
 struct ParentReference {
   std::string kind;  // "inputs", "outputs", "jobs"
-  std::string name;  // of jobs: "step.outputs.y"
-  /// "jobs.x.outputs.y" and "inputs.x" without "parent." are the 2021 spelling.
+  std::string name;  // for "jobs": "step.outputs.y"
+  /// False for the 2021 spelling, "jobs.x.outputs.y" and "inputs.x" without "parent.".
   bool names_parent = false;
 };
 
@@ -57,7 +58,7 @@ struct ParentReference {
 /// Adds the command line's value as a separate source.
 [[nodiscard]] SourceRange add_source(Translation& translation, const NamedValue& value);
 
-/// Nullopt: the text is not exactly one such expression.
+/// The reference in `text`; nullopt: the text is not exactly one such expression.
 [[nodiscard]] std::optional<ParentReference> parent_reference(std::string_view text);
 
 /// The values of all inputs and outputs, including those from the command line.
@@ -76,8 +77,8 @@ struct ProcessCount {
   std::string key;  // "process_count_per_instance"
 };
 
-/// Whether the command runs once per node and starts its own workers (`launch: per-node`).
-/// Launchers that would run several times on a node are an error, or a note if they may be
+/// Whether the command runs once per node and starts its own workers (`launch: per-node`). A
+/// launcher that would run several times on a node causes an error, or a note if that may be
 /// intended.
 [[nodiscard]] bool is_per_node(Translation& translation, const LocatedText& command,
                                const ProcessCount& count);
@@ -98,13 +99,14 @@ struct JobSize {
 void translate_distribution(Translation& translation, ForeignKeys& job, const LocatedText& command,
                             JobSize& size);
 
-/// A type of inputs and outputs whose values are files and folders: "uri_folder", "mltable", ...
+/// Whether values of this type of input or output are files or folders: "uri_folder", "mltable",
+/// ...
 [[nodiscard]] bool is_data_type(std::string_view type);
 
 enum class Body { input, output };
 
 /// Reports unknown keys, types and modes in "{type: ..., path: ...}" of an input or output. False:
-/// something was reported. `path`: "inputs.data".
+/// an error was reported. `path`: "inputs.data".
 [[nodiscard]] bool check_body(Translation& translation, NodeId body, const std::string& path,
                               Body kind);
 
@@ -115,8 +117,8 @@ enum class Body { input, output };
 
 void translate_command(Translation& translation, const CommandJob& job);
 
-/// The absolute path of a value in source `range.source`; nullopt: not a local path (a datastore, a
-/// URL).
+/// The absolute path for a value from source `range.source`; nullopt: not a local path (a
+/// datastore, a URL).
 [[nodiscard]] std::optional<std::string> local_path(const Translation& translation,
                                                     const CommandJob& job, const std::string& text,
                                                     SourceRange range);

@@ -26,20 +26,20 @@ struct Translation {
   const JobInput& input;
   NodeId root;  // of the foreign document
   NativeJob job;
-  /// The file's other documents; and those of them that the job uses: no note calls these ignored.
+  /// The file's other documents. The job uses those in `used`, so no note calls them ignored.
   std::vector<NodeId> others{};
   std::vector<NodeId> used{};
 
   /// For the user, one sentence each; see note_at().
   std::vector<std::string> notes{};
-  /// Keys for a feature that a launcher does not have: one note lists them all.
+  /// Keys that have no effect, because a launcher lacks their feature. One note lists them all.
   std::vector<LocatedText> not_used{};
   /// Variables passed on from dlaunch's own environment, of all groups together.
   std::vector<LocatedText> passed{};
   std::vector<LocatedText> secrets{};
   /// The words after "--" became part of the command.
   bool took_arguments = false;
-  /// A missing command was reported; one answer on the command line fixes it for all groups.
+  /// A missing command was reported. One command on the command line fixes this for all groups.
   bool lacks_command = false;
   /// See JobReading::azure_size.
   std::string azure_size{};
@@ -57,7 +57,7 @@ struct Translation {
     job.texts({"env_pass"}, passed, passed.front().range);
   }
 
-  /// The variable's value does not belong in a job file, a plan or a record.
+  /// Marks the variable as a secret, whose value does not belong in a job file, a plan or a record.
   void keep_secret(const LocatedText& variable) {
     for (const LocatedText& one : secrets)
       if (one.text == variable.text) return;
@@ -118,7 +118,7 @@ extern const Dialect kTrainJob;
 extern const Dialect kSkyPilot;
 extern const Dialect kAccelerate;
 /// Not among dialects(), because a batch script is not a document: is_slurm_script() recognises it.
-/// Its root has no content.
+/// Translation::root is an empty node for it.
 extern const Dialect kSbatch;
 
 }  // namespace dlaunch::jobfile

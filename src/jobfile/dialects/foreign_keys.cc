@@ -23,7 +23,8 @@ bool same_name(std::string_view a, std::string_view b, Spelling spelling) {
   return a == b || (spelling == Spelling::loose && folded(a) == folded(b));
 }
 
-/// True for "comunicator": one letter missing, added or wrong, too close to be another key.
+/// True for "comunicator": with one letter missing, added or wrong, it is too close to `name` to be
+/// another key.
 bool is_slip(std::string_view written, std::string_view name) {
   const auto difference =
       static_cast<std::ptrdiff_t>(written.size()) - static_cast<std::ptrdiff_t>(name.size());

@@ -69,7 +69,7 @@ class ForeignKeys {
   [[nodiscard]] bool is_true(std::string_view name);
   /// Empty if the key is absent or holds something else, which is reported.
   [[nodiscard]] ForeignKeys mapping(std::string_view name) { return mapping(name, spelling_); }
-  /// The same, with another spelling inside.
+  /// The same, with another spelling for the keys inside.
   [[nodiscard]] ForeignKeys mapping(std::string_view name, Spelling below);
   /// A single value in place of a list is reported and returned as the only item.
   [[nodiscard]] std::vector<NodeId> list(std::string_view name);
@@ -78,14 +78,14 @@ class ForeignKeys {
   /// All keys that have a value; marks them as read.
   [[nodiscard]] std::vector<ForeignKey> all();
 
-  /// Marks these keys as read: they may be present and have no effect.
+  /// Marks these keys as read: they may be present, but have no effect.
   void skip(std::initializer_list<std::string_view> names);
   /// Those of `names` that are present.
   [[nodiscard]] std::vector<LocatedText> given_of(std::initializer_list<std::string_view> names);
-  /// Reports the keys that were never read, with the nearest name that was.
+  /// Reports the keys that were never read, and suggests the nearest name that was read.
   void refuse_others();
-  /// The same, but only for keys that resemble a name that was read: for mappings that may have
-  /// other keys.
+  /// Like refuse_others(), but only for keys that resemble a name that was read. For mappings that
+  /// may have other keys.
   void refuse_misspelt();
   /// Whether `name` is missing because of an error that is or will be reported: its value is wrong,
   /// or an unread key resembles it.

@@ -1,5 +1,5 @@
-// Kubeflow's jobs: groups of pods, and JAXJob and TFJob themselves. Rules: training-operator v1.9,
-// "API Reference", pkg/controller.v1; Pod's API reference of Kubernetes.
+// Kubeflow's jobs: what they share (groups of pods), and the kinds JAXJob and TFJob. Rules:
+// training-operator v1.9, "API Reference", pkg/controller.v1; Pod's API reference of Kubernetes.
 #include "jobfile/dialects/kubeflow.h"
 
 #include <algorithm>
@@ -110,7 +110,7 @@ void read_pod(Translation& t, ForeignKeys& pod, std::string_view owner,
 
 namespace {
 
-// jax_defaults.go of the operator: the port of the first pod.
+// The port of the first pod (jax_defaults.go of the operator).
 constexpr std::int64_t kJaxPort = 6666;
 
 void read_run_policy(Translation& t, ForeignKeys& spec) {
@@ -171,7 +171,7 @@ struct TfGroup {
   std::string_view type;
 };
 
-/// The groups that have a pod.
+/// The groups that have at least one pod.
 std::vector<TfGroup> read_tf_groups(Translation& t, ForeignKeys& spec) {
   ForeignKeys specs = spec.mapping("tfReplicaSpecs", Spelling::loose);
   std::vector<TfGroup> groups;
@@ -197,7 +197,7 @@ std::vector<TfGroup> read_tf_groups(Translation& t, ForeignKeys& spec) {
   return groups;
 }
 
-/// A single pod is not a cluster.
+/// Translates a TFJob with a single pod, which is not a cluster.
 void translate_lone_tf_pod(Translation& t, const Replicas& only) {
   t.job.text({"framework"}, "none", only.count.range);
   t.job.number({"processes"}, 1, only.count.range);
@@ -207,8 +207,8 @@ void translate_lone_tf_pod(Translation& t, const Replicas& only) {
   if (!only.image.text.empty()) set_container(t, {"container"}, only);
 }
 
-/// genClusterSpec of the operator (tensorflow.go): the cluster has every type of replica under its
-/// lower-case name.
+/// As genClusterSpec of the operator (tensorflow.go): the cluster lists every type of replica under
+/// its lower-case name.
 void set_tf_cluster(Translation& t, const std::vector<TfGroup>& groups) {
   for (const TfGroup& group : groups) {
     const SourceRange at = group.pods.replicas.range;
@@ -217,7 +217,7 @@ void set_tf_cluster(Translation& t, const std::vector<TfGroup>& groups) {
   }
 }
 
-/// TF_CONFIG for every pod; "not set when there is one replica".
+/// Every pod gets TF_CONFIG; "not set when there is one replica".
 void translate_tf_job(Translation& t, ForeignKeys& spec) {
   std::vector<TfGroup> groups = read_tf_groups(t, spec);
   if (groups.empty()) return;
@@ -270,8 +270,8 @@ std::string why_not_kubeflow(const Document& document, NodeId root) {
   return kind.ends_with("Job") ? "" : "the kind " + in_quotes(kind) + " is not a job";
 }
 
-/// Kubeflow 0.1 and 0.2: one list of replicas, or a number of GPUs. Differences between later
-/// versions do not matter here. False: an error was reported.
+/// Refuses the API of Kubeflow 0.1 and 0.2, which has one list of replicas, or a number of GPUs.
+/// Differences between later versions do not matter here. False: an error was reported.
 bool is_known_version(Translation& t, ForeignKeys& top, const std::string& kind) {
   const auto version = top.text("apiVersion");
   if (!version || !version->text.ends_with("/v1alpha1") || version->text.starts_with("trainer."))

@@ -28,7 +28,7 @@ void read_pod(Translation& translation, ForeignKeys& pod, std::string_view owner
               std::string_view container, std::string_view port, Pods& pods,
               const FieldMeanings& meanings = {});
 
-/// Pods that are nodes of the job, with what one of them runs.
+/// Pods that are nodes of the job, with the command that each of them runs.
 struct PodGroup {
   Replicas replicas;
   std::vector<LocatedText> words;
@@ -40,14 +40,15 @@ struct PodGroup {
 /// `needs_shell`: the job has a setup.
 void set_group_commands(Translation& translation, std::vector<PodGroup>& groups, bool needs_shell);
 
-/// A job without roles has one image: sets it, or refuses the groups' images. `what`: "a
-/// PyTorchJob"; `first`, `other`: what the groups are called: "master", "workers".
+/// Sets the image of a job without roles, which has only one; reports an error if the groups'
+/// images differ. `what`: "a PyTorchJob"; `first`, `other`: the names of the groups: "master",
+/// "workers".
 void set_group_image(Translation& translation, const std::vector<PodGroup>& groups,
                      const std::string& what, const std::string& first, const std::string& other);
 
-/// Applies what the operator adds to the container: replaces the file's own variables of these
-/// names (with a note) and the references in its command. Call it once for each group that is
-/// given.
+/// Applies the variables that the operator adds to the container: replaces the file's own variables
+/// of these names (with a note) and the references in its command. Call it once for each given
+/// group.
 void add_variables(Translation& translation, Pods& pods, const std::vector<AddedVariable>& added);
 
 /// The program after the options of an mpirun line, and the options' meaning.
@@ -74,13 +75,13 @@ inline constexpr const char* kOrAsItIs =
 /// a folder.
 [[nodiscard]] bool starts_ranks(std::string_view word);
 
-/// The words of the mpirun line inside `sh -c "..."`; nullopt: it is not a simple one, which was
-/// reported.
+/// The words of the mpirun line inside `sh -c "..."`, or `words` if there is no shell; nullopt: the
+/// shell's command is not a single mpirun line; this was reported.
 [[nodiscard]] std::optional<std::vector<LocatedText>> without_shell(
     Translation& translation, const std::vector<LocatedText>& words);
 
-/// Nullopt: the line does not start a program by mpirun, mpiexec or horovodrun, or has an unknown
-/// option, which was reported at `range`.
+/// Reads an mpirun line. Nullopt: the line does not start a program by mpirun, mpiexec or
+/// horovodrun, or has an unknown option; this was reported at `range`.
 [[nodiscard]] std::optional<MpirunLine> read_mpirun_line(Translation& translation,
                                                          const std::vector<LocatedText>& words,
                                                          SourceRange range);

@@ -1,4 +1,4 @@
-// MPIJob: its launcher's command is an mpirun line; dlaunch starts the program in it
+// MPIJob: its launcher's command is an mpirun line, and dlaunch starts the program of that line
 // (mpirun_line.cc). Rules: mpi-operator's API, mpirun(1) of Open MPI 4.
 #include <algorithm>
 #include <string_view>
@@ -76,7 +76,7 @@ class MpiJob {
     const auto line = read_line(launcher.replicas, at);
     if (!line) return;
     t_.job.text({"framework"}, line->is_horovod ? "horovod" : "mpi", at);
-    // mpirun accepts programs that only read its variables.
+    // mpirun accepts programs that only read its variables and do not call MPI_Init.
     if (!line->is_horovod) t_.job.text({"mpi", "init"}, "optional", at);
     set_command(t_.job, {"command"}, line->program, at);
     set_size(worker, *line, at);
@@ -96,7 +96,8 @@ class MpiJob {
     });
   }
 
-  /// --set launch=once: one process on the first node, whose mpirun finds the hosts in a hostfile.
+  /// --set launch=once: runs the command once, on the first node; its mpirun finds the hosts in a
+  /// hostfile.
   void run_as_it_is(const Replicas& launcher, const Pods& worker) {
     const SourceRange at = launcher.range;
     t_.job.text({"framework"}, "none", at);
@@ -117,7 +118,7 @@ class MpiJob {
     if (!launcher.image.text.empty()) set_container(t_, {"container"}, launcher);
   }
 
-  /// The number of nodes, at least the launcher's own.
+  /// The number of nodes; at least one, the node of the launcher.
   std::int64_t nodes_of(const Pods& worker) {
     std::int64_t nodes = worker.is_given ? worker.replicas.count.value : 0;
     if (spec_.is_true("runLauncherAsWorker")) ++nodes;
@@ -131,8 +132,9 @@ class MpiJob {
            (implementation && (implementation->text == "Intel" || implementation->text == "MPICH"));
   }
 
-  /// "There are not enough slots available": Open MPI and horovodrun refuse this, Hydra wraps
-  /// around. Without workers mpirun counts the cores of the launcher.
+  /// Reports more processes than slots. Open MPI and horovodrun refuse them ("There are not enough
+  /// slots available"), but Hydra wraps around. Without workers mpirun counts the cores of the
+  /// launcher.
   void check_slots(const Pods& worker, const MpirunLine& line, std::int64_t slots) {
     if (!line.processes || line.oversubscribe || is_hydra(line) || !worker.is_given) return;
     const std::int64_t nodes = nodes_of(worker);
@@ -146,8 +148,8 @@ class MpiJob {
                              "processes, or add --oversubscribe to the mpirun line");
   }
 
-  /// Without a command the image provides one, and the words after "--" are the program itself:
-  /// workers and slots determine the number of ranks.
+  /// The mpirun line. If the file has no command, the words after "--" may be the program itself;
+  /// workers and slots then determine the number of ranks.
   std::optional<MpirunLine> read_line(const Replicas& launcher, SourceRange at) {
     const std::vector<LocatedText> own = words_of(t_, launcher);
     if (launcher.command.empty() && !own.empty() && !starts_ranks(own.front().text)) {
@@ -159,7 +161,8 @@ class MpiJob {
     return words ? read_mpirun_line(t_, *words, at) : std::nullopt;
   }
 
-  /// "-np below the slots" fills the first nodes (mpirun(1): by slot is the default).
+  /// Sets the numbers of nodes and processes. "-np below the slots" fills the first nodes
+  /// (mpirun(1): by slot is the default).
   void set_size(const Pods& worker, const MpirunLine& line, SourceRange at) {
     const auto in_spec = spec_.integer("slotsPerWorker", 1);
     const auto given = line.per_node ? line.per_node : in_spec;
@@ -179,8 +182,9 @@ class MpiJob {
     if (line.oversubscribe) t_.job.boolean({"mpi", "oversubscribe"}, true, at);
   }
 
-  /// Hydra (Intel MPI, MPICH) and horovodrun pass their whole environment to the ranks; Open MPI
-  /// passes only -x names and OMPI_*: mpirun(1), "Exported Environment Variables".
+  /// Sets the variables that reach the ranks. Hydra (Intel MPI, MPICH) and horovodrun pass on their
+  /// whole environment; Open MPI passes on only -x names and OMPI_* (mpirun(1), "Exported
+  /// Environment Variables").
   void set_environment(const Pods& launcher, const MpirunLine& line) {
     const bool gives_all = line.is_horovod || (is_hydra(line) && !line.names_passed);
     std::vector<std::string_view> dropped;
@@ -200,8 +204,9 @@ class MpiJob {
                      joined(dropped));
   }
 
-  /// mpirun runs in a pod: variables that the pod's `env` does not define come from the image,
-  /// which the ranks have anyway. Without an image they come from dlaunch's own environment.
+  /// Passes on the variables of -x. mpirun runs in a pod, so variables that the pod's `env` does
+  /// not define come from the image, and the ranks have them anyway. Without an image they come
+  /// from dlaunch's own environment.
   void pass_variables(const Pods& launcher, const MpirunLine& line, SourceRange at) {
     const bool in_image = t_.job.has({"container", "image"}) && !t_.input.foreign.no_container;
     for (const LocatedText& name : line.passed) {

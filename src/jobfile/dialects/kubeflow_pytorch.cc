@@ -80,7 +80,7 @@ class PytorchJob {
   }
 
   /// WORLD_SIZE is replicas x nprocPerNode, where a non-integer counts as 1. torchrun reads
-  ///            PET_NPROC_PER_NODE, which elasticPolicy.nProcPerNode overrides.
+  /// PET_NPROC_PER_NODE, which elasticPolicy.nProcPerNode overrides.
   void read_processes() {
     at_ = spec_.range();
     if (const auto per_node = spec_.text("nprocPerNode")) {
@@ -125,8 +125,8 @@ class PytorchJob {
     elastic.refuse_misspelt();
   }
 
-  /// setPodEnv of envvar.go. RANK is the pod's. The nodes meet at MASTER_ADDR directly, without
-  /// torchrun's rendezvous backend.
+  /// As setPodEnv of envvar.go; RANK is that of the pod. The nodes meet directly at MASTER_ADDR,
+  /// without torchrun's rendezvous backend.
   void add_operator_variables() {
     added_.push_back({"PYTHONUNBUFFERED", "1"});
     added_.push_back({"PET_NNODES", std::to_string(count_)});
@@ -145,7 +145,7 @@ class PytorchJob {
     }
   }
 
-  /// Adds variables that the operator would not change, but dlaunch sets.
+  /// The added variables, and those of the file that the operator would keep, but dlaunch sets.
   [[nodiscard]] std::vector<AddedVariable> with_rank_variables(
       const std::vector<EnvVariable>& env) const {
     std::vector<AddedVariable> all = added_;
@@ -155,8 +155,9 @@ class PytorchJob {
     return all;
   }
 
-  /// A pod that starts several processes gets torchrun's variables; so does a script, which may
-  /// start torchrun, and a command that refers to them.
+  /// Sets `launch` or `processes_per_node`. Also sets torchrun's variables if a pod starts several
+  /// processes, if its command is a script, which may start torchrun, or if the command refers to
+  /// these variables.
   void set_launch() {
     bool asks = false;
     for (const PodGroup& group : groups_) {

@@ -1,5 +1,5 @@
-// Jobs of Kubernetes and JobSets. Rules: Job and JobSet in their API references, batch/v1 and
-// jobset.x-k8s.io/v1alpha2; job-specs 11.
+// Jobs of Kubernetes, and JobSets. Rules: API references of Job (batch/v1) and JobSet
+// (jobset.x-k8s.io/v1alpha2); job-specs 11.
 #include <algorithm>
 #include <utility>
 
@@ -20,7 +20,8 @@ constexpr KeyName kKeyNames[] = {{"name", "metadata.name"},
                                  {"container.image", "image"},
                                  {"nodes", "completions"}};
 
-/// Only the pods of an indexed Job know which one they are; a single pod needs no index.
+/// Whether dlaunch can read the Job. Only the pods of an indexed Job know their index; a single pod
+/// needs none.
 bool is_readable_job(const Document& document, NodeId root) {
   const auto spec = value_of(document, root, "spec");
   const auto count = [&](std::string_view key) {

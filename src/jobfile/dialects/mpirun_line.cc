@@ -12,7 +12,7 @@ namespace dlaunch::jobfile::kubeflow {
 
 namespace {
 
-/// "ppr:N:node", processes per resource; nullopt: another mapping, or another resource.
+/// N of "ppr:N:node", processes per resource; nullopt: another mapping, or another resource.
 std::optional<std::int64_t> per_node_of(std::string_view mapping) {
   if (!mapping.starts_with("ppr:")) return std::nullopt;
   mapping.remove_prefix(4);
@@ -131,7 +131,7 @@ class LineReader {
         if (!places_processes(values[0].text))
           line_.env.push_back({"OMPI_MCA_" + values[0].text, values[1].text, values[0].range});
         return true;
-      default:  // it places or connects processes
+      default:  // the option places or connects processes
         line_.ignored.push_back(word.text);
         return true;
     }
@@ -158,7 +158,7 @@ class LineReader {
     line_.ignored.push_back(word.text);
   }
 
-  /// "-x NAME" or "-x NAME=VALUE"
+  /// Handles "-x NAME" and "-x NAME=VALUE".
   void pass(const std::string& text, SourceRange range) {
     const auto equals = text.find('=');
     if (equals == std::string::npos) {

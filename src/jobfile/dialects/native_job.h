@@ -35,7 +35,7 @@ class NativeJob {
   void boolean(const Path& path, bool value, SourceRange at) {
     plain(path, value ? "true" : "false", at);
   }
-  /// An empty list is not set: the caller has reported it.
+  /// Ignores an empty list, which the caller has reported.
   void texts(const Path& path, const std::vector<LocatedText>& values, SourceRange at);
   /// Sets the node unchanged.
   void node(const Path& path, NodeId value, SourceRange at);

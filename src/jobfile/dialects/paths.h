@@ -6,10 +6,10 @@
 
 namespace dlaunch::jobfile {
 
-/// `text` relative to `folder`, normalized, without a trailing slash. An absolute `text` stays.
+/// `text` resolved against `folder`, normalized, without a trailing slash.
 [[nodiscard]] std::string path_below(const std::string& folder, const std::string& text);
 
-/// True for "azureml:x", "wasbs://...", "gs://...": a name that is not a local path. "file:" is
+/// True for a name that is not a local path: "azureml:x", "wasbs://...", "gs://...". "file:" is
 /// local.
 [[nodiscard]] bool is_remote(std::string_view text);
 

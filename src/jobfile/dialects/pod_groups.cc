@@ -17,7 +17,7 @@ bool is_shared(const std::vector<PodGroup>& groups, const EnvVariable& variable)
   });
 }
 
-/// The variables of one group only.
+/// Exports the variables that are not the same in all groups.
 std::string exports(const std::vector<PodGroup>& groups, const PodGroup& group) {
   std::string lines;
   for (const std::string& line : group.setup) lines += "export " + line + "\n";

@@ -33,7 +33,7 @@ std::string in_double_quotes(std::string_view text) {
   return out + '"';
 }
 
-/// The index of the node in its group, modulo or divided by the pods of a Job.
+/// Shell text for the index of the node in its group, modulo or divided by the pods per Job.
 std::string index_text(std::int64_t first, char operation, std::int64_t per_job) {
   return "$(((DLAUNCH_NODE_RANK - " + std::to_string(first) + ") " + operation + ' ' +
          std::to_string(per_job) + "))";
@@ -57,7 +57,7 @@ std::string PodJob::master() const {
   return framework_ == "jax" ? "${JAX_COORDINATOR_ADDRESS%:*}" : "${MASTER_ADDR}";
 }
 
-/// The Job's and the JobSet's annotations of a pod.
+/// The meanings of the annotations that Job and JobSet give to a pod.
 FieldMeanings PodJob::meanings(const PodJobGroup& group, std::int64_t per_job) const {
   const std::int64_t first = nodes();
   std::int64_t jobs_before = 0;
@@ -82,7 +82,8 @@ FieldMeanings PodJob::meanings(const PodJobGroup& group, std::int64_t per_job) c
   };
 }
 
-/// A Job starts `parallelism` pods at a time until `completions` have ended.
+/// Reads the number of pods. A Job runs `parallelism` pods at a time until `completions` pods have
+/// ended.
 void PodJob::read_counts(ForeignKeys& spec, const PodJobGroup& group,
                          const std::optional<LocatedNumber>& count, Replicas& pods) {
   pods.range = group.range;
@@ -110,7 +111,7 @@ void PodJob::add(ForeignKeys& spec, const PodJobGroup& group,
   const std::string owner = group.name.empty() ? "the Job" : in_quotes(group.name);
   kubeflow::read_pod(t_, pod, owner, container, "", pods, meanings(group, per_job_));
   if (pods.replicas.count.value == 0) return;
-  // A Job's pods get this index; those of a JobSet are indexed by default.
+  // The pods of an indexed Job get this index, and the Jobs of a JobSet are indexed by default.
   const auto index = meanings(group, per_job_)("batch.kubernetes.io/job-completion-index");
   groups_.push_back(
       {std::move(pods.replicas), {}, {"JOB_COMPLETION_INDEX=\"" + index->value + '"'}});
@@ -121,7 +122,8 @@ void PodJob::add_export(const std::string& name, const std::string& value) {
   exports_.emplace_back(name, value);
 }
 
-/// The first pod's address is the master's; others are known in Kubernetes only.
+/// Replaces the address of the first pod by the master's. The addresses of other pods are known
+/// only in Kubernetes, so they are errors. True: an address was replaced.
 bool PodJob::replace_hosts(std::string& text, SourceRange at) {
   bool found_any = false;
   if (name_.empty()) return false;

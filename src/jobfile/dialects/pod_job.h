@@ -13,7 +13,7 @@ namespace dlaunch::jobfile {
 
 /// One Job, or the equal Jobs of a replicated job.
 struct PodJobGroup {
-  std::string name;  // of the replicated job; empty: a Job
+  std::string name;  // of the replicated job; empty: a single Job
   LocatedNumber jobs{1, {}};
   SourceRange range;
 };
@@ -37,7 +37,7 @@ class PodJob {
   [[nodiscard]] kubeflow::PodGroup& last() { return groups_.back(); }
   [[nodiscard]] bool is_empty() const { return groups_.empty(); }
   [[nodiscard]] std::int64_t nodes() const;
-  /// Exports for all groups: "NAME=\"$VALUE\"", and NAME may be used in the command as $(NAME).
+  /// Exports "NAME=\"$VALUE\"" in all groups. The command may refer to it as $(NAME).
   void add_export(const std::string& name, const std::string& value);
   void use_framework(std::string framework) { framework_ = std::move(framework); }
 
@@ -63,10 +63,11 @@ class PodJob {
   std::vector<std::string> overridden_;  // variables of the file that dlaunch sets itself
   SourceRange overridden_at_;
   LocatedText port_;          // where the pods meet; empty: any
-  std::int64_t per_job_ = 1;  // pods of a Job of the group that was added last
+  std::int64_t per_job_ = 1;  // pods per Job of the group that was added last
 };
 
-/// Keys of a Job's spec that have no meaning here, and backoffLimit.
+/// Reads activeDeadlineSeconds of a Job's spec, and adds notes on backoffLimit and on keys that
+/// have no meaning here.
 void note_job_keys(Translation& translation, ForeignKeys& spec);
 
 }  // namespace dlaunch::jobfile

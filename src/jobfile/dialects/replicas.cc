@@ -63,7 +63,7 @@ LocatedText replaced(Translation& t, const LocatedText& word, const Find& find) 
   return out;
 }
 
-/// Other text in "$( )" is shell syntax.
+/// Whether the text in "$( )" is a name; any other text there is shell syntax.
 bool is_name(std::string_view text) {
   const auto is_of_name = [](char c) {
     return is_letter_or_digit(c) || c == '_' || c == '.' || c == '-';
@@ -125,8 +125,8 @@ bool has_variable(const Replicas& group, const EnvVariable& variable) {
   });
 }
 
-/// Refuses a job without a command: the image's own program, which `args` would follow, is not
-/// known here.
+/// Reports a job without a command. The image's own program, which `args` would follow, is unknown
+/// here.
 void refuse_no_command(Translation& t, const Replicas& replicas) {
   if (std::exchange(t.lacks_command, true)) return;
   const std::string where =
@@ -142,7 +142,8 @@ void refuse_no_command(Translation& t, const Replicas& replicas) {
                                   "use the key command instead of args"));
 }
 
-/// --set command=... is the complete command, as for files that have one.
+/// Notes that `args` are left out: --set command=... is the complete command, as for files that
+/// have one.
 void note_args_left_out(Translation& t, const Replicas& replicas) {
   if (replicas.args.empty()) return;
   t.note_at(replicas.args.front().range, "--set command is the whole command: the file's args " +
@@ -201,7 +202,7 @@ void set_roles(Translation& t, const std::vector<Replicas>& groups) {
     commands.push_back(words_of(t, group));
   }
   if (used.empty()) return;
-  // A replica is a machine or a pod.
+  // A replica is a machine or a pod, so the replicas are spread over the nodes.
   const bool is_one = used.size() == 1 && used.front().count.value == 1;
   if (!is_one) t.job.text({"placement"}, "spread", used.front().range);
   const bool same_command = std::all_of(commands.begin(), commands.end(), [&](const auto& words) {

@@ -17,17 +17,17 @@ struct EnvVariable {
   std::string name;
   std::string value;
   SourceRange range;
-  bool is_shell = false;  // `value` is for a shell, inside of double quotes: ${NODE_RANK}
+  bool is_shell = false;  // `value` is shell text for use in double quotes: ${NODE_RANK}
 };
 
-/// What a field of the pod (valueFrom.fieldRef.fieldPath) is in dlaunch.
+/// The equivalent in dlaunch of a field of the pod (valueFrom.fieldRef.fieldPath).
 struct FieldMeaning {
   std::string value;
   bool is_shell = false;  // as EnvVariable::is_shell
 };
 using FieldMeanings = std::function<std::optional<FieldMeaning>(std::string_view path)>;
 
-/// A variable that the system adds to a container after those of the file, so that it takes
+/// A variable that the system adds to a container after those of the file. It therefore takes
 /// precedence.
 struct AddedVariable {
   std::string name;
@@ -57,8 +57,9 @@ struct Replicas {
   SourceRange range;
 };
 
-/// The words that a group runs. An image's own program is unknown: the words after "--" replace it.
-/// Without any words the job has no command, which is reported once for all groups.
+/// The words that a group runs. Without a command in the file, the words after "--" are used,
+/// because the image's own program is unknown. If there are no words at all, this is reported once
+/// for all groups.
 [[nodiscard]] std::vector<LocatedText> words_of(Translation& translation, const Replicas& replicas);
 
 /// The command as one line of shell text.
@@ -71,14 +72,13 @@ void set_command(NativeJob& job, const NativeJob::Path& path, const std::vector<
 /// Sets the group's image and its start folder as the container at `path`.
 void set_container(Translation& translation, NativeJob::Path path, const Replicas& group);
 
-/// Sets `roles`, `placement`, `command` and `env` (the parts that all groups share) and the roles'
-/// own parts. Groups without a process are left out.
+/// Sets `roles` and `placement`, the parts of `command` and `env` that all groups share, and the
+/// roles' own parts. Groups without a process are left out.
 void set_roles(Translation& translation, const std::vector<Replicas>& groups);
 
 /// Reads "[{name: A, value: b}]" of Kubernetes and Vertex AI and replaces references to earlier
 /// variables. A variable whose value is elsewhere (valueFrom) is passed on from dlaunch's own
-/// environment, unless it is a field that has a meaning; only then EnvVariable::is_shell may be
-/// set.
+/// environment, unless `meanings` knows its field. Only such a field may set EnvVariable::is_shell.
 [[nodiscard]] std::vector<EnvVariable> read_env_list(Translation& translation, ForeignKeys& keys,
                                                      std::string_view name, Spelling spelling,
                                                      const FieldMeanings& meanings = {});

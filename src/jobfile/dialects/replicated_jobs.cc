@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::string_view kStepLabel = "trainer.kubeflow.org/trainjob-ancestor-step";
 
-/// The replicated job that has to end before this one starts; empty: none.
+/// The name of the replicated job that must end before this one starts; empty: none.
 std::string awaited(Translation& t, ForeignKeys& keys) {
   for (const NodeId item : keys.list("dependsOn"))
     if (scalar_of(t.document, item, "status") == std::optional<std::string>("Complete"))

@@ -10,11 +10,11 @@ namespace dlaunch::jobfile {
 struct ReplicatedJob {
   PodJobGroup group;
   ForeignKeys spec;            // of its Jobs
-  bool is_first_step = false;  // others start after it has ended; it is left out, with a note
+  bool is_first_step = false;  // other jobs start after it ends; left out, with a note
   bool is_trainer = false;     // it has the label of a runtime's trainer
 };
 
-/// `spec`: of the JobSet. Reports mistakes.
+/// Reads the replicatedJobs of a JobSet's `spec` and reports mistakes in them.
 [[nodiscard]] std::vector<ReplicatedJob> read_replicated_jobs(Translation& translation,
                                                               ForeignKeys& spec);
 

@@ -1,4 +1,4 @@
-// Batch scripts of Slurm: their #SBATCH lines and the line that starts the ranks become a job.
+// Batch scripts of Slurm: the #SBATCH lines and the line that starts the ranks become a job.
 // Rules: sbatch(1), srun(1); job-specs 10.
 #include <algorithm>
 #include <array>
@@ -59,7 +59,8 @@ class BatchScript {
 
   [[nodiscard]] SourceRange range_of_line() const { return range_at(script_.offset); }
 
-  /// Where the script assigns the variable, or mentions the text; otherwise the launch line.
+  /// The first place outside of comments where the script contains the text; otherwise the launch
+  /// line.
   [[nodiscard]] SourceRange range_of(std::string_view needle) const {
     for (auto at = text_.find(needle); at != std::string::npos; at = text_.find(needle, at + 1)) {
       const auto begin = text_.rfind('\n', at) + 1;  // npos + 1 is 0
@@ -130,7 +131,8 @@ class BatchScript {
     return !script_.mistakes.empty();
   }
 
-  /// Counts on the command line change the world, but not numbers already given to the program.
+  /// Reports counts on the command line if the program uses the script's counts: they would change
+  /// the number of ranks, but not the numbers that the program was given.
   void refuse_other_counts() {
     const bool is_other =
         t_.is_set("nodes") || t_.is_set("processes") || t_.is_set("processes_per_node");
@@ -223,7 +225,7 @@ class BatchScript {
     put({"processes_per_node", counts.per_node}, counts_at());
   }
 
-  /// The range of the option that sets the count.
+  /// The range of the launch line or the option that sets the count.
   [[nodiscard]] SourceRange counts_at() const {
     const OwnOptions& own = script_.line->options;
     const bool is_in_line = !own.total.empty() || !own.per_node.empty() || counts_at_.is_whole();
@@ -263,7 +265,7 @@ class BatchScript {
     }
   }
 
-  /// sbatch starts in the current folder.
+  /// Sets the folder of `cd`, relative to the current folder, in which sbatch starts the script.
   void set_workdir() {
     const std::string& folder = script_.workdir;
     if (folder.empty()) return;
@@ -336,7 +338,7 @@ class BatchScript {
     if (!lines.empty() || needs_bash_) t_.job.text({"shell"}, "bash", line_at_);
   }
 
-  /// sbatch passes on the environment that it is started in.
+  /// Passes on the variables that the script does not set: sbatch passes on its own environment.
   void pass_names(const Names& names, const std::vector<const ShellStep*>& steps) {
     for (const ScriptMistake& one : script_.set_by_commands) {
       if (names.contains(one.text) && !is_set_by_dlaunch(one.text))

@@ -27,7 +27,7 @@ constexpr std::string_view kHarmless =
     "exit return [ [[ test then else elif fi for do done while until if case esac { } scontrol "
     "squeue sacct scancel which type whoami local unset ((";
 
-/// Names need no "$" in arithmetic.
+/// Adds the names in arithmetic, where they need no "$".
 void add_arithmetic(std::string_view text, Names& names) {
   text = text.substr(0, text.find("))"));
   for (std::size_t at = 0; at < text.size();) {
@@ -125,7 +125,7 @@ namespace {
 
 constexpr std::size_t kMostShown = 5;
 
-/// Whether the command is the launch line, or a function that may hold it.
+/// Whether the command starts ranks, or may do so: the launcher, a function, or a variable.
 bool starts_something(const LaunchScript& script, const std::string& command) {
   const auto started = started_commands(command);
   return std::any_of(started.begin(), started.end(), [&](const auto& words) {
@@ -136,7 +136,7 @@ bool starts_something(const LaunchScript& script, const std::string& command) {
   });
 }
 
-/// Leaves out further words, which may be secrets: "wandb login KEY".
+/// At most two words of the command, because further words may be secrets: "wandb login KEY".
 std::string first_words(const std::string& command) {
   const auto second = command.find(' ');
   const auto third = second == std::string::npos ? second : command.find(' ', second + 1);

@@ -32,7 +32,7 @@ struct IgnoredCommands {
 /// The names in "$NAME" and "${NAME...".
 [[nodiscard]] Names names_in(std::string_view text);
 
-/// Whether every shell has the variable, or no shell needs it.
+/// Whether the variable exists in every shell, or no shell needs it.
 [[nodiscard]] bool is_usual(std::string_view name);
 
 /// Whether the text takes values from Slurm's commands, or a list of its nodes.
@@ -41,13 +41,14 @@ struct IgnoredCommands {
 /// The variables whose values need Slurm's commands.
 [[nodiscard]] Names slurm_only_variables(const std::vector<ShellStep>& steps);
 
-/// The steps that a command needs, in their order: commands, exported variables, and those that it
-/// or a later step uses. No secrets.
+/// The steps that `command` needs, in order: all commands, exported variables, and variables that
+/// `command` or a later needed step uses. Variables that hold secrets are left out.
 [[nodiscard]] std::vector<const ShellStep*> needed_steps(const std::vector<ShellStep>& steps,
                                                          std::string_view command);
 
-/// An `export` line. With `is_task` it sets the variables that srun sets for each task; it always
-/// sets those of `names` that hold the job's id. Empty: nothing to set.
+/// An `export` line for variables of Slurm; empty: nothing to set. With `is_task`, the line sets
+/// the variables that srun sets for each task. It always sets the variables in `names` that hold
+/// the job's id.
 [[nodiscard]] std::string slurm_exports(const Names& names, bool is_task);
 
 }  // namespace dlaunch::jobfile

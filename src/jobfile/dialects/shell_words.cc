@@ -15,7 +15,7 @@ bool begins_name(char c) {
   return is_letter(c) || c == '_';
 }
 
-/// Length of "$NAME" or "${NAME}" at `at`; 0: no variable.
+/// The length of "$NAME" or "${NAME}" at `at`; 0: no variable.
 std::size_t variable_at(std::string_view text, std::size_t at) {
   if (text[at] != '$') return 0;
   const bool braces = at + 1 < text.size() && text[at + 1] == '{';
@@ -71,7 +71,7 @@ std::optional<std::vector<std::string>> simple_words(std::string_view line) {
     } else if (c == '"') {
       for (++i; i < line.size() && line[i] != '"'; ++i) {
         if (line[i] == '$' || line[i] == '`') return std::nullopt;
-        // XCU 2.2.3: a backslash is literal except before these.
+        // XCU 2.2.3: a backslash is literal except before these characters.
         const bool escapes = line[i] == '\\' && i + 1 < line.size() &&
                              std::string_view("$`\"\\\n").find(line[i + 1]) != line.npos;
         if (escapes && line[++i] == '\n') continue;
@@ -86,7 +86,7 @@ std::optional<std::vector<std::string>> simple_words(std::string_view line) {
         *word += line[i];
       }
     } else if (kMeaning.find(c) != std::string_view::npos) {
-      // "NAME=value" before a program is an assignment, among its arguments it is not.
+      // "NAME=value" is an assignment before a program, but not among its arguments.
       const bool is_argument = c == '=' && !words.empty();
       if (!is_argument) return std::nullopt;
       *word += c;
@@ -119,7 +119,7 @@ class CommandSplitter {
     std::size_t begin = 0;
   };
 
-  /// A command that continues after the substitution in it.
+  /// A command that continues after a substitution inside it.
   struct Outer {
     ShellCommand words;
     std::optional<Word> word;
@@ -203,7 +203,7 @@ class CommandSplitter {
     at_ = end + 1;
   }
 
-  /// XCU 2.2.3. A substitution in quotes stays part of the word.
+  /// Reads double quotes (XCU 2.2.3). A substitution in them stays part of the word.
   void double_quotes() {
     std::string& word = this->word();
     for (++at_; at_ < text_.size() && text_[at_] != '"'; ++at_) {
@@ -235,7 +235,8 @@ class CommandSplitter {
     }
   }
 
-  /// The offset after the "}" for the "{" at `at_`; one in quotes, as in ${A:-'}'}, does not count.
+  /// The offset after the "}" for the "{" at `at_`; a "}" in quotes, as in ${A:-'}'}, does not
+  /// count.
   [[nodiscard]] std::size_t end_of_braces() const {
     std::size_t depth = 0;
     for (std::size_t at = at_; at < text_.size(); ++at) {
@@ -263,7 +264,7 @@ class CommandSplitter {
 
   void comment() { at_ = std::min(text_.find('\n', at_), text_.size()); }
 
-  /// "2> file", ">&2", "<<END": skips the word that belongs to the redirection.
+  /// Skips a redirection ("2> file", ">&2", "<<END") and the word that belongs to it.
   void redirect() {
     const bool is_number =
         word_ && word_->text.find_first_not_of("0123456789") == std::string::npos;

@@ -11,8 +11,8 @@ namespace dlaunch::jobfile {
 /// Appends literal text to the inside of a word in double quotes.
 void append_in_double_quotes(std::string& word, std::string_view text);
 
-/// One word of a shell command in which only $NAME and ${NAME} are expanded, and whose value stays
-/// one word.
+/// One word of a shell command. The shell expands only $NAME and ${NAME} in it, and the result
+/// stays one word.
 [[nodiscard]] std::string quote_but_variables(std::string_view text);
 
 /// The words of one simple command; nullopt: not a simple command (pipes, lists, redirections,
@@ -22,7 +22,7 @@ void append_in_double_quotes(std::string& word, std::string_view text);
 /// "NAME=value", also bash's "NAME+=value".
 [[nodiscard]] bool is_assignment(std::string_view word);
 
-/// A word of a shell command: without quotes, and as it is spelled.
+/// A word of a shell command: without quotes, and as spelled.
 struct ShellWord {
   std::string text;
   std::string spelled;
@@ -35,8 +35,8 @@ using ShellCommand = std::vector<ShellWord>;
 [[nodiscard]] std::vector<ShellCommand> shell_commands(std::string_view text);
 
 /// The words of each simple command, without quotes and redirections. Groups, subshells and
-/// substitutions become separate commands; reserved words are words here. An unclosed quote ends
-/// with the text; nothing is an error.
+/// substitutions become separate commands; reserved words count as words. An unclosed quote ends
+/// with the text; no text is an error.
 [[nodiscard]] std::vector<std::vector<std::string>> simple_commands(std::string_view text);
 
 }  // namespace dlaunch::jobfile

@@ -60,7 +60,8 @@ class SkyTask {
     t_.job.text({"launch"}, "per-node", at_);
   }
 
-  /// "A100:8", "{A100: 8}", or a list of them (the first counts); the number is GPUs per node.
+  /// Reads accelerators: "A100:8", "{A100: 8}", or a list of such items, of which the first counts.
+  /// The number is GPUs per node.
   void read_resources() {
     ForeignKeys resources = top_.mapping("resources");
     if (!resources.is_given()) return;
@@ -86,7 +87,7 @@ class SkyTask {
     for (const ForeignKey& one : envs.all()) {
       if (is_rank_variable(Framework::pytorch, one.name)) {
         t_.note_at(one.key, one.name + " is not used: dlaunch sets it");
-      } else if (t_.document[one.value].kind == NodeKind::null) {  // as `sky launch --env NAME`
+      } else if (t_.document[one.value].kind == NodeKind::null) {  // as with sky launch --env NAME
         t_.pass_on({one.name, one.key});
       } else if (is_secret(one.name)) {
         secrets_.push_back({one.name, one.key});
@@ -101,8 +102,8 @@ class SkyTask {
                    joined(secrets_, ", ", &LocatedText::text));
   }
 
-  /// Exports the variables that SkyPilot sets on each node. In the list of addresses only the first
-  /// line is an address; the others only make up the number of lines.
+  /// Exports the variables that SkyPilot sets on each node. In the list of addresses, only the
+  /// first line is an address; the other lines only make the number of lines right.
   [[nodiscard]] std::string exports(const Names& names) const {
     const std::string addresses =
         "$MASTER_ADDR$(node=1; while [ $node -lt $GROUP_WORLD_SIZE ]; do "

@@ -14,7 +14,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-/// Nesting of `sh -c` inside `sh -c`; deeper is unusual.
+/// Limit for `sh -c` inside `sh -c`; deeper nesting is unusual.
 constexpr int kMostShells = 4;
 
 /// The elements of `words` from `first` on.
@@ -33,8 +33,8 @@ bool is_reserved(std::string_view word) {
   return contains(kWords, word);
 }
 
-/// A program that runs the program in its arguments. The latter follows the options (those with a
-/// letter in `with_value` take the next word) and `arguments` more words.
+/// A program that runs the program in its arguments. That program follows the options and
+/// `arguments` more words. Options with a letter in `with_value` take the next word.
 struct Starter {
   std::string_view name;
   std::string_view with_value;
@@ -46,12 +46,12 @@ constexpr Starter kStarters[] = {
     {"nice", "n", 0},           {"ionice", "cn", 0}, {"timeout", "ks", 1},     {"setsid", "", 0},
     {"stdbuf", "eio", 0},       {"taskset", "", 1},  {"numactl", "CiMmNpP", 0}};
 
-/// "command -v mpirun" only looks it up.
+/// True for "command -v mpirun", which only looks up the program.
 bool only_asks(std::string_view name, std::string_view option) {
   return name == "command" && (option == "-v" || option == "-V");
 }
 
-/// Index of the word after a starter and its options; nullopt: it starts nothing.
+/// The index of the word after a starter, its options and arguments; nullopt: it starts nothing.
 std::optional<std::size_t> behind(const Starter& starter, const Words& words, std::size_t at) {
   for (++at; at < words.size() && words[at].size() > 1 && words[at].front() == '-'; ++at) {
     const std::string_view option = words[at];
@@ -68,7 +68,7 @@ std::optional<std::size_t> behind(const Starter& starter, const Words& words, st
   return at + static_cast<std::size_t>(starter.arguments);
 }
 
-/// The number of words of a simple command before its program; all of them: it has no program.
+/// The number of words before the program of a simple command; all words if it has no program.
 std::size_t starters_in(const Words& words) {
   std::size_t at = 0;
   while (at < words.size()) {
@@ -89,7 +89,7 @@ std::size_t starters_in(const Words& words) {
   return std::min(at, words.size());
 }
 
-/// The argument of -c (also -lc, -ec) of a shell, or of `eval`. Nullopt: none.
+/// The text that a shell gets with -c (or -lc, -ec), or the arguments of `eval`; nullopt: none.
 std::optional<std::string> shell_text(const Words& words) {
   constexpr std::array<std::string_view, 5> kShells{"sh", "bash", "dash", "zsh", "ksh"};
   const std::string_view program = file_name(words.front());

@@ -31,10 +31,10 @@ struct WorkerLauncher {
   std::vector<std::string> arguments;
 };
 
-/// The launcher that one command (its words) starts; nullopt: none.
+/// The launcher that a command with these words starts; nullopt: none.
 [[nodiscard]] std::optional<WorkerLauncher> worker_launcher(const std::vector<std::string>& words);
 
-/// The first such command of a shell text; nullopt: none.
+/// The launcher of the first command of a shell text that starts one; nullopt: none.
 [[nodiscard]] std::optional<WorkerLauncher> started_launcher(std::string_view command);
 
 /// Whether the text refers to the variable: "$NAME" or "${NAME".

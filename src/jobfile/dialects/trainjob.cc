@@ -1,4 +1,4 @@
-// TrainJob of Kubeflow Trainer v2, with its runtime where that is in the file. Rules: API reference
+// TrainJob of Kubeflow Trainer v2, with its runtime if the file contains it. Rules: API reference
 // of trainer.kubeflow.org/v1alpha1, pkg/runtime/framework/plugins; job-specs 12.
 #include <algorithm>
 #include <array>
@@ -30,7 +30,7 @@ constexpr KeyName kKeyNames[] = {
     {"name", "metadata.name"},    {"timeouts.run", "activeDeadlineSeconds"}, {"env_pass", "env"},
     {"container.image", "image"}, {"processes_per_node", "numProcPerNode"},  {"nodes", "numNodes"}};
 
-// Where the nodes of PyTorch meet (constants.ContainerTrainerPort).
+// The port where the nodes of PyTorch meet (constants.ContainerTrainerPort).
 constexpr std::int64_t kPort = 29500;
 
 class TrainJob {
@@ -151,7 +151,7 @@ class TrainJob {
     return true;
   }
 
-  /// The keys of the TrainJob itself.
+  /// Reads the keys of the TrainJob itself.
   void read_own() {
     at_ = trainer_.is_given() ? trainer_.range() : spec_.range();
     if (const auto each = trainer_.text("numProcPerNode")) each_ = each;
@@ -159,7 +159,7 @@ class TrainJob {
     note_job_keys(t_, spec_);
   }
 
-  /// The trainer's keys replace those of the runtime's container; variables are replaced by name.
+  /// Replaces the keys of the runtime's container by the trainer's; variables are replaced by name.
   void override_container() {
     Replicas& pods = job_.last().replicas;
     if (const auto image = trainer_.text("image")) pods.image = *image;
@@ -177,8 +177,8 @@ class TrainJob {
     trainer_.refuse_others();
   }
 
-  /// Exports what torchrun reads (plugins/torch), and what jax.distributed.initialize() is given
-  /// (plugins/jax).
+  /// Exports the variables that torchrun reads (plugins/torch) or that programs pass to
+  /// jax.distributed.initialize() (plugins/jax).
   void set_policy_variables() {
     if (policy_ == Policy::torch) {
       job_.add_export("PET_NNODES", "$GROUP_WORLD_SIZE");
@@ -193,7 +193,7 @@ class TrainJob {
     }
   }
 
-  /// The launcher's command is an mpirun line, like that of an MPIJob.
+  /// Reads the launcher's command, an mpirun line like that of an MPIJob.
   void set_mpi() {
     Replicas& pods = job_.last().replicas;
     const std::vector<LocatedText> own = words_of(t_, pods);

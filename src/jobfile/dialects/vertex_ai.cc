@@ -64,7 +64,7 @@ class CustomJob {
   }
 
  private:
-  /// A single mapping counts as a list of one.
+  /// The pools; a single mapping counts as a list of one.
   std::vector<NodeId> read_pools() {
     const auto pools = keys_.find("workerPoolSpecs");
     if (!pools) return {};
@@ -76,7 +76,8 @@ class CustomJob {
     return {};
   }
 
-  /// "Optional pools may be skipped by an empty entry": the index determines the role.
+  /// Reads a pool, whose index determines its role. "Optional pools may be skipped by an empty
+  /// entry": nullopt.
   std::optional<Replicas> read_pool(std::size_t index, NodeId id) {
     const Node& node = t_.document[id];
     const bool is_empty =

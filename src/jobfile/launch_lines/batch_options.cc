@@ -21,7 +21,7 @@ struct DirectiveWord {
   std::size_t end = 0;
 };
 
-/// sbatch splits at blanks; quotes keep them, and "#" at the beginning of a word ends the line.
+/// sbatch splits at blanks outside of quotes; "#" at the beginning of a word ends the line.
 std::vector<DirectiveWord> directive_words(std::string_view script, std::size_t at,
                                            std::size_t end) {
   std::vector<DirectiveWord> words;

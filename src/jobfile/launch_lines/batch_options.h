@@ -28,8 +28,8 @@ struct BatchOption {
 
 /// What the options of a script amount to.
 struct BatchReading {
-  bool is_batch = false;                                         // the script has any
-  OwnOptions options;                                            // settled
+  bool is_batch = false;                                         // the script has such options
+  OwnOptions options;                                            // after settle()
   std::vector<std::pair<std::string, std::string>> variables{};  // Slurm's, SLURM_...
 };
 

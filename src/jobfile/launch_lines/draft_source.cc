@@ -30,7 +30,7 @@ bool is_dockerfile(std::string_view name) {
   return name.starts_with("Dockerfile") || name.starts_with("Containerfile");
 }
 
-/// Names with earlier words come first: "train.sh" before "eval.sh".
+/// Files whose names contain an earlier one of these words come first: "train.sh" before "main.sh".
 constexpr std::array<std::string_view, 7> kNames{"train", "finetune", "main", "launch",
                                                  "run",   "start",    "app"};
 
@@ -120,7 +120,7 @@ bool is_python(const FoundFile& file) {
   return file.name.ends_with(".py");
 }
 
-/// Whether the file is a script that runs by itself, or has the name of one.
+/// Whether the file is a script that can be run as a program, or is named like one.
 bool is_program(const FoundFile& file) {
   const bool is_other = file.name == "setup.py" || file.name == "conftest.py" ||
                         file.name.starts_with("test_") || file.name.starts_with("__");

@@ -18,7 +18,7 @@ struct DraftSource {
   bool is_guess = false;  // a training script, judged by its name
 };
 
-/// All ways to start the job, the best first.
+/// All ways to start the job, best first.
 [[nodiscard]] std::vector<DraftSource> draft_sources(const DraftInput& input);
 
 /// The framework that the program uses, judged by its launcher and imports; empty: PyTorch, or not
@@ -29,7 +29,7 @@ struct FrameworkFound {
 };
 [[nodiscard]] FrameworkFound framework_of(const DraftInput& input, const LaunchLine& line);
 
-/// The file of that name; null: there is none.
+/// The file of that name; null: no such file.
 [[nodiscard]] const FoundFile* file_named(const DraftInput& input, std::string_view name);
 
 }  // namespace dlaunch::jobfile

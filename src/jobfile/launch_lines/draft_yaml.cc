@@ -26,7 +26,7 @@ std::string text_key(const NativeJob::Path& path, const std::string& value) {
   return yaml_of([&](NativeJob& job) { job.text(path, value, {}); });
 }
 
-/// A command with quotes or backslashes is written as a block, without escapes.
+/// Writes a command with quotes or backslashes as a block, which needs no escapes.
 std::string command_key(const std::string& value) {
   const bool is_simple = value.find_first_of("\"\\") == std::string::npos;
   const bool is_block = !is_simple && value.find_first_of("\n\r\t") == std::string::npos &&

@@ -28,7 +28,7 @@ Framework framework_named(const std::string& name) {
   return name == "jax" ? Framework::jax : Framework::pytorch;
 }
 
-/// Whether the word stands for the script's own arguments, which the words after "--" replace.
+/// Whether the word expands to the script's own arguments, which the words after "--" replace.
 bool is_arguments(std::string_view spelled) {
   constexpr std::array<std::string_view, 6> kAll{"$@",       "\"$@\"", "${@}",
                                                  "\"${@}\"", "$*",     "\"$*\""};
@@ -67,7 +67,7 @@ class DraftWriter {
     total_ = std::move(counts.total);
     per_node_ = std::move(counts.per_node);
     nodes_ = std::move(counts.nodes);
-    if (per_node_ == "gpu") per_node_ = "auto";  // which works without a GPU, too
+    if (per_node_ == "gpu") per_node_ = "auto";  // "auto" also works without a GPU
   }
 
   void read_settings() {
@@ -97,7 +97,7 @@ class DraftWriter {
     return value;
   }
 
-  /// False: no job file can have these lines, so they are left out.
+  /// False: a job file cannot contain these lines, so they are left out.
   bool accepts(const std::string& yaml) {
     const std::string mistake = mistake_in(yaml);
     if (mistake.empty()) return true;
@@ -223,7 +223,7 @@ class DraftWriter {
     }
   }
 
-  /// Whether the job needs machines that are not named.
+  /// Whether the job needs several nodes.
   [[nodiscard]] bool is_for_several() const {
     const auto nodes = parse_integer(nodes_);
     return (!nodes_.empty() && !nodes) || (nodes && *nodes > 1);

@@ -1,4 +1,4 @@
-// The first job file of a folder: a commented draft from the scripts that are there.
+// The first job file of a folder: a commented draft from the scripts in the folder.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ struct DraftInput {
   std::vector<FoundFile> files;      // in any order
   std::vector<std::string> command;  // given on the command line; empty: what the files say
   std::string name;                  // for a job without a name
-  std::string file;                  // the draft's, relative to the folder, for its comments
+  std::string file;                  // of the draft, relative to the folder; for comments
   std::string only;                  // the file that starts the job; empty: the best one
 };
 
@@ -29,8 +29,8 @@ struct JobDraft {
 
 /// A job file from what the files say: the launch line of a batch script, of a shell script, of a
 /// Dockerfile, or else a training script judged by its name, in this order of preference. Comments
-/// say what was found, guessed and left out. Reading it (job_reader.h) gives no error. Error
-/// (exit_code::kUsage): nothing there can be started.
+/// say what was found, guessed and left out. Reading the draft (job_reader.h) gives no error.
+/// Error (exit_code::kUsage): no file can be started.
 [[nodiscard]] Result<JobDraft> draft_job(const DraftInput& input);
 
 /// Whether draft_job() looks into a file of that name.

@@ -13,14 +13,14 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-/// Nested launchers: srun may start torchrun, also by bash -c.
+/// Limit of nested launchers: srun may start torchrun, directly or by bash -c.
 constexpr int kMostLaunchers = 3;
 
 struct Launcher {
   std::string name;
-  Launchers options;  // whose options it has
+  Launchers options;  // the launchers whose options it accepts
   bool runs_python;   // its program is a Python script
-  std::size_t words;  // of its own, before its options
+  std::size_t words;  // its own words, before its options
 };
 
 std::optional<Launcher> launcher_of(const Words& words) {
@@ -111,12 +111,14 @@ class LaunchLineReader {
            !word().starts_with('-') && !word().ends_with(".py");
   }
 
-  /// Whether the option's value matters: some are left out, or change nothing, with any value.
+  /// Whether the option's value matters. Some options are left out, or change nothing, whatever
+  /// their value is.
   static bool counts_value(const LauncherOption& option) {
     return option.becomes != Becomes::advice && option.becomes != Becomes::nothing;
   }
 
-  /// If the script computes the count, there are most likely GPUs: assumes one process for each.
+  /// Leaves out an option whose value is known only to the script. If the script computes the
+  /// number of processes per node, there are most likely GPUs, so this assumes one process per GPU.
   void leave_out_unknown(const LauncherOption& option, const std::string& typed) {
     const bool is_per_node = option.becomes == Becomes::per_node;
     if (is_per_node) own_.per_node = "gpu";
@@ -140,7 +142,7 @@ class LaunchLineReader {
   bool is_bare_ = false;  // --no-python
 };
 
-/// If a launcher starts another one on each node, the inner one's counts of processes apply.
+/// If a launcher starts another one on each node, the process counts of the inner launcher apply.
 void add_inner(LaunchLine& outer, LaunchLine inner) {
   outer.launcher += ", " + inner.launcher;
   outer.program = std::move(inner.program);
@@ -160,13 +162,13 @@ std::optional<LaunchLine> read_line(const ShellCommand& command, const VariableV
   std::vector<ExpandedWord> words;
   for (const ShellWord& word : command) {
     ExpandedWord read = expanded(word.spelled, value_of);
-    if (!read.spelled.empty()) words.push_back(std::move(read));  // else it is an empty variable
+    if (!read.spelled.empty()) words.push_back(std::move(read));  // else: empty variable
   }
   auto launcher = launcher_of(texts_of(command));
   if (!launcher) return std::nullopt;
   LaunchLine line = LaunchLineReader(std::move(*launcher), std::move(words)).read();
   if (depth == kMostLaunchers || line.program.empty()) return line;
-  // started_shell_commands() looks through env, bash -c and the like.
+  // started_shell_commands() finds the program behind env, bash -c and the like.
   const std::size_t size = line.program.size();
   std::vector<ShellCommand> inside;
   if (size > 2 && line.program[size - 2].text.ends_with("c")) {

@@ -12,11 +12,11 @@ namespace dlaunch::jobfile {
 
 struct LaunchLine {
   std::string launcher;              // "torchrun"; "srun, torchrun" where one starts the other
-  OwnOptions options;                // settled
+  OwnOptions options;                // after settle()
   std::vector<ExpandedWord> program;
 };
 
-/// Nullopt: the command (as started_shell_commands() gives it) starts no ranks.
+/// Reads a command from started_shell_commands(). Nullopt: the command starts no ranks.
 [[nodiscard]] std::optional<LaunchLine> read_launch_line(const ShellCommand& command,
                                                          const VariableValue& value_of);
 

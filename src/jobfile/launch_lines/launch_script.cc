@@ -67,7 +67,7 @@ class ScriptReader {
     return found == variables_.end() ? std::nullopt : std::optional(found->second);
   }
 
-  /// The array's words get the values that their variables have at this line.
+  /// Reads an array; its words get the values that their variables have at this line.
   void take_array(std::string_view line) {
     const auto open = line.find("=(");
     std::string name(without_declaration(line.substr(0, open)));
@@ -91,8 +91,8 @@ class ScriptReader {
     array.insert(array.end(), words.begin(), words.end());
   }
 
-  /// The shell splits an unquoted variable into words, `torchrun $ARGS`, and an array always:
-  /// `torchrun "${ARGS[@]}"`.
+  /// Splits variables into words as the shell does: an unquoted variable, `torchrun $ARGS`, and any
+  /// array, `torchrun "${ARGS[@]}"`.
   [[nodiscard]] ShellCommand split_variables(const ShellCommand& words) const {
     ShellCommand split;
     for (const ShellWord& word : words) {
@@ -104,7 +104,7 @@ class ScriptReader {
           const auto known = texts_.find(variable);
           return known == texts_.end() ? std::nullopt : std::optional(known->second.text);
         };
-        // In double quotes the values are part of what the inner shell reads.
+        // In double quotes the values become part of the text that the inner shell reads.
         const bool is_read_again = word.spelled.starts_with('"');
         const std::string text = is_read_again ? expanded(word.spelled, text_of).text
                                                : with_values(word.text, text_of);
@@ -136,7 +136,7 @@ class ScriptReader {
     return split;
   }
 
-  /// Without quotes, an element with blanks is several words.
+  /// Adds an element of an array. Without quotes, an element with blanks becomes several words.
   void add_element(const ShellWord& element, bool is_quoted, ShellCommand& words) const {
     const ExpandedWord known = expanded(element.spelled, value_of_);
     if (is_quoted || !known.is_known || split_words(known.text).size() == 1)
@@ -203,7 +203,7 @@ class ScriptReader {
         script_.env.push_back({name, ""});
   }
 
-  /// "A=1 env B=2 torchrun ...": the shell expands the line before A and B are set.
+  /// Reads A and B in "A=1 env B=2 torchrun ...". The shell expands the line before it sets them.
   void assign_prefix(const ShellCommand& command, const ShellCommand& started) {
     const bool is_here =
         command.size() >= started.size() &&
@@ -268,7 +268,8 @@ class ScriptReader {
     return true;
   }
 
-  /// A command in an `if` or a loop, or after a test, counts only where nothing else is known.
+  /// Notes whether the command is conditional: in an `if` or a loop, or after a test. A conditional
+  /// assignment applies only if the variable has no value yet.
   void set_condition(const ScriptCommand& one) {
     if (one.after == ScriptCommand::After::none) is_chain_sure_ = true;
     if (one.after == ScriptCommand::After::or_if) is_chain_sure_ = false;
@@ -293,7 +294,7 @@ class ScriptReader {
     }
   }
 
-  /// For a command that is joined to a setup command before it, and is not one itself.
+  /// Handles a command that is joined to a preceding setup command, but is not a setup command.
   void leave_out(const ShellCommand& command) {
     if (command.front().text == "cd" || is_assignment(command.front().text) ||
         command.front().text == "export")
@@ -314,7 +315,7 @@ class ScriptReader {
     if (!folder.is_known) script_.steps.push_back({"cd " + folder.spelled, ""});
   }
 
-  /// "export A=1", "A=1". Assignments before a program apply to that program only.
+  /// Reads "export A=1" and "A=1". Assignments before a program apply only to that program.
   void read_assignments(const ShellCommand& words) {
     const std::string& first = words.front().text;
     bool is_export = first == "export";
@@ -361,7 +362,8 @@ class ScriptReader {
       refuse("\"set --\" replaces the script's arguments: write them in the launch line instead");
   }
 
-  /// The names in "read -r NAME", ((NAME++)) and the like, whose values are not known from here on.
+  /// Finds the names in "read -r NAME", ((NAME++)) and the like. From there on their values are
+  /// unknown.
   void names_set_by(std::string_view text) {
     if (script_.line) return;
     for (std::size_t at = 0; at < text.size();) {
@@ -410,7 +412,7 @@ class ScriptReader {
       script_.steps.push_back(
           {word.text.substr(0, word.text.find('=') + 1) + known.spelled, name, is_exported});
     }
-    // A text with escapes or single quotes cannot be split into words that a shell reads again.
+    // A text with escapes or single quotes cannot be split into words for another shell.
     if (known.is_known || word.spelled.find_first_of("'\\") == std::string::npos)
       texts_.emplace(name, known);
     forget_texts_with(name);
@@ -423,7 +425,8 @@ class ScriptReader {
     }
   }
 
-  /// Texts that mention `name` mean its old value: in the launch line they would get the new one.
+  /// Drops texts that mention `name`: they mean its old value, but the launch line would insert the
+  /// new one.
   void forget_texts_with(const std::string& name) {
     std::erase_if(texts_, [&](const auto& one) {
       if (one.second.is_known) return false;
@@ -449,12 +452,12 @@ class ScriptReader {
   std::string_view text_;
   VariableValue value_of_;
   std::size_t at_ = 0;           // of the current command, in `source_`
-  bool is_conditional_ = false;  // whether the current command is conditional
-  bool is_chain_sure_ = true;    // the commands before it, joined by "&&", are sure
+  bool is_conditional_ = false;  // the current command is conditional
+  bool is_chain_sure_ = true;    // the preceding commands, joined by "&&", are sure (is_sure())
   bool is_prepared_ = false;     // the previous command prepares the shell
   bool exports_all_ = false;     // set -a
-  std::map<std::string, std::string, std::less<>> variables_;  // whose values are known
-  std::map<std::string, ExpandedWord, std::less<>> texts_;     // also with unknown variables
+  std::map<std::string, std::string, std::less<>> variables_;  // variables with known values
+  std::map<std::string, ExpandedWord, std::less<>> texts_;     // may contain unknown variables
   std::map<std::string, ShellCommand, std::less<>> arrays_;
   std::vector<std::string> secrets_;
   std::vector<std::string> unknown_;  // variables that only the script knows

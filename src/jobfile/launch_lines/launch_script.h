@@ -23,18 +23,18 @@ struct ShellStep {
 struct LaunchScript {
   std::optional<LaunchLine> line;          // the first one
   std::size_t offset = 0;                  // where it begins; bytes
-  std::size_t line_number = 0;             // the same, from 1
+  std::size_t line_number = 0;             // line number of `offset`, from 1
   std::vector<ScriptMistake> mistakes;     // why the job would differ from the script's
   std::vector<std::string> others;         // the launchers of further launch lines
   bool is_batch = false;                   // it has #SBATCH lines
-  OwnOptions batch;                        // the options of these lines; settled
-  std::vector<OwnSetting> env;             // exported, or before the launcher; the values are known
+  OwnOptions batch;                        // the options of these lines, after settle()
+  std::vector<OwnSetting> env;             // exported or set before the launcher, with known values
   std::vector<std::string> conditional;    // exported in an `if` or a loop
   std::vector<std::string> env_unknown;    // exports whose value only the script knows
   std::vector<std::string> setup;          // commands that prepare the shell: source, module, conda
   std::vector<LeftOut> setup_unknown;  // more of these, with variables that only the script knows
   std::vector<LeftOut> left_out;           // commands that the job file lacks
-  std::vector<ShellStep> steps;            // setup, `cd` if not known, assignments; in order
+  std::vector<ShellStep> steps;            // setup, `cd` to unknown folders, assignments; in order
   std::vector<ScriptMistake> set_by_commands;  // "NAME", set by commands such as `read`: unknown
   std::vector<std::string> ignored;        // other commands
   std::string loop;  // "for ...", which starts the line many times; empty: none
@@ -42,9 +42,10 @@ struct LaunchScript {
   std::vector<std::string> substitutions;  // "$(pwd)"; the program's words have stand-ins for them
 };
 
-/// Reads up to the launch line; variables have the values that they have there. What it does not
-/// understand is among `mistakes`; a script whose commands it cannot find has no `line`.
-/// `knows_counts`: $SLURM_NNODES and $SLURM_NTASKS are as its #SBATCH lines say.
+/// Reads up to the launch line, with the values that variables have at that line. `mistakes` lists
+/// the parts that it does not understand. If it cannot find the script's commands, `line` is not
+/// set. `knows_counts`: $SLURM_NNODES and $SLURM_NTASKS have the values that follow from the
+/// #SBATCH lines.
 [[nodiscard]] LaunchScript read_launch_script(std::string_view text, bool knows_counts = true);
 
 }  // namespace dlaunch::jobfile

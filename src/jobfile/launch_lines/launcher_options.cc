@@ -41,7 +41,7 @@ constexpr std::string_view kInScript =
 constexpr std::string_view kTorchxMachine =
     "not needed: dlaunch uses the machines that you name, as they are: --hosts gpu[01-04]";
 
-// Names with two rows mean different things to different launchers.
+// A name with several rows means different things to different launchers.
 constexpr auto kOptions = std::to_array<LauncherOption>({
     // How many, and where.
     {"n", kMpi | kSrun, 1, Becomes::total},
@@ -256,7 +256,7 @@ constexpr auto kOptions = std::to_array<LauncherOption>({
     {"exclusive", kSrun, 0, Becomes::queue},
 });
 
-/// Leading zeros allowed: "08".
+/// A decimal number, possibly with leading zeros: "08".
 std::optional<std::int64_t> decimal(std::string_view digits) {
   while (digits.size() > 1 && digits.front() == '0') digits.remove_prefix(1);
   const auto number = parse_integer(digits);

@@ -1,5 +1,5 @@
-// The options of other launchers, and what each is in dlaunch: one table for options that users
-// type by habit and for launch lines in files.
+// The options of other launchers, and their equivalents in dlaunch. One table serves both options
+// that users type by habit and launch lines in files.
 #pragma once
 
 #include <span>
@@ -25,15 +25,15 @@ inline constexpr Launchers kAll = 255;
 }  // namespace launcher
 
 enum class Becomes {
-  // Exact: dlaunch has the same.
-  nothing,       // dlaunch does so without an option
-  key,           // the key `text` of the job file, with the value as it is
+  // Exact: dlaunch has an equivalent.
+  nothing,       // dlaunch does this without an option
+  key,           // the key `text` of the job file, with the value unchanged
   variable,      // the variable `text`
   total,         // a number of processes in all
   per_node,      // processes on each node
   one_per_node,  //
   nodes,         // "2", "1:4", Slurm's "1-4"
-  node_ranks,    // "2x4": nodes and processes on each; "4": on one
+  node_ranks,    // "2x4": 2 nodes with 4 processes each; "4": one node
   script,        // the program
   host_list,     // "a:2,b"; "a,a" are two slots
   pass,          // NAME or NAME=VALUE
@@ -49,26 +49,26 @@ enum class Becomes {
   export_list,   // ALL, or NAME=VALUE,NAME
   module,        // what follows is a Python module and its arguments
   oversubscribe,
-  // Not exact: left out, and `text` says why or what to write.
+  // Not exact: left out. `text` says why, or what to write.
   advice,
   shows,    // prints what the launcher does; `text` as above
-  image,    // a container image: the key container.image, in other words
+  image,    // a container image: sets the key `text`, container.image
   program,  // an argument of the program; `text` as above
-  queue,    // for Slurm's queue: the option of `dlaunch submit`
+  queue,    // for Slurm's queue; `text`: the option of `dlaunch submit`
 };
 
 struct LauncherOption {
   std::string_view name;  // without dashes, words joined by "-"
   Launchers launchers;
-  int values;  // words that it takes
+  int values;  // how many words follow as its values
   Becomes becomes;
   std::string_view text{};
 };
 
 [[nodiscard]] std::span<const LauncherOption> launcher_options();
 
-/// The only row of that name among `launchers`. `name`: without dashes; "_" is "-". Null: there is
-/// none, or several mean different things.
+/// The only row of that name for one of `launchers`. `name`: without dashes; "_" is "-". Null:
+/// there is no such row, or several rows mean different things.
 [[nodiscard]] const LauncherOption* find_launcher_option(std::string_view name,
                                                          Launchers launchers);
 
@@ -81,14 +81,14 @@ struct LauncherOption {
 /// The name in "--master_port=29500" or "-np": "master-port", "np"; empty: not an option.
 [[nodiscard]] std::string option_name(std::string_view word);
 
-/// Whether the word may be the value of the option before it: an option cannot be, "-1" can.
+/// Whether the word may be the value of the option before it: "-1" may be, an option may not.
 [[nodiscard]] bool could_be_value(std::string_view word);
 
 /// Whether a parameter of Open MPI (--mca) places or connects processes: dlaunch does both.
 [[nodiscard]] bool places_processes(std::string_view parameter);
 
-/// "2h", "90s" or "5m" for the time limit of sbatch(1): "2:00:00", "5", "1-12"; "none" for "0" and
-/// "UNLIMITED"; any other text is returned unchanged.
+/// Translates a time limit of sbatch(1), such as "2:00:00", "5" or "1-12", to a duration such as
+/// "2h", "90s" or "5m"; "0" and "UNLIMITED" become "none". Any other text is returned unchanged.
 [[nodiscard]] std::string limit_of_slurm(std::string_view time);
 
 }  // namespace dlaunch::jobfile

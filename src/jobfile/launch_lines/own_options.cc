@@ -12,7 +12,7 @@ namespace dlaunch::jobfile {
 
 namespace {
 
-/// Keys with an option of their own.
+/// Keys that have their own option.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kOptionOfKey{
     {{"hosts", "--hosts"},
      {"hostfile", "--hostfile"},
@@ -108,7 +108,7 @@ void OwnOptions::add(const LauncherOption& option, const std::string& typed,
     case Becomes::image:
       return set(text, value);
     case Becomes::variable:
-      if (option.name == "gpu-ids" && value == "all") return;  // accelerate sets nothing then
+      if (option.name == "gpu-ids" && value == "all") return;  // accelerate then sets nothing
       return set("env." + text, values.empty() ? "true" : value);
     case Becomes::total:
       total = value;
@@ -154,7 +154,7 @@ void OwnOptions::add(const LauncherOption& option, const std::string& typed,
       one_machine = typed;
       return;
     case Becomes::seconds:
-      // dlaunch's own form, "5m", means what it says.
+      // A duration in dlaunch's own form, "5m", stays unchanged.
       return set("timeouts.run", count_of(value) ? value + 's' : value == "0" ? "none" : value);
     case Becomes::slurm_time:
       return set("timeouts.run", limit_of_slurm(value));

@@ -21,7 +21,7 @@ struct OwnSetting {
 /// An option without an exact meaning in dlaunch.
 struct LeftOut {
   std::string typed;  // "--bind-to core"
-  std::string why;    // and what to write instead; no full stop
+  std::string why;    // may add what to write instead; no full stop
   bool operator==(const LeftOut&) const = default;
 };
 
@@ -35,15 +35,15 @@ struct OwnOptions {
   std::vector<std::string> submit;  // options of `dlaunch submit`
   std::vector<LeftOut> left_out;
   bool is_module = false;   // the program is a Python module
-  std::string script;       // the program, where an option names it
+  std::string script;       // the program, if an option names it
   std::string one_machine;  // --standalone, as typed; empty: not given
 
   /// `typed`: the option as written in the line; `values`: as many as `option` takes.
   void add(const LauncherOption& option, const std::string& typed, std::vector<std::string> values);
-  /// After the last option: makes the counts agree with each other. dlaunch's own options must
-  /// have been added, too.
+  /// Makes the counts agree with each other. Call it after all options, including dlaunch's own,
+  /// have been added.
   void settle();
-  /// For a command line: "--nnodes 2 --set workdir=DIR".
+  /// The options as words of a command line: "--nnodes 2 --set workdir=DIR".
   [[nodiscard]] std::vector<std::string> words() const;
 
  private:

@@ -157,7 +157,7 @@ class ScriptSplitter {
     }
     end_command();
     const Kind kind = open_.empty() ? Kind::braces : open_.back().kind;
-    if (kind == Kind::choice) {  // "case $1 in a)" in one line
+    if (kind == Kind::choice) {  // "case $1 in a)" on one line
       ++at_;
       return;
     }
@@ -198,11 +198,11 @@ class ScriptSplitter {
     const bool is_descriptor = at_ < text_.size() && (text_[at_] == '<' || text_[at_] == '>') &&
                                word.find_first_not_of("0123456789") == kNoPlace;
     descriptor_ = is_descriptor ? word : "";
-    // "case $1 in": patterns follow in this line or the next one.
+    // "case $1 in": patterns follow on this line or the next one.
     if (is_header_ && word == "in" && open_.back().kind == Kind::choice) end_command();
   }
 
-  /// True: the word is reserved, and nothing more is to be done with it.
+  /// True: the word was reserved and needs no further handling.
   bool reserved(std::string_view word) {
     constexpr std::array<std::string_view, 5> kBefore{"then", "do", "else", "elif", "!"};
     const Kind kind = open_.empty() ? Kind::function : open_.back().kind;

@@ -1,4 +1,4 @@
-// The commands of a shell script in their order, and what surrounds each.
+// The commands of a shell script in order, and what surrounds each.
 #pragma once
 
 #include <cstddef>
@@ -22,14 +22,14 @@ struct ScriptCommand {
   bool reads_input = false;  // "<", "<<", "<<<" and "|" before it; not "< /dev/null"
   bool is_inside = false;    // in a function or in parentheses
   bool is_for_some = false;  // in an `if`, `case` or loop
-  std::string_view loop;     // "for i in 1 2"; empty: it is in no loop
+  std::string_view loop;     // "for i in 1 2"; empty: not in a loop
 };
 
 /// Loop and `case` headers do not count as commands; conditions do.
 struct ScriptCommands {
   std::vector<ScriptCommand> commands;
   std::vector<std::string> loop_variables;
-  std::optional<ScriptMistake> mistake;  // its offset is in the text
+  std::optional<ScriptMistake> mistake;  // with an offset in the text
 };
 
 /// `text`: as ScriptText::text; must outlive the result. Rules: XCU 2.9, 2.10; bash(1).

@@ -12,7 +12,8 @@ namespace {
 constexpr auto kNoEnd = std::string_view::npos;
 constexpr int kDeepestText = 64;  // nested quotes and groups
 
-/// Reads each character once. Within a substitution nothing is written: its text is kept as it is.
+/// Reads each character once. Within a substitution it writes nothing: the text of the substitution
+/// is kept unchanged.
 class ScriptTextReader {
  public:
   explicit ScriptTextReader(std::string_view script) : script_(script) {}
@@ -45,7 +46,7 @@ class ScriptTextReader {
     at_ += count;
   }
 
-  /// Replaces what belongs to no command by blanks, and keeps the line feeds.
+  /// Replaces text outside of commands by blanks, but keeps line feeds.
   void blank_up_to(std::size_t end) {
     for (; at_ < end; ++at_)
       if (inside_ == 0) out_.text += script_[at_] == '\n' ? '\n' : ' ';
@@ -57,7 +58,7 @@ class ScriptTextReader {
     out_.offsets.emplace_back(out_.text.size(), at_);
   }
 
-  /// Reads commands up to `end`, which it does not take, or to the end of the script.
+  /// Reads commands up to, but not including, `end`, or to the end of the script.
   void commands(char end, int depth) {
     const std::size_t begin = at_;
     std::vector<HereDocument> documents;
@@ -86,7 +87,7 @@ class ScriptTextReader {
     if (!documents.empty()) skip(documents);
   }
 
-  /// The offset after the "))" that ends arithmetic; 0: none does, so it is a group in a group.
+  /// The offset after the "))" that ends arithmetic; 0: no such end, so this is a group in a group.
   [[nodiscard]] std::size_t behind_arithmetic(std::size_t at) const {
     for (std::size_t open = 0; at + 1 < script_.size() && script_[at] != '\n'; ++at) {
       if (script_[at] == '(') ++open;

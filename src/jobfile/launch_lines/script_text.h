@@ -1,4 +1,4 @@
-// The text of a shell script without what is not part of its commands.
+// The text of a shell script, reduced to its commands.
 #pragma once
 
 #include <cstddef>
@@ -16,13 +16,13 @@ struct ScriptMistake {
   std::string text;
 };
 
-/// A script with blanks for its comments and here-documents, and with a variable, a stand-in, for
-/// each substitution, "$(pwd)". A here-document's "<<END" reads as "<.".
+/// A script in which blanks replace comments and here-documents, and a variable replaces each
+/// substitution, "$(pwd)", as its stand-in. "<<END" of a here-document becomes "<.".
 struct ScriptText {
   std::string text;
   std::vector<std::string> substitutions;  // in the order of their stand-ins
-  std::optional<ScriptMistake> mistake;    // an open quote or group: `text` is not to be used
-  /// Where the text after each replacement begins: its offset in `text`, and in the script.
+  std::optional<ScriptMistake> mistake;    // an unclosed quote or group: do not use `text`
+  /// For each replacement, the offset after it in `text` and in the script.
   std::vector<std::pair<std::size_t, std::size_t>> offsets;
 
   /// The offset in the script for an offset in `text`.

@@ -8,15 +8,14 @@
 
 namespace dlaunch::jobfile {
 
-/// Whether the command fails only if the script is wrong, so that what follows it after "&&" is
-/// always executed.
+/// Whether the command fails only if the script is wrong, so a command after "&&" always runs.
 [[nodiscard]] bool is_sure(const ShellCommand& command);
 
-/// Whether each "${" of a value ends in the same word, so that the value can be split at blanks:
-/// "${NAMES%% *}" cannot.
+/// Whether the value can be split at blanks, because each "${" ends in the same word. False for
+/// "${NAMES%% *}".
 [[nodiscard]] bool can_be_split(std::string_view text);
 
-/// Whether the line only looks at the nodes, as scripts do before they start the job: "srun
+/// Whether the line only inspects the nodes, as scripts do before they start the job: "srun
 /// hostname".
 [[nodiscard]] bool only_looks(const LaunchLine& line);
 

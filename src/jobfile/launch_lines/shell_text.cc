@@ -17,8 +17,8 @@ bool is_of_name(char c) {
   return is_letter_or_digit(c) || c == '_';
 }
 
-/// Finds the ends of quotes and groups. After a group without an end it searches for no group's
-/// end, but passes single characters, so that the time stays linear.
+/// Finds the ends of quotes and groups. After a group without an end it passes single characters
+/// instead of searching for the ends of groups, so the time stays linear.
 class EndFinder {
  public:
   explicit EndFinder(std::string_view text) : text_(text) {}
@@ -41,7 +41,8 @@ class EndFinder {
     return std::min(at + 1, text_.size());
   }
 
-  /// The offset after the expansion at `at`, "$(...)", "${...}" or "`...`"; npos: none with an end.
+  /// The offset after the expansion at `at`, "$(...)", "${...}" or "`...`"; npos: no expansion, or
+  /// it has no end.
   std::size_t behind_expansion(std::size_t at) {
     if (has_no_end_ || depth_ > kDeepest) return kNowhere;
     if (text_[at] == '`') {
@@ -158,7 +159,7 @@ class Expander {
     out_.spelled += text;
   }
 
-  /// `rest`: what follows the name in braces.
+  /// `rest`: the text after the name in braces.
   void add_variable(std::string_view whole, std::string_view name, std::string_view rest) {
     const bool has_default = rest.starts_with(":-") || rest.starts_with(":=");
     auto value = name.empty() ? std::nullopt : value_of_(name);
@@ -172,7 +173,7 @@ class Expander {
     const ExpandedWord other = expanded(rest.substr(2), value_of_);
     out_.is_known = out_.is_known && other.is_known;
     out_.text += other.text;
-    // The shell of the ranks may have a value for it.
+    // The variable may have a value in the shell of the ranks.
     out_.spelled += "${" + std::string(name) + std::string(rest.substr(0, 2)) + other.spelled + '}';
   }
 
@@ -230,8 +231,8 @@ ExpandedWord expanded(std::string_view spelled, const VariableValue& value_of) {
 
 std::string with_values(std::string text, const VariableValue& value_of) {
   constexpr std::size_t kLongest = 64 * 1024;
-  constexpr int kMostVariables = 500;  // they may refer to each other
-  // A shell does not look for quotes and operators in the value of a variable.
+  constexpr int kMostVariables = 500;  // variables may refer to each other
+  // A shell does not interpret quotes and operators in the value of a variable.
   constexpr const char* kSpecial = "\"'\\;&|<>()`";
   int count = 0;
   for (auto at = text.find('$'); at != kNowhere && count < kMostVariables;
@@ -339,7 +340,7 @@ std::string with_substitutions(std::string text, const std::vector<std::string>&
 bool is_secret(std::string_view name) {
   constexpr std::array<std::string_view, 6> kEnds{"KEY",      "TOKEN",  "SECRET",
                                                   "PASSWORD", "PASSWD", "CREDENTIALS"};
-  // Only as whole words, because other words end in these: COMPAT, BYPASS, OLDPWD.
+  // These count only as whole words, because COMPAT, BYPASS and OLDPWD end in them.
   constexpr std::array<std::string_view, 5> kWords{"PASS", "PAT", "PWD", "PASSPHRASE", "AUTH"};
   const std::string capitals = upper(name);
   const std::string_view last = std::string_view(capitals).substr(capitals.rfind('_') + 1);

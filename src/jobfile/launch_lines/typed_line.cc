@@ -14,7 +14,7 @@ using Words = std::vector<std::string>;
 
 constexpr std::string_view kForQueue = "is for Slurm's queue; dlaunch submit sends jobs there";
 
-/// The row of dlaunch's own options for counts, which must agree with those of others.
+/// The row for dlaunch's own options for counts, which must agree with those of other launchers.
 const LauncherOption* own_count(const std::string& word) {
   const std::string name = option_name(word);
   for (const std::string_view known : {"n", "np", "nproc-per-node", "nnodes"}) {
@@ -44,7 +44,8 @@ Launchers meant_by_value(const std::string& name, const std::string& value) {
   return name == "x" && is_variable ? launcher::kOpenMpi : launcher::kAll;
 }
 
-/// The least and the most words that an option of that name takes, for one of the launchers.
+/// The smallest and the largest number of words that an option of that name takes, over these
+/// launchers.
 std::pair<int, int> values_of(std::string_view name, Launchers launchers) {
   std::pair<int, int> range{2, 0};
   for (const LauncherOption& one : launcher_options()) {
@@ -54,7 +55,7 @@ std::pair<int, int> values_of(std::string_view name, Launchers launchers) {
   return range;
 }
 
-/// "-N2" as "-N" and "2", and "-K0", whose "-K" takes no next word, as "-K=0".
+/// Splits "-N2" into "-N" and "2". "-K0" becomes "-K=0", because "-K" takes no further word.
 Words split_numbers(const Words& words, const OwnCommand& command) {
   Words split;
   for (const std::string& word : words) {
@@ -93,8 +94,8 @@ class TypedLineReader {
     return !line_.unclear.empty() || !line_.without_value.empty();
   }
 
-  /// The launchers that have all the options of the line; an option that would leave none does not
-  /// count, nor do dlaunch's own options and those of the program.
+  /// The launchers that have all options of the line. The options of dlaunch and of the program do
+  /// not count, nor does an option that would leave no launcher.
   [[nodiscard]] Launchers narrowed(Launchers launchers) const {
     for (std::size_t at = 0; at < words_.size();) {
       const std::string& word = words_[at++];
@@ -154,7 +155,7 @@ class TypedLineReader {
     const std::string name = option_name(word);
     const Launchers with = launchers_with(name);
     if (with == 0) {
-      kept_.push_back(word);  // which dlaunch does not know either
+      kept_.push_back(word);  // an option that dlaunch does not know either
       ++at;
       return;
     }
@@ -181,7 +182,7 @@ class TypedLineReader {
     return at + 1 < words_.size() && could_be_value(words_[at + 1]) ? words_[at + 1] : "";
   }
 
-  /// Rows that say the same for several launchers count as one.
+  /// The option's only meaning for these launchers; rows with the same meaning count as one.
   static const LauncherOption* only_meaning(const std::string& name, Launchers launchers) {
     const LauncherOption* found = nullptr;
     for (const LauncherOption& one : launcher_options()) {

@@ -16,18 +16,18 @@ struct OwnCommand {
   /// Whether the word names a job file or a folder with one.
   std::function<bool(const std::string& word)> is_job;
   bool has_command = false;  // something follows "--"
-  bool is_submit = false;    // it takes options for Slurm's queue
+  bool is_submit = false;    // the command takes options for Slurm's queue
 };
 
 /// A command line that had options of other launchers, in dlaunch's own words.
 struct TypedLine {
-  std::vector<std::string> words;    // with dlaunch's options in their places
+  std::vector<std::string> words;    // with dlaunch's options in place of the foreign ones
   std::vector<std::string> program;  // words that belong after "--"
   bool is_module = false;            // the program is a Python module
-  std::vector<LeftOut> left_out;     // empty: the line means exactly what it says
-  std::size_t for_submit = 0;        // the first words are options of `dlaunch submit`
-  /// An option without the value that it needs; or an unclear one, which has a different meaning
-  /// for each of these launchers. The rest is empty then.
+  std::vector<LeftOut> left_out;     // empty: the translation is exact
+  std::size_t for_submit = 0;        // that many first words are options of `dlaunch submit`
+  /// An option without the value that it needs, or an unclear option, which has a different meaning
+  /// for each of the launchers in `meanings`. The members above are then empty.
   std::string without_value;
   std::string unclear;
   std::vector<Launchers> meanings;
@@ -37,7 +37,7 @@ struct TypedLine {
 [[nodiscard]] bool has_foreign_option(const std::vector<std::string>& words,
                                       const OwnCommand& command);
 
-/// `launchers`: those that the line may be written for.
+/// `launchers`: the launchers for which the line may have been written.
 [[nodiscard]] TypedLine in_own_words(const std::vector<std::string>& words,
                                      const OwnCommand& command,
                                      Launchers launchers = launcher::kAll);

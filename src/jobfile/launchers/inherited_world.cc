@@ -31,7 +31,7 @@ World world_of(const Claim& claim) {
   return world;
 }
 
-/// The master of a world whose nodes are known, from its hosts.
+/// Sets the master of a world with known nodes from its hosts.
 void take_master(const std::string& origin, World& world) {
   if (world.nodes == 1) {
     world.master = "127.0.0.1";
@@ -42,9 +42,9 @@ void take_master(const std::string& origin, World& world) {
   }
 }
 
-// ---- mpirun and its like
+// ---- mpirun and similar launchers
 
-/// The id of one mpirun: its own if it has one, otherwise that of the scheduler's job.
+/// The id of one mpirun: its own id if it has one, otherwise the id of the scheduler's job.
 std::string job_id_of(const Claim& claim, const Environment& env) {
   if (claim.launcher == Launcher::open_mpi) {
     const std::string id = text_of(env, "OMPI_MCA_ess_base_jobid");  // Open MPI 4
@@ -141,8 +141,8 @@ Result<std::vector<WorldHost>> hosts_of_step(const Environment& env, std::uint32
   return hosts;
 }
 
-/// Whether the tasks of a node are numbered after the `before` tasks of earlier nodes. The first
-/// task alone is not enough: with --distribution=cyclic it has the same number.
+/// Whether the numbers of a node's tasks directly follow the `before` tasks of earlier nodes. The
+/// first task alone does not show it: with --distribution=cyclic it may have the same number.
 bool count_up(const std::string& global_ids, std::uint32_t before, std::uint32_t count) {
   std::string in_order;
   for (std::uint32_t i = 0; i < count; ++i)
@@ -205,8 +205,8 @@ Result<World> world_of_srun(const Claim& claim, const Environment& env) {
 
 // ---- pbsdsh
 
-/// The job's script itself is task 1 of the first node (OpenPBS and Torque number the tasks of each
-/// node from 1).
+/// Refuses the job's script itself, which is task 1 of the first node (OpenPBS and Torque number
+/// the tasks of each node from 1).
 Status check_is_no_script(const Environment& env, std::uint32_t node) {
   if (node != 0 || text_of(env, "PBS_TASKNUM") != "1") return {};
   return wrong(
@@ -275,7 +275,7 @@ Result<World> world_of_pbs(const WorldInput& input) {
 
 // ---- Kubernetes
 
-/// The pod's name in the network from /etc/hosts, where the kubelet writes it if the pod has a
+/// The pod's full host name from /etc/hosts, where the kubelet writes it if the pod has a
 /// subdomain: "10.0.0.7  job-3.svc.default.svc.cluster.local  job-3".
 std::string full_name(const WorldInput& input) {
   const auto text = input.read_file("/etc/hosts");
@@ -373,7 +373,7 @@ Result<World> innermost(const WorldInput& input) {
   if (is_in_step(env)) {
     const auto task = claim_of_srun(env);
     if (!task) return tl::unexpected(task.error());
-    // srun --mpi=pmi2 and --mpi=cray_shasta set PMI_RANK, too; then both agree.
+    // srun --mpi=pmi2 and --mpi=cray_shasta set PMI_RANK, too; both claims then agree.
     const bool is_inner = std::any_of(claims->begin(), claims->end(), [&](const Claim& claim) {
       return claim.launcher != Launcher::hydra || claim.rank != task->rank ||
              claim.size != task->size || claim.local_rank;

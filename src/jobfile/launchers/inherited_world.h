@@ -21,7 +21,7 @@ struct WorldInput {
   std::vector<std::string> addresses;  // of this machine, numeric
   std::function<Result<std::string>(const std::string&)> read_file;
   std::vector<std::string> command;        // identifies the job if the launcher gives no id
-  std::optional<std::uint32_t> processes;  // -n, if the launcher does not give it
+  std::optional<std::uint32_t> processes;  // -n, for launchers that do not give the size
   std::string master_address;              // --master-addr; empty: not given
   bool needs_master = true;                // false: MPI programs meet through their launcher
 };
@@ -42,8 +42,8 @@ struct World {
   std::uint32_t nodes = 1;
   /// Index = node. Empty if the launcher does not name all hosts.
   std::vector<WorldHost> hosts;
-  /// Ranks are numbered node by node, as far as this process can see: with `hosts` this gives the
-  /// node of every rank.
+  /// Ranks are numbered node by node, as far as this process can see. Together with `hosts` this
+  /// determines the node of every rank.
   bool in_order = false;
   std::string master;  // host of rank 0; 127.0.0.1 on one node; empty: unknown or not needed
   std::string master_reason;
@@ -55,9 +55,9 @@ struct World {
 };
 
 /// The innermost launcher counts: mpirun starts its own daemons by srun, so SLURM_PROCID with
-/// OMPI_COMM_WORLD_RANK belongs to the daemon. In this order: jsrun, Open MPI, MVAPICH, Hydra
-/// (MPICH, Intel MPI), srun, pbsdsh, a Kubernetes indexed job. A contradiction between two of the
-/// first four is an error.
+/// OMPI_COMM_WORLD_RANK belongs to the daemon. The order of launchers is jsrun, Open MPI, MVAPICH,
+/// Hydra (MPICH, Intel MPI), srun, pbsdsh, a Kubernetes indexed job. A contradiction between two of
+/// the first four is an error.
 ///
 /// With several nodes the order of nodes must be known: from the launcher, from its list of
 /// nodes, or because all nodes have equally many ranks, numbered node by node; each rank verifies

@@ -20,7 +20,7 @@ std::optional<std::uint16_t> take_number(std::string_view& text) {
   return number;
 }
 
-/// One of `count` ports from `first` on, with room above it.
+/// One of `count` ports from `first` on, with room for kPortsOfJob ports if `count` allows it.
 std::uint16_t pick(std::uint64_t hash, std::uint32_t first, std::uint32_t count) {
   const std::uint32_t choices = count > kPortsOfJob ? count - kPortsOfJob : count;
   return static_cast<std::uint16_t>(first + hash % choices);

@@ -17,13 +17,13 @@ struct PortRange {
 /// for anything else.
 [[nodiscard]] PortRange read_port_range(std::string_view text);
 
-/// A job owns this many ports, from its first one on.
+/// The number of consecutive ports that belong to a job, from master_port() on.
 inline constexpr std::uint16_t kPortsOfJob = 768;
 
-/// A port from the hash of `job_id`: in 20000..31999 if the local range leaves that free, else in
-/// the largest part of 1024..65535 outside of it, else in 20000..31999 regardless. The next
-/// kPortsOfJob - 1 ports are in the same part if it is large enough. Nodes with different ranges
-/// may compute different ports.
+/// A port from the hash of `job_id`: in 20000..31999 if `local` leaves that range free, else in the
+/// largest part of 1024..65535 outside of `local`, else in 20000..31999 regardless. The next
+/// kPortsOfJob - 1 ports are in the same part if it is large enough. Nodes with different local
+/// ranges may compute different ports.
 [[nodiscard]] std::uint16_t master_port(std::string_view job_id, PortRange local);
 
 /// FNV-1a, 64 bit: the same on every machine and in every version.

@@ -66,7 +66,7 @@ std::string names_of(const NodeList& list) {
   return text;
 }
 
-/// The ranks of each host if hosts are filled in order; empty: no slots, or too few.
+/// The ranks of each host if the hosts are filled in order; empty: slots unknown, or too few.
 std::vector<WorldHost> filled_by_slots(const NodeList& list, std::uint32_t size) {
   std::vector<WorldHost> hosts;
   std::uint32_t left = size;

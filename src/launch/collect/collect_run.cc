@@ -16,9 +16,9 @@ namespace {
 
 constexpr std::size_t kAtOnce = 16;  // nodes, each with some MB on the way
 constexpr std::chrono::milliseconds kTick{200};
-constexpr std::chrono::seconds kMoment{1};  // a shorter collecting shows no line
+constexpr std::chrono::seconds kMoment{1};  // a shorter collection shows no line
 constexpr const char* kUnwanted = "its agent sent data that was not requested";
-constexpr std::uint32_t kId = 1;  // one collecting for each session
+constexpr std::uint32_t kId = 1;  // one collection per session
 
 std::string without_newline(std::string text) {
   while (text.ends_with('\n')) text.pop_back();
@@ -95,7 +95,8 @@ void CollectRun::ask(Source& source) {
 
 // ---- what a node says. A node may write only what it was asked for, and only where that belongs.
 
-/// Accepts only one: a link from a first could take the place of a folder of a second.
+/// Accepts only one StageBegin: a link from a first one could take the place of a folder of a
+/// second.
 void CollectRun::take(Source& source, wire::StageBegin& begin) {
   const auto is_wanted = [&source](const std::string& root) {
     return std::any_of(source.items.begin(), source.items.end(),

@@ -1,6 +1,6 @@
-// `collect`: copies files from the nodes to the launcher. Each node sends its own by a staging in
-// which the launcher is the only target (node/stage/collect_service.h is the other end), so that
-// what is here already is not sent again. docs/how-to/collect-results.md has the rules.
+// `collect`: copies files from the nodes to the launcher. Each node stages its files with the
+// launcher as the only target (node/stage/collect_service.h is the other end), so files that are
+// here already are not sent again. docs/how-to/collect-results.md has the rules.
 #pragma once
 
 #include <deque>
@@ -30,7 +30,7 @@ struct CollectSettings {
   };
   std::vector<From> nodes;
   std::uint64_t most_bytes = 0;  // of one node; 0: any number
-  Duration limit{};              // for all of it
+  Duration limit{};              // for the whole collection
 };
 
 /// Lives on the engine's one thread. Never runs for longer than a few milliseconds at a time.
@@ -52,7 +52,7 @@ class CollectRun {
     if (Source* const source = find(node)) take(*source, answer);
   }
   void node_lost(NodeId node, const std::string& why);
-  /// Ends what is under way. What has arrived stays, and the next collecting goes on from there.
+  /// Ends what is under way. What has arrived stays, and the next collection resumes from there.
   void give_up(const std::string& why);
 
  private:

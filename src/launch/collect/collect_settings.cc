@@ -44,8 +44,8 @@ std::string name_of(const Transfer& line) {
   return std::string(file_name(sync::without_slashes(line.from)));
 }
 
-/// Each node has a path of its own, whether the user has thought of it or not, and so has each of
-/// several lines that go into the same folder.
+/// Each node gets a separate path, whether or not the user has provided for that, and so does each
+/// of several lines that go into the same folder.
 std::string target(const Transfer& line, const std::vector<Transfer>& lines,
                    const CollectPlace& place, const std::string& node) {
   std::string to =
@@ -73,7 +73,8 @@ std::string problem_of(const StageItem& item, const CollectPlace& place) {
   return from + " cannot be copied into itself, to " + item.to;
 }
 
-/// A node could put a link into its folder that leads to where another copy belongs.
+/// Refuses targets inside other targets: a node could put a link into its folder that leads to
+/// where another copy belongs.
 void refuse_nested(CollectSettings& settings) {
   std::set<std::string> targets;
   for (const CollectSettings::From& from : settings.nodes) {

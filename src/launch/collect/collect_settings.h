@@ -34,8 +34,8 @@ struct CollectNode {
 [[nodiscard]] std::string collected_text(const CollectReport& report);
 /// What is missing and what was left out, a sentence each, with the names of the nodes.
 [[nodiscard]] std::vector<std::string> remarks_on(const CollectReport& report);
-/// What is wrong where, and what to do about it: lines of an error. `run`: the argument of `dlaunch
-/// collect`.
+/// The lines of an error: what is wrong on which node, and what to do about it. `run`: the argument
+/// of `dlaunch collect`.
 [[nodiscard]] std::string problems_in(const CollectReport& report, const std::string& run);
 
 }  // namespace dlaunch

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kStep{200};  // between two looks at events.jsonl
 constexpr Duration kNoticeable = std::chrono::seconds(2);
-// Kept before Slurm kills the launcher, which still has to write the summary.
+// Time kept free before Slurm kills the launcher, which still has to write the summary.
 constexpr std::chrono::seconds kForSummary{10};
 constexpr std::chrono::seconds kAbandoned{30};  // as for output, without a front to stop it
 constexpr const char* kInterrupted = "interrupted";

@@ -1,4 +1,4 @@
-// The end of a run whose job has `collect`: brings the files before the nodes are released.
+// The end of a run whose job has `collect`: fetches the files before the nodes are released.
 #pragma once
 
 #include <map>
@@ -25,7 +25,7 @@ class CollectSide {
   void tell(const Event& event);
   void on(NodeId node, wire::OneOf<wire::CollectAnswer> auto& answer) { run_.on(node, answer); }
   /// Collects from the nodes of the plan, for at most timeouts.collect, or until the user cancels
-  /// it. Does nothing if the user wanted the end at once.
+  /// the collection. Does nothing if the user wanted the run to end at once.
   void run(const LaunchPlan& plan);
   /// What run() has brought; nullopt: it was not called.
   [[nodiscard]] const std::optional<CollectReport>& report() const { return report_; }

@@ -34,7 +34,7 @@ struct ConnectRequest {
   bool old_program = false;        // after ConnectFailure::Kind::too_old
   std::string host_option{};       // of this host, from Connector::prepare
   std::string master{};            // socket of the shared connection to use; empty: none
-  // The same agent, for a connector that needs no shell.
+  // The agent of `remote_command` again, for a connector that needs no shell.
   std::uint64_t session = 0;
   NodeId node{};
   bool pid_namespace = false;
@@ -45,7 +45,7 @@ using HostOptions = std::map<std::string, std::string>;
 
 /// How a connector finds nodes that the job does not name in `hosts`.
 struct NodeListing {
-  std::string_view key;  // of `connect`: says which nodes
+  std::string_view key;  // the key of `connect` that says which nodes
   std::vector<std::string> (*argv)(const Connect&);
   /// Parses the command's output. Error: the problem, as a sentence.
   Result<std::vector<HostSpec>> (*read)(const Connect&, std::string_view output);
@@ -69,10 +69,10 @@ struct Connector {
   bool can_attach = true;
   /// An exit code above 128 may come from the program itself, so it proves nothing about the agent.
   bool own_exit_codes = false;
-  /// For messages.
+  /// The program's name, for messages.
   std::string (*program)(const Connect&) = nullptr;
-  /// For one host, whose user and port are already those to use. Error (kJobFile): the job lacks
-  /// something that the command needs.
+  /// The command line for one host, whose user and port are already resolved. Error (kJobFile): the
+  /// job lacks something that the command needs.
   Result<std::vector<std::string>> (*argv)(const Connect&, const HostSpec&,
                                            const ConnectRequest&) = nullptr;
   /// What it means that the program ended before an agent answered.

@@ -330,7 +330,7 @@ void NodeConnector::hand_over(Opening& opening) {
   answer(opening.node, std::move(connection));
 }
 
-/// Another process for the same opening, which keeps its place in the queue.
+/// Starts another process for the same opening, which keeps its place in the queue.
 void NodeConnector::next_step(Opening& opening) {
   drop(opening);
   loop_.post([this, living = alive_, node = opening.node, asked = opening.deadline] {

@@ -32,7 +32,7 @@ class NodeConnector {
   using Serve = ProgramForwarding::Serve;
   struct Settings {
     Connect connect;
-    std::uint64_t session = 0;  // for all nodes, at the beginning
+    std::uint64_t session = 0;  // of all nodes without set_session()
     bool pid_namespace = false;
     Duration timeout{};      // timeouts.connect; answers arrive shortly before it expires
     std::string build_id;    // of the binary that must run there
@@ -63,25 +63,25 @@ class NodeConnector {
   void open(NodeId node, Purpose purpose, Opened done, Duration timeout = Duration(0));
   /// Cancels an open() that has not answered; it never will.
   void cancel(NodeId node);
-  /// For channels opened to this node from now on.
+  /// Sets the session of channels that are opened to this node from now on.
   void set_session(NodeId node, std::uint64_t session) { sessions_[node] = session; }
   /// A fresh agent on this node starts only when nothing of this lost session is left there; until
-  /// then open() answers with an Error that says so. Not for nodes of this machine.
+  /// then open() answers with an Error that says so. Do not call for nodes of this machine.
   void set_lost_session(NodeId node, std::uint64_t session) { lost_sessions_[node] = session; }
-  /// A session with an agent on this node has begun: it can give the binary to other nodes.
+  /// A session with an agent on this node has begun, so the node can give the binary to others.
   void has_program(NodeId node);
-  /// The session with the node's agent has ended, or others have the agent.
+  /// The session with the node's agent has ended, or the agent is no longer ours.
   void has_no_agent(NodeId node);
-  /// While ranks run, nodes get the binary only from here.
+  /// While ranks run, nodes get the binary only from the launcher.
   void set_ranks_run(bool run);
   /// What this node's agent has answered to Settings::serve.
   void served(NodeId node, const wire::ProgramServed& answer);
-  /// Processes that have not been handed over.
+  /// The processes of connections that have not been handed over.
   [[nodiscard]] std::vector<pid_t> processes() const;
 
   /// From now on a process that opens a fresh channel may ask the user: `environment` returns the
-  /// variables for that, given a name for the process. An empty function: it may not, as at the
-  /// beginning.
+  /// variables for that, given a name for the process. An empty function: no process may ask. That
+  /// is also the initial state.
   using Prompts = std::function<std::vector<std::string>(const std::string& process)>;
   void set_prompts(Prompts environment) { prompts_ = std::move(environment); }
   /// A question was asked or answered: the time limits of all connections restart.

@@ -36,8 +36,8 @@ void NodeConnector::needs_binary(Opening& opening) {
   forwarding_.lacks(opening.node);
 }
 
-/// Whether another node may give this node the binary. If that has failed in any way, or this is
-/// another try, the binary comes from here.
+/// Whether another node may give this node the binary. Once that has failed in any way, and in any
+/// further try, the binary comes from the launcher.
 bool NodeConnector::may_wait(const Opening& opening) {
   if (!settings_.serve || opening.purpose != Purpose::fresh || opening.folder >= 0 ||
       opening.has_waited)

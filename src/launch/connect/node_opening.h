@@ -12,7 +12,7 @@
 
 namespace dlaunch {
 
-/// The channel is opened by as many processes as necessary.
+/// Opening a channel takes one process or several, one after the other.
 struct NodeConnector::Opening {
   NodeId node;
   Purpose purpose = Purpose::fresh;
@@ -24,7 +24,7 @@ struct NodeConnector::Opening {
   bool staging = false;           // the node was told to receive the binary
   bool has_waited = false;        // for another node to give it the binary
   MonotonicTime counted_until{};  // up to when that wait was counted
-  bool is_fetching = false;       // the node was told to get the binary from there
+  bool is_fetching = false;       // the node was told to get the binary from another node
   std::string trouble;            // why earlier tries failed
   bool old_program = false;       // ConnectRequest::old_program of this process
   std::string master;             // ConnectRequest::master, likewise

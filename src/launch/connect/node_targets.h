@@ -30,14 +30,15 @@ struct NodeTarget {
 /// when there is no list. The hosts must be resolved: single names, no hostfile.
 ///
 /// This machine is its hostname (with or without the domain, if only one of the two has one),
-/// localhost, or one of its addresses; but not with a port other than 22, or a user other than the
-/// one who runs dlaunch: that is another sshd, usually a container's.
+/// localhost, or one of its addresses. With a port other than 22, or a user other than the one who
+/// runs dlaunch, the same name means another sshd, usually a container's.
 ///
 /// Errors (kJobFile): this machine twice, a name that ssh or a shell could misinterpret.
 [[nodiscard]] Result<std::vector<NodeTarget>> node_targets(const JobSpec& spec,
                                                            const OwnMachine& own);
 
-/// What must be equal for two runs to share a connection: how the host is reached, and as whom.
+/// What must be equal for two runs to share a connection: how the host is reached, and as which
+/// user.
 [[nodiscard]] std::string target_key(const Connect& connect, const NodeTarget& target);
 
 /// Reading the addresses costs some system calls.

@@ -24,7 +24,7 @@ namespace {
 constexpr Duration kLongest = std::chrono::seconds(10);
 constexpr Duration kAnswer = std::chrono::seconds(3);  // for a holder's answer
 
-/// Empty: there is no dlaunch-fetch for this processor.
+/// The program dlaunch-fetch; empty: there is none for this processor.
 std::string read_fetcher() {
   const CarriedProgram image = fetch::image();
   const auto file =
@@ -151,7 +151,7 @@ void ProgramForwarding::served(NodeId holder, const wire::ProgramServed& answer)
   feed_(guest->node, order);
 }
 
-/// Empty: the address cannot be that of another node.
+/// What dlaunch-fetch is told; empty: the address cannot be that of another node.
 std::string ProgramForwarding::order_for(const Guest& guest, const StageAddress& at) {
   const auto program = program_.bytes();
   if (!program || !can_be_another_node(at)) return {};

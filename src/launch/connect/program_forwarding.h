@@ -43,7 +43,7 @@ class ProgramForwarding {
   void has(NodeId node);
   /// The node's agent cannot be asked any more.
   void gone(NodeId node);
-  /// While ranks run, no node is asked: nothing listens then.
+  /// While ranks run, no node is asked to feed others, so that nothing listens.
   void close(bool closed);
   /// An answer of a node that was not asked is ignored.
   void served(NodeId holder, const wire::ProgramServed& answer);

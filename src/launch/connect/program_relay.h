@@ -41,8 +41,8 @@ class ProgramRelay {
   void failed(NodeId node, bool by_holder);
   /// The holder's agent cannot be asked any more.
   void gone(NodeId holder) { holders_.erase(holder); }
-  /// The holder has no address that others could reach. If that is so for all, no node is asked any
-  /// more.
+  /// The holder has no address that others could reach. If no holder has one, nodes are no longer
+  /// asked.
   void cannot_feed(NodeId holder);
   /// Closed: from now on the launcher feeds all nodes; not closed: other nodes may feed, too.
   void close(bool closed) { closed_ = closed; }
@@ -51,7 +51,7 @@ class ProgramRelay {
   /// The node has the program, or was given up. Allowed for a node that never lacked the program.
   void over(NodeId node, bool has_it);
 
-  /// Who is to be fed now, in the order of their numbers.
+  /// The nodes that are to be fed now, in the order of their numbers.
   [[nodiscard]] std::vector<Feed> next(MonotonicTime now);
   /// When next() may return something, unless another call comes first.
   [[nodiscard]] std::optional<MonotonicTime> deadline() const;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kMostAskers = 4096;
 
-/// Empty if our program file has been deleted or replaced.
+/// The path of our program file; empty if the file has been deleted or replaced.
 std::string own_program() {
   char path[4096];
   const ssize_t size = ::readlink("/proc/self/exe", path, sizeof path);

@@ -22,7 +22,7 @@ class PromptSocket {
   PromptSocket& operator=(PromptSocket&&) = delete;
   ~PromptSocket();
 
-  /// Listening, SOCK_SEQPACKET; invalid: none could be made. To be called once.
+  /// Listening, SOCK_SEQPACKET; invalid: none could be made. Call once.
   [[nodiscard]] UniqueFd take_listener() { return std::move(listener_); }
   [[nodiscard]] const std::string& path() const { return path_; }
 

@@ -16,7 +16,8 @@ class Reconnection {
  public:
   using Opened = std::function<void(Result<Connection>)>;
   struct Way {
-    /// Answers at most once, never from inside the call, within the limit; NodeConnector::open().
+    /// Like NodeConnector::open(): answers at most once, within the limit, never from inside the
+    /// call.
     std::function<void(Opened, Duration limit)> open;
     /// Cancels the open() that has not answered; it never will.
     std::function<void()> cancel;
@@ -24,7 +25,7 @@ class Reconnection {
   struct Callbacks {
     std::function<void(Connection)> on_made;
     std::function<void(std::string)> on_gone;  // how the agent ended
-    /// The node was reached, but no trace of the agent was found; it keeps trying until stop().
+    /// The node was reached, but no trace of the agent was found. The tries go on until stop().
     std::function<void()> on_hidden = {};
   };
 
@@ -33,8 +34,8 @@ class Reconnection {
 
   [[nodiscard]] bool possible() const { return static_cast<bool>(way_.open); }
   [[nodiscard]] bool trying() const { return trying_; }
-  /// Tries, unless it already does: at once, or after a pause if the connection of an earlier try
-  /// has not succeeded().
+  /// Starts trying, unless tries are already under way: at once, or after a pause if an earlier try
+  /// made a connection that was not followed by succeeded().
   void begin();
   void stop();
   /// The session continues over the new connection.

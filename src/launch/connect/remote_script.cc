@@ -100,9 +100,10 @@ std::string put_in_place(const RemoteAgent& agent) {
   script +=
       R"sh(same() { [ -L "$1" ] && return 1; [ -f "$1" ] && [ -x "$1" ] && [ -O "$1" ] && cmp -s "$1" "$f"; }; )sh"
       R"sh(if same "$b/dlaunch"; then clean; else e=$(mv -f "$f" "$b/dlaunch" 2>&1) || no "$e"; fi; t=; )sh"
-      // Builds that were not used for long (node/session/staged_binary.h); a run that started
-      // meanwhile uploads its own again. Only folders whose name is a build id, 40 hex digits, and
-      // in them only what we put there: run folders and users' folders may be beside them.
+      // Removes builds that have not been used for long (node/session/staged_binary.h); a run that
+      // started meanwhile uploads its own again. Only folders whose name is a build id, 40 hex
+      // digits, and in them only what we put there: run folders and users' folders may be beside
+      // them.
       R"sh(x=[0123456789abcdef]; x=$x$x$x$x$x; x=$x$x$x$x$x$x$x$x; )sh"
       R"sh(for o in "$d"/*/dlaunch; do n=${o%/dlaunch}; [ "$n" = "$b" ] && continue; )sh"
       R"sh(case ${n##*/} in $x) ;; *) continue;; esac; [ -L "$n" ] && continue; [ -O "$o" ] && )sh"

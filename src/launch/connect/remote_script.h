@@ -21,8 +21,8 @@
 
 namespace dlaunch {
 
-/// What the launcher waits for in the output of a node; after it come the session as 16 digits, a
-/// blank, and one of the words of channel_opening.h. No command text contains it.
+/// The launcher waits for this in the output of a node. It is followed by the session as 16 digits,
+/// a blank, and one of the words of channel_opening.h. No command text contains the marker.
 inline constexpr const char* kMarker = "@dlaunch:";
 
 /// The folders to try, as a user would write them.
@@ -48,8 +48,8 @@ struct RemoteAgent {
 };
 
 /// Prints "started" and executes the agent, which prints "ready"; or prints "missing ARCHITECTURE"
-/// and waits for a stage_line() on stdin, or the end of stdin. `anew`: does not look for the
-/// binary. Prints "failed" with the reason if its stdin is not the connection.
+/// and waits for a stage_line() on stdin, or the end of stdin. `anew`: does not look for an
+/// existing binary. Prints "failed" with the reason if its stdin is not the connection.
 [[nodiscard]] std::string agent_script(const RemoteAgent& agent, bool anew = false);
 
 /// The launcher's answer to "missing", with its newline: stores the next `size` bytes of stdin, a
@@ -60,10 +60,10 @@ struct RemoteAgent {
 [[nodiscard]] std::string stage_line(const RemoteAgent& agent, std::size_t folder);
 
 /// Another answer to "missing": the next `fetcher` bytes of stdin are dlaunch-fetch, which gets the
-/// binary from another node as `order` says (node/fetch/fetch_order.h), for kFolders[0]. Then
-/// everything is as with stage_line(); or it prints "unfetched REASON" and waits for a
-/// stage_line(). If the binary has appeared there meanwhile, as in a shared home folder, it is
-/// used. Only after an agent_script() that looks for the binary.
+/// binary from another node as `order` says (node/fetch/fetch_order.h), into kFolders[0]. The shell
+/// then goes on as after a stage_line(), or prints "unfetched REASON" and waits for a stage_line().
+/// If the binary has appeared there meanwhile, as in a shared home folder, it is used. Only after
+/// an agent_script() that looks for an existing binary.
 [[nodiscard]] std::string fetch_line(const RemoteAgent& agent, std::size_t fetcher,
                                      const std::string& order);
 

@@ -16,8 +16,8 @@ namespace dlaunch {
 namespace {
 
 constexpr const char* kPrefix = "/ssh-";
-// An ssh that keeps a connection calls itself "ssh: PATH [mux]". That it listens at PATH cannot be
-// seen: its parent began to listen.
+// An ssh that keeps a connection calls itself "ssh: PATH [mux]". Whether it listens at PATH cannot
+// be seen, because its parent opened the socket.
 constexpr std::string_view kTitle = "ssh: ";
 
 std::string folder() {

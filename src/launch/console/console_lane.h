@@ -64,7 +64,7 @@ class ConsoleLane {
   const int fd_;
   const std::function<void()> progress_;
   const bool never_blocks_;
-  bool may_nowait_ = true;  // the thread's own
+  bool may_nowait_ = true;  // used by the thread only
 
   mutable std::mutex mutex_;  // guards all below; never held while writing
   std::condition_variable work_;

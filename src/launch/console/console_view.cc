@@ -141,7 +141,7 @@ void ConsoleView::show_prompts_of(Rank rank) {
   if (!splitters_.empty()) prompts_of_ = rank;
 }
 
-/// The part to show: all of it, or the part after an answer.
+/// The part of the prompt's line to show: all of it, or the part after an answer.
 std::string_view ConsoleView::open_line(Stream stream) const {
   if (!prompts_of_) return {};
   const std::size_t at = index_of(stream);

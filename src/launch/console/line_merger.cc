@@ -12,10 +12,10 @@ namespace {
 constexpr std::size_t kBits = 64;
 constexpr std::size_t kBuckets = 4096;
 constexpr std::size_t kFirstRing = 512;
-// Longer texts give their memory back once their line has been shown.
+// Longer texts free their memory once their line has been shown.
 constexpr std::size_t kKeptText = 512;
 // At most this many lines are compared: if many are alike, some equal lines may not be merged, but
-// the speed stays.
+// merging stays fast.
 constexpr std::size_t kMostCompared = 16;
 constexpr std::size_t kValueBytes = sizeof(std::string);
 

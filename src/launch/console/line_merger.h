@@ -74,8 +74,8 @@ class LineMerger {
     Stream stream = Stream::out;
     bool continues = false;
   };
-  /// A chain of the lines whose hashes are alike, the oldest first. The line that leaves is the
-  /// oldest of all, and so the first of its chain.
+  /// A chain of the lines whose hashes are alike, the oldest first. Lines leave in the order of
+  /// their age, so the one that leaves is always the first of its chain.
   struct Bucket {
     Position first = kNone;
     Position last = kNone;
@@ -116,7 +116,7 @@ class LineMerger {
   std::vector<std::uint64_t> ranks_;  // words_ for each of ring_
   std::vector<NumberFold> folds_;     // one for each of ring_, or none
   std::vector<Bucket> buckets_;
-  Position front_ = 0;  // held are [front_, end_)
+  Position front_ = 0;  // the held lines are [front_, end_)
   Position end_ = 0;
   std::size_t bytes_ = 0;
   std::size_t most_lines_ = kMostLines;

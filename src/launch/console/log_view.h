@@ -33,8 +33,8 @@ class LogView {
   /// Prints what is there now, rank by rank or by time. Says on stderr if there is no output. A
   /// reader that exits (| head) is not an error.
   [[nodiscard]] Status show();
-  /// Prints the output of all ranks as it grows, across restarts, until the run ends; then how it
-  /// ended.
+  /// Prints the output of all ranks as it grows, across restarts, until the run ends; then says how
+  /// the run ended.
   [[nodiscard]] Status follow();
 
  private:

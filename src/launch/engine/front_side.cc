@@ -99,7 +99,7 @@ void FrontSide::connected() {
   progress_.end();
 }
 
-/// Opens them only if an ssh may have a question.
+/// Opens the prompts only if an ssh may have a question.
 void FrontSide::open_prompts() {
   const auto& nodes = nodes_.cluster().nodes;
   const bool all_forked =

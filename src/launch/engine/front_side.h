@@ -30,7 +30,7 @@ class FrontSide {
  public:
   struct Callbacks {
     std::function<void(Event)> push;
-    std::function<void(int number)> signalled;  // the front received it
+    std::function<void(int number)> signalled;  // the front received this signal
   };
   FrontSide(EventLoop& loop, const RunOptions& options, UniqueFd link, HandOver hand_over,
             Nodes& nodes, RunStore& store, Screen& screen, OutputSide& output, Callbacks callbacks);
@@ -74,7 +74,7 @@ class FrontSide {
   ConnectProgress progress_;
   std::unique_ptr<PromptServer> prompts_;  // while nodes are being connected
   HandOver hand_over_;
-  bool gone_ = false;  // the front, before the run was handed over
+  bool gone_ = false;  // the front has ended before the run was handed over
 };
 
 }  // namespace dlaunch

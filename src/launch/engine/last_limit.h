@@ -1,5 +1,5 @@
-// By when a run that was told to end must have ended, whatever the supervisor does. The supervisor
-// keeps these limits itself; this is for the case that the supervisor has a bug. Pure.
+// The time by which a run that was told to end must have ended, whatever the supervisor does. The
+// supervisor keeps these limits itself; this is for the case that the supervisor has a bug. Pure.
 #pragma once
 
 #include <optional>
@@ -23,8 +23,8 @@ class LastLimit {
   void note(const Event& event, MonotonicTime now);
   /// nullopt: the run was not told to end.
   [[nodiscard]] std::optional<MonotonicTime> due() const { return due_; }
-  /// Call after the supervisor has run. False at the first call after `due`, which then moves: a
-  /// launcher that was stopped itself, and its supervisor with it, gets the time once more.
+  /// Call after the supervisor has run. The first call after `due` returns false and postpones
+  /// `due`: if the launcher itself was stopped (SIGSTOP), its supervisor gets the time once more.
   [[nodiscard]] bool is_over(MonotonicTime now);
 
  private:

@@ -18,7 +18,7 @@ namespace dlaunch {
 namespace {
 
 constexpr std::chrono::seconds kOften{5};
-// Some 2 MB/s at most: a rank has about 1 kB.
+// At most about 2 MB/s: a rank has about 1 kB.
 constexpr std::size_t kBytesPerSecond = 2'000'000;
 constexpr mode_t kReadable = 0644;
 
@@ -27,7 +27,7 @@ std::string path_of(const RunOptions& options) {
   return file.empty() || file.starts_with('/') ? file : options.current_folder + '/' + file;
 }
 
-/// 0 or errno.
+/// Returns 0 or an errno value.
 int write_whole(const std::string& path, const std::string& text) {
   // node_exporter ignores names with another suffix. Other users may write to its folder, too, so
   // no existing file is opened.

@@ -19,7 +19,7 @@ class PrometheusFile {
   /// `text`: the content as of now.
   PrometheusFile(EventLoop& loop, const RunOptions& options, Text text, Say say);
 
-  /// Writes the file now, and then until end() every 5 s, with many ranks less often. For a job
+  /// Writes the file now, and then every 5 s, less often with many ranks, until end(). For a job
   /// without metrics.prometheus, begin() and end() do nothing.
   void begin();
   /// Writes the file for the last time, with this content.

@@ -145,7 +145,7 @@ Status RunEngine::open_run_folder() {
   nodes_.set_run(store_.folder().id());
   set_process_title("dlaunch: engine " + store_.folder().id());
   front_.announce();
-  // A run that takes no questions is otherwise as good as any other.
+  // A run that cannot take questions is otherwise as good as any other.
   if (const Status listens = questions_.open(store_.folder().path()); !listens)
     store_.note("notice", "dlaunch stacks cannot ask this run: " + listens.error().message);
   if (const Status listens = terminals_.open(store_.folder().path()); !listens)
@@ -346,7 +346,7 @@ PlanContext RunEngine::plan_context(Attempt attempt) const {
   return context;
 }
 
-/// A lost node is an event of its own, which the supervisor already has.
+/// The supervisor already has the event of a lost node.
 void RunEngine::prepared(Prepared outcome) {
   if (!outcome.lost.empty()) return;
   if (outcome.failure) return push(event::PlanFailed{std::move(*outcome.failure)});
@@ -433,7 +433,7 @@ void RunEngine::begin(const action::KillRanks& kill) {
 }
 
 void RunEngine::begin(const action::ReleaseNode& release) {
-  // Otherwise finish() releases it.
+  // A node that is kept here is released by finish().
   const std::optional<LaunchPlan>& plan = planned_ ? planned_ : plan_;
   const bool is_needed = !options_.spec.collect.empty() && plan && plan->find(release.node);
   if (output_.is_out() && !is_needed) nodes_.release(release.node);

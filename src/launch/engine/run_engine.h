@@ -1,8 +1,8 @@
 // The real Engine: the nodes, the parts that are informed of events (output, front, signals, MPI,
 // the run folder), and the preparation of each attempt, on one event loop. It turns messages into
 // events and actions into messages; the supervisor decides what they mean. Two parts add what the
-// supervisor cannot know: MpiSide adds mpirun's last words to the event of its end before the
-// supervisor gets it, and report/culprit corrects the first failure, after the end, by what the
+// supervisor cannot know. Before the supervisor gets the event of mpirun's end, MpiSide adds
+// mpirun's last words to it. After the end, report/culprit corrects the first failure by what the
 // ranks printed.
 #pragma once
 
@@ -60,7 +60,8 @@ class RunEngine : public Engine {
   void finish(const Error& error);
 
  private:
-  // Messages from agents, dispatched to the part concerned. Those on ranks and nodes become events.
+  // Messages from agents, each passed to the parts it concerns. Those about ranks and nodes become
+  // events.
   void on(NodeId node, wire::Facts& facts);
   void on(NodeId node, wire::RanksStarted& started);
   void on(NodeId node, wire::RankNotStarted& failed);

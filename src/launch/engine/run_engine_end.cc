@@ -14,12 +14,13 @@ namespace dlaunch {
 namespace {
 
 constexpr Duration kGoodbye = std::chrono::seconds(2);
-// Time to learn why Slurm sent the signal: Slurm was asked when it came, and may kill us soon.
+// Time to learn why Slurm sent the signal: Slurm was asked when the signal came, and may kill us
+// soon.
 constexpr Duration kSlurmAnswers = std::chrono::seconds(2);
 // Limit for the remaining work when the launcher itself has failed.
 constexpr Duration kHurried = std::chrono::seconds(5);
 
-/// As `dlaunch runs` names it.
+/// The run's end as `dlaunch runs` names it.
 std::string end_of(const Outcome& outcome) {
   if (outcome.exit_code == 0) return "done";
   return outcome.cause == Cause::cancelled ? "stopped" : "failed";

@@ -7,9 +7,10 @@
 
 namespace dlaunch {
 
-/// Waits for events, asks the supervisor, performs its actions, until it is done. If the supervisor
-/// is told to end the run and does not, within `limits` and a little more, this gives up instead.
-/// Errors: only those that end the launcher itself (exit_code::kInternal); ranks may be running.
+/// Waits for events, asks the supervisor, and performs its actions, until the supervisor is done.
+/// If the supervisor was told to end the run and has not done so within `limits` and a little more,
+/// run_job() gives up. Errors: only those that end the launcher itself (exit_code::kInternal);
+/// ranks may be running.
 [[nodiscard]] Result<RunReport> run_job(Engine& engine, Supervisor& supervisor, EndLimits limits);
 
 }  // namespace dlaunch

@@ -26,15 +26,15 @@ struct RunOptions {
   std::string job_file;                // as typed; empty: the job came from the command line
   std::string current_folder;          // absolute
   Environment environment;             // the caller's
-  std::vector<std::string> preflight;  // what it left out or replaced, one sentence each
-  std::string preflight_table;         // what it has measured; empty: there was none
+  std::vector<std::string> preflight;  // what the preflight left out or replaced, one sentence each
+  std::string preflight_table;         // what the preflight measured; empty: there was none
   std::optional<SlurmTime> slurm_end;  // when the Slurm job's time ends; nullopt: unknown
   bool quiet = false;
   int verbosity = 0;  // 1: -v, 2: -vv
   bool detach = false;
   bool may_ask = false;            // the front has a terminal on which ssh's questions can be asked
-  bool plain = false;              // no colour, whatever the console is
-  bool stdin_is_terminal = false;  // that of the front
+  bool plain = false;              // no colour on any console
+  bool stdin_is_terminal = false;  // the front's stdin
   bool folder_goes = false;        // the run folder is removed afterwards: no summary names it
   Prepare prepare{};               // empty: the job is unchanged
   int summary_copy = -1;           // a descriptor that gets what summary.json gets; -1: none

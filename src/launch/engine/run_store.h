@@ -52,13 +52,14 @@ class RunStore {
   /// Writes the lines that have waited long enough. Returns when to call again; nullopt: no
   /// line waits.
   std::optional<MonotonicTime> write_due();
-  /// Whether the ranks are being ended, for `dlaunch runs` and `stop`.
+  /// Records for `dlaunch runs` and `stop` whether the ranks are being ended.
   void set_stopping(bool stopping);
 
   /// Writes a file of the run folder, whole or not at all. False: it cannot be written.
   bool write(std::string_view name, std::string_view text);
   void write_plan(const LaunchPlan& plan);
-  /// This part of a remote rank's stream has arrived; agents record the local ones.
+  /// Notes that this part of a remote rank's stream has arrived now; agents record the times of
+  /// local ranks' output.
   void note_time(const wire::OutputData& data);
   /// No more output of this attempt will arrive.
   void end_output();

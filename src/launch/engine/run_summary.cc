@@ -58,8 +58,8 @@ Evidence read_evidence(RunReport& report, const std::string& attempt_folder) {
   return evidence_of(attempt_folder, outcome.first->value);
 }
 
-/// The end of the culprit's output, or of a rank that failed alike, is among the last lines that
-/// the console has shown.
+/// Whether the end of the culprit's output, or of that of a rank that failed alike, is among the
+/// last lines that the console has shown.
 bool is_on_screen(const RunReport& report, const Evidence& evidence, const OutputSide& output) {
   if (!report.outcome.first) return false;
   std::vector<Rank> ranks = report.outcome.alike;

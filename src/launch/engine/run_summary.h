@@ -32,7 +32,7 @@ struct SummaryParts {
 /// Call when all output has arrived. Writes summary.json, and corrects `report` if the ranks'
 /// output shows that another rank is to blame. Returns the text to show at the end.
 [[nodiscard]] std::string write_summary(RunReport& report, const SummaryParts& parts);
-/// The same for an error that ended the launcher: otherwise the run would look killed.
+/// The same for an error that ended the launcher: without a summary, the run would look killed.
 void write_summary(const Error& error, MonotonicTime elapsed, const SummaryParts& parts);
 
 }  // namespace dlaunch

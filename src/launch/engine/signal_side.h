@@ -1,6 +1,7 @@
 // The signals that reach a run, through the front, this process, and a scheduler on its nodes:
 // which of them are new, which end the run (an event for the supervisor), and which go to the
-// ranks. Asks Slurm why one came, and how much time is left; tells the ranks when they have to end.
+// ranks. Asks Slurm why a signal arrived and how much time is left; tells the ranks when they have
+// to end.
 #pragma once
 
 #include <array>
@@ -25,19 +26,20 @@
 
 namespace dlaunch {
 
-/// Where a signal arrived: at the process that the user started, the one that runs the job, or a
-/// step of Slurm on a node. Or no signal arrived: `dlaunch stop` has asked at the run's socket.
+/// Where a signal arrived: at the process that the user started, at the one that runs the job, or
+/// at a step of Slurm on a node. `command`: no signal arrived, but `dlaunch stop` has asked at the
+/// run's socket.
 enum class CancelOrigin : std::uint8_t { front, engine, nodes, command };
 
 /// Which of the signals that end a run are new ones. Pure.
 class CancelOrigins {
  public:
   /// Whether this signal counts, given that a second one kills at once. A service manager that
-  /// signals all processes of a job reaches several origins within a moment. And at a time limit or
-  /// a scancel, slurmd signals the steps, and the batch script perhaps seconds later: the first
-  /// SIGTERM from any other origin after the nodes' is the same signal.
+  /// signals all processes of a job reaches several origins within a moment. At a time limit or a
+  /// scancel, slurmd signals the steps first and the batch script perhaps seconds later, so the
+  /// first SIGTERM from another origin after the one from the nodes is the same signal.
   [[nodiscard]] bool counts(CancelOrigin origin, int number, MonotonicTime now);
-  /// Whether any arrived.
+  /// Whether any signal has arrived.
   [[nodiscard]] bool any() const;
 
  private:
@@ -58,12 +60,13 @@ class SignalSide {
   /// None of the plan's ranks runs any more.
   void end() { running_ = nullptr; }
   void from_front(int number);
-  /// `dlaunch stop`; a run that was told to end already is not hurried.
+  /// `dlaunch stop`; a run that was already told to end is not hurried.
   void stop();
   /// `dlaunch stop --now`.
   void kill();
   void on(NodeId node, const wire::Signalled& signalled);
-  /// Call after the supervisor, before its actions: ranks know their time when they are signalled.
+  /// Call after the supervisor has got the event and before its actions are performed: when ranks
+  /// are signalled, they must already know how much time they have.
   void tell(const Event& event);
 
   /// Why Slurm sent the signal that ends the run; empty: unknown.

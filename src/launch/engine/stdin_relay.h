@@ -12,24 +12,24 @@
 
 namespace dlaunch {
 
-/// A value owned by the engine; no thread, no descriptor.
+/// Owned by the engine; has no thread and no descriptor.
 class StdinRelay {
  public:
   struct Callbacks {
     std::function<void()> ask_front;            // for another kStdinChunk bytes
-    std::function<void(wire::StdinData)> send;  // to the node of that rank
+    std::function<void(wire::StdinData)> send;  // to the node of the rank that reads stdin
   };
   explicit StdinRelay(Callbacks callbacks) : callbacks_(std::move(callbacks)) {}
 
-  /// The ranks of this attempt were told to start. What arrived between two attempts goes to the
-  /// new one; what was sent to an earlier one is gone, read or not.
+  /// The ranks of this attempt were told to start. Input that arrived between two attempts goes to
+  /// the new one; input that was sent to an earlier attempt is lost, read or not.
   void begin(Attempt attempt);
   /// The ranks of the attempt have ended.
   void end() { started_ = false; }
   /// From the front; empty: end of file.
   void add(std::string bytes);
   void taken(const wire::StdinTaken& taken);
-  /// Ctrl-C for the rank's own terminal. False: there is no such rank now.
+  /// Sends Ctrl-C to the rank's own terminal. False: no attempt is running.
   [[nodiscard]] bool interrupt();
 
  private:

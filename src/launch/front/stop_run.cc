@@ -25,7 +25,8 @@ namespace dlaunch {
 
 namespace {
 
-/// Beyond timeouts.stop: for killing, reading the last output, and a console that does not read.
+/// Time beyond timeouts.stop for killing, reading the last output, and a console that does not
+/// read.
 constexpr std::chrono::seconds kMargin{30};
 /// If a launcher has not killed its ranks this long after it should have, it cannot kill them, and
 /// we do.
@@ -170,7 +171,7 @@ Status check_saved(const RunView& run, WallTime asked) {
   const auto& record = run.witness.record;
   const auto& ending = run.witness.ending;
   if (!record || !ending) return {};
-  // Where the end is this much later than the nodes' look, or the start than the record of it.
+  // How much later the end may be than the nodes' last look, or the start than its record.
   constexpr std::chrono::seconds kInexact{1};
   const WallTime end = record->started + ending->elapsed;
   if (ending->checkpoint_age && end - *ending->checkpoint_age >= asked - kInexact) return {};

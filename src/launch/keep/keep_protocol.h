@@ -1,10 +1,10 @@
-// What a keeper and other processes of its user say to each other: packets over a unix socket in
-// the user's folder of this machine.
+// The messages between a keeper and other processes of its user: packets over a unix socket in the
+// user's folder of this machine.
 //
 // The first packet of a keeper is text, which every build understands: keeper_greeting(). A process
-// that finds another build there says kGoAway and nothing else. All other packets are values of
-// wire/value.h. The end of the connection gives back nothing: what a run has not given back by then
-// is closed.
+// that finds a keeper of another build says kGoAway and nothing else. All other packets are values
+// of wire/value.h. The end of the connection gives nothing back: kept connections that a run has
+// not given back by then are closed.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ inline constexpr std::string_view kGoAway = "go away";
 /// A run wants these nodes, as target_key() names them. -> Lent or NotLent for each
 struct WantNodes {
   std::string run;          // its id; empty: plan or check
-  bool lends = true;        // false: it only asks which of them are kept
+  bool lends = true;        // false: the run only asks which of them are kept
   std::uint32_t first = 0;  // number of the first node; answers name these numbers
   std::vector<std::string> keys;
 };
@@ -50,7 +50,7 @@ using ToKeeper = std::variant<WantNodes, GiveBack, ListNodes, GiveUp>;
 
 // ---- from the keeper
 
-/// With two descriptors: what the agent sends, and what is sent to it.
+/// Comes with two descriptors: one for what the agent sends, one for what is sent to it.
 struct Lent {
   std::uint32_t number = 0;
 };
@@ -76,7 +76,7 @@ struct KeptList {
   bool last = true;            // no further packet follows
 };
 struct GivenUp {
-  std::uint32_t nodes = 0;   // hosts
+  std::uint32_t nodes = 0;   // hosts that are given up
   std::uint32_t in_use = 0;  // of these hosts; given up when their runs are done
   bool is_empty = false;     // the keeper ends
 };

@@ -31,7 +31,7 @@ namespace dlaunch {
 
 namespace {
 
-// For the Byes at the end.
+// Time for the Byes at the end.
 constexpr std::chrono::seconds kGoodbye{2};
 
 int give_up(const Error& error) {
@@ -289,11 +289,11 @@ class Keeper {
   std::optional<KeeperSocket> socket_;
   KeptNodes nodes_;
   KeptAgents agents_;                             // same indices as nodes_
-  std::map<std::size_t, std::uint32_t> numbers_;  // what its holder calls a node
+  std::map<std::size_t, std::uint32_t> numbers_;  // by which its holder knows a node
   std::unique_ptr<WatchedFd> signals_;
   KeeperFront front_;
   KeeperClients clients_;
-  std::set<ClientId> listings_;  // who awaits a list, while nodes are asked for their condition
+  std::set<ClientId> listings_;  // await a list, while nodes are asked for their condition
   Timer listing_limit_;
   Timer timer_;
   Timer goodbye_;

@@ -37,12 +37,12 @@ std::string folder_path() {
   return "/tmp/dlaunch-" + std::to_string(::geteuid());
 }
 
-/// By a descriptor of the checked folder, so that another folder cannot take its place.
+/// Goes through a descriptor of the checked folder, so that another folder cannot take its place.
 std::string path_in(const UniqueFd& folder, const std::string& name) {
   return "/proc/self/fd/" + std::to_string(folder.get()) + '/' + name;
 }
 
-/// A younger socket may not listen yet.
+/// Whether the socket is so old that a live keeper would listen at it by now.
 bool is_old(const UniqueFd& folder, const std::string& name) {
   struct stat about {};
   return ::fstatat(folder.get(), name.c_str(), &about, AT_SYMLINK_NOFOLLOW) == 0 &&

@@ -38,9 +38,10 @@ class KeeperSocket {
   UniqueFd listener_;
 };
 
-/// Waits until no other process holds the lock, and returns it; closing it unlocks. Two `dlaunch
-/// up` at once would both keep a node. Calls `waiting` once if it has to wait. Errors: kTimeLimit:
-/// another `dlaunch up` did not end within 10 minutes; the folder as in KeeperSocket::open.
+/// Waits until no other process holds the lock, and returns it; closing it unlocks. Without the
+/// lock, two `dlaunch up` at once would both keep the same node. Calls `waiting` once if it has to
+/// wait. Errors: kTimeLimit: another `dlaunch up` did not end within 10 minutes; the folder as in
+/// KeeperSocket::open.
 [[nodiscard]] Result<UniqueFd> take_turn_to_keep(const std::function<void()>& waiting);
 
 /// Connections to all keepers of this user. Removes the sockets of dead ones. Does not wait: a
@@ -72,7 +73,7 @@ class KeeperLine {
   UniqueFd socket_;
 };
 
-/// Non-blocking. nullopt: there is no packet; `ended`: and there will be none.
+/// Non-blocking. nullopt: there is no packet; `ended`: no more will arrive.
 [[nodiscard]] std::optional<std::string> receive_from_keeper(int socket,
                                                              std::vector<UniqueFd>& descriptors,
                                                              bool& ended);

@@ -49,7 +49,7 @@ class KeptAgents {
   /// The agent was given back. For a while it can be lent again as it is; then a session begins.
   void rest(std::size_t i);
   void end_rest(std::size_t i);
-  /// Whoever had the agent is gone: nothing is known about the agent.
+  /// The process that had the agent is gone, so nothing is known about the agent.
   void cut(std::size_t i);
   /// The agent ends, and does not answer any more.
   void give_up(std::size_t i);

@@ -15,7 +15,7 @@ using State = KeptNode::State;
 
 constexpr MonotonicTime kFirstPause = std::chrono::milliseconds(500);
 constexpr MonotonicTime kLongestPause = std::chrono::seconds(30);
-constexpr MonotonicTime kLongestPauseOfMore = std::chrono::minutes(5);  // of a second agent
+constexpr MonotonicTime kLongestPauseOfMore = std::chrono::minutes(5);  // of a further agent
 constexpr unsigned kMostDoublings = 10;
 // Most runs that follow each other are done by then.
 constexpr MonotonicTime kCrowdedFor = std::chrono::seconds(2);

@@ -1,6 +1,6 @@
 // The nodes of a keeper, one entry for each agent: which are connected, which are lent to which
-// run, and what follows from what happens to them. Pure: times are arguments, and nothing is
-// connected here.
+// run, and what each event means for them. Pure: times are arguments, and nothing is connected
+// here.
 #pragma once
 
 #include <cstdint>
@@ -55,12 +55,12 @@ class KeptNodes {
   [[nodiscard]] const std::vector<KeptNode>& nodes() const { return nodes_; }
 
   void connected(std::size_t node, MonotonicTime now);
-  /// The node is connected again after a pause that doubles with each failure, from none
-  /// to 30 s, or to 5 min for the further agents of a host.
+  /// The node is connected again after a pause that grows with each failure, from none to 30 s, or
+  /// to 5 min for the further agents of a host.
   void lost(std::size_t node, std::string why, MonotonicTime now);
-  /// So that a second run finds kept nodes, too, a host whose agents have all been lent for 2 s
-  /// gets one more entry, up to 4. Returns the first entry of each such host, in the order of the
-  /// new entries, which start() returns next.
+  /// A host whose agents have all been lent for 2 s gets one more entry, up to 4, for a second run
+  /// that wants kept nodes. Returns the first entry of each such host, in the order of the new
+  /// entries, which start() returns next.
   [[nodiscard]] std::vector<std::size_t> add_beside(MonotonicTime now);
   /// The entries whose pause is over; they are connecting from here on.
   [[nodiscard]] std::vector<std::size_t> start(MonotonicTime now);

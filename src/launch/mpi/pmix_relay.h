@@ -1,5 +1,5 @@
 // Relays the messages between the PMIx servers of an attempt's nodes, and between their PMI-1
-// ranks: it knows who is awaited, and does not interpret the bytes. Pure.
+// ranks: it knows which nodes are awaited, and does not interpret the bytes. Pure.
 //
 // A fence is complete when every node that has members has sent its bytes; then all of them get all
 // bytes, in any order (PMIx standard, pmix_server_fencenb_fn_t: "aggregated"). Fences of the same
@@ -31,8 +31,8 @@ class PmixRelay {
   PmixRelay() = default;
   explicit PmixRelay(const LaunchPlan& plan);
 
-  /// What must be sent, given this message from a node. An agent that sends what it cannot know, or
-  /// the same twice, changes nothing. O(nodes) for a fence.
+  /// What must be sent, given this message from a node. A message that an agent repeats, or whose
+  /// content it cannot know, changes nothing. O(nodes) for a fence.
   [[nodiscard]] std::vector<Letter> on(NodeId from, wire::PmixFence fence);
   [[nodiscard]] std::vector<Letter> on(NodeId from, const wire::PmixWanted& wanted);
   [[nodiscard]] std::vector<Letter> on(NodeId from, wire::PmixData data);

@@ -21,8 +21,9 @@ namespace dlaunch {
 /// Whether the ranks of such a job are offered PMIx.
 [[nodiscard]] bool wants_pmix(const JobSpec& spec);
 
-/// The same for all nodes. `secret`: an unguessable part of the namespace. OpenPMIx's server trusts
-/// the user id that a connecting process claims; this is what other users do not know.
+/// The message, equal for all nodes. `secret`: an unguessable part of the namespace. OpenPMIx's
+/// server trusts the user id that a connecting process claims, so only the secret keeps other users
+/// out.
 [[nodiscard]] wire::PreparePmix prepare_message(const LaunchPlan& plan, Mpi::Pmi pmi,
                                                 std::string_view secret);
 

@@ -38,7 +38,7 @@ class OutputCollector {
   /// ones when their ends arrive.
   void node_empty(NodeId node, Attempt attempt);
   void fetched(NodeId node, const wire::FetchedOutput& data);
-  /// `end_was_heard`: if false, its ranks may have printed more into their files there.
+  /// `end_was_heard`: if false, the node's ranks may have printed more into their files there.
   void node_lost(NodeId node, bool end_was_heard = true);
 
   /// The attempt has ended everywhere and the console takes no more: also fetches what waited for
@@ -52,11 +52,11 @@ class OutputCollector {
   /// Bytes fetched so far; constant while the nodes send nothing.
   [[nodiscard]] std::uint64_t progress() const { return fetched_; }
 
-  /// What the run folder lacks and where it is, one line per node: "the rest of the output of
-  /// rank 3 (stdout from byte 4096 on) is on gpu02 in FOLDER". After complete() or give_up().
-  /// `has_all_known`: for a stream whose stored bytes, as far as known, are all here, whether that
-  /// was all there was; a folder without more output is not named. If the node was lost in
-  /// silence, its ranks may have printed more after its last sign of life; the line says so.
+  /// What the run folder lacks and where it is, one line per node: "the rest of the output of rank
+  /// 3 (stdout from byte 4096 on) is on gpu02 in FOLDER". After complete() or give_up().
+  /// `has_all_known`: asked about a stream whose stored bytes, as far as known, are all here:
+  /// whether there were no others. A folder without more output is not named. If the node was lost
+  /// in silence, its ranks may have printed more after its last sign of life; a line says so.
   using HasAllKnown = std::function<bool(Rank, wire::OutputPart)>;
   [[nodiscard]] std::vector<std::string> missing(const HasAllKnown& has_all_known = {}) const;
   /// How many bytes of an ended stream its file in the run folder will never have. We may have
@@ -72,7 +72,7 @@ class OutputCollector {
   struct Stream {
     std::uint64_t have = 0;            // bytes of the stream that are in the file, or lost
     std::uint64_t available = 0;       // stored on the node, as far as we know
-    std::optional<std::uint64_t> end;  // all of them, once it is known
+    std::optional<std::uint64_t> end;  // its size, once it is known
     std::uint64_t lost = 0;            // missing in the node's file, as its agent says
     std::uint64_t gone = 0;            // requested, but missing in the node's file
     std::uint64_t file_size = 0;       // here; differs from `have` by lost bytes and their marks
@@ -118,7 +118,8 @@ class OutputCollector {
   Attempt attempt_;
   std::string folder_;
   std::map<NodeId, Remote> remotes_;
-  /// complete() found all nodes before this one done. With many nodes, it is called often.
+  /// complete() has found all nodes before this one done. It is called often, and nodes may be
+  /// many.
   mutable NodeId waits_for_{};
   std::map<Key, Stream> streams_;
   std::vector<NodeId> node_of_rank_;

@@ -33,7 +33,7 @@ class OutputRouter {
     Attempt attempt;
     ConsoleOptions console;
     std::vector<std::string> labels;      // one per rank; empty: this rank is not shown
-    std::vector<bool> followed;           // by rank: not shown, but its output is sent here; empty: none
+    std::vector<bool> followed;           // by rank: sent here though not shown; empty: none
     std::string folder;                   // where users find the files
     std::optional<LiveTarget> live;       // progress bars are drawn there; else each is one line
     std::optional<Rank> prompts_of = {};  // the user types its input: see ConsoleView
@@ -55,7 +55,7 @@ class OutputRouter {
   void answered();
   /// The rank has been started: both of its streams will end.
   void expect(Rank rank);
-  /// Its node is gone: no more output will arrive.
+  /// The rank's node is gone: no more output of the rank will arrive.
   void give_up(Rank rank);
 
   /// Whole lines of the launcher itself.
@@ -72,8 +72,8 @@ class OutputRouter {
   [[nodiscard]] bool complete() const { return open_streams_ == 0; }
   /// Bytes received or written so far; constant while the console is stuck.
   [[nodiscard]] std::uint64_t progress() const { return received_ - writer_.pending(); }
-  /// The stream is shown or followed, and its node had credit: everything that the node had stored
-  /// at its last message has arrived.
+  /// Whether everything that the node had stored at its last message has arrived: the stream is
+  /// shown or followed, and its node had credit.
   [[nodiscard]] bool has_all_known(Rank rank, Stream stream) const;
   /// Shows no more of the ranks' streams that go to the file of `stream`; the rest counts as
   /// skipped.
@@ -153,7 +153,7 @@ class OutputRouter {
     std::uint64_t offset = 0;
     std::string bytes;
   };
-  std::vector<Held> held_;  // at most a window of each stream: none of it was granted again
+  std::vector<Held> held_;  // at most a window of each stream, as none of it was granted again
   std::size_t open_streams_ = 0;
   std::uint64_t received_ = 0;
   std::uint64_t discarded_ = 0;  // received bytes that skip_rest() discarded

@@ -12,8 +12,8 @@
 namespace dlaunch {
 
 /// A terminal that shows only our own output. If the other stream goes through a pipe, the program
-/// reading it (tee, less) may write to the same terminal: then there is none. `environment` as
-/// below.
+/// that reads it (tee, less) may write to the same terminal; then none is returned. `environment`
+/// as below.
 [[nodiscard]] std::optional<LiveTarget> live_target(const Environment& environment);
 
 /// The width of stderr's terminal; if it is unknown, COLUMNS or 80; without one, 80. At least 40.

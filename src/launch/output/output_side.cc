@@ -165,7 +165,7 @@ void OutputSide::when_out(std::function<void()> ask) {
   if (questions_.size() == 1) wait_for_console(monotonic_now() + kCatchUp);
 }
 
-/// Usually the back-off was long enough.
+/// Usually the output has arrived during the back-off.
 void OutputSide::wait_for_console(MonotonicTime give_up_at) {
   if (!router_.complete() && monotonic_now() < give_up_at)
     return catch_up_.after(kCatchUpStep, [this, give_up_at] { wait_for_console(give_up_at); });
@@ -177,7 +177,7 @@ void OutputSide::wait_for_console(MonotonicTime give_up_at) {
   wait_for_nodes(collector_.progress(), monotonic_now() + node_stall());
 }
 
-/// `give_up_at` moves with each byte.
+/// Each byte that arrives postpones `give_up_at`.
 void OutputSide::wait_for_nodes(std::uint64_t progress, MonotonicTime give_up_at) {
   collector_.fetch_rest();
   if (!collector_.complete() && monotonic_now() < give_up_at) {

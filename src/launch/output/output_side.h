@@ -1,5 +1,5 @@
-// The output of the ranks on the launcher: sends it to the console with credit, and from other
-// nodes to the run folder; knows what output to wait for between two attempts and at the end.
+// The output of the ranks on the launcher: sends it to the console with credit, and brings that of
+// other nodes to the run folder; knows what output to wait for between two attempts and at the end.
 // Decides nothing about the run: it gets events after the supervisor has got them.
 #pragma once
 
@@ -89,7 +89,7 @@ class OutputSide {
   Timer catch_up_;
   const LaunchPlan* plan_ = nullptr;
   bool started_ = false;                          // the ranks of plan_ were told to start
-  std::vector<bool> begun_;                       // index = Rank of plan_: the sides expect it
+  std::vector<bool> begun_;                       // index = Rank of plan_: its output is expected
   std::vector<std::function<void()>> questions_;  // asked when the output is out
   std::array<bool, 2> given_up_{};                // stdout, stderr: not waited for any more
   std::vector<wire::OutputEnd> lost_output_;

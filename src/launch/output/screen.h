@@ -18,7 +18,7 @@ class Screen {
  public:
   Screen(ConsoleWriter& console, OutputRouter& router, RunStore& store, const RunOptions& options);
 
-  /// Whole lines, without control characters: much of such text comes from nodes.
+  /// Shows whole lines. Control characters are removed, because much of such text comes from nodes.
   void say(std::string_view text);
   /// A statement of the launcher, wrapped to the width of the screen.
   void state(std::string_view text);

@@ -38,8 +38,8 @@ class QuestionLine {
   [[nodiscard]] int fd() const { return socket_.get(); }
   /// A question that cannot be sent has an error as its reply.
   void ask(const Question& question);
-  /// Does not wait; nullopt: there is none yet. Errors: kUsage: the run has ended; and those of a
-  /// Refusal.
+  /// Does not wait; nullopt: no reply has arrived yet. Errors: kUsage: the run has ended; and those
+  /// of a Refusal.
   [[nodiscard]] std::optional<Result<Reply>> receive();
   /// The engine has closed the connection: no more replies will come.
   [[nodiscard]] bool has_ended() const { return has_ended_; }
@@ -53,7 +53,7 @@ class QuestionLine {
   bool has_ended_ = false;
 };
 
-/// One question, whose answer is an Answer.
+/// Asks one question and waits for its reply, an Answer.
 template <class Answer>
 [[nodiscard]] Result<Answer> ask_run(RunConnection run, const Question& question,
                                      std::chrono::milliseconds limit) {

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kBacklog = 16;
 
-/// By a descriptor of its folder: the path may be longer than sun_path (unix(7)).
+/// Goes through a descriptor of the folder: the path may be longer than sun_path (unix(7)).
 sockaddr_un address_in(const UniqueFd& folder, const char* name) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;

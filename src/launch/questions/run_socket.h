@@ -1,5 +1,5 @@
-// Sockets in the run folder at which the engine of a run hears other processes of its user: 0600 in
-// a folder that is 0700, and only peers with our user id are heard.
+// Sockets in the run folder at which the engine of a run hears other processes of its user. They
+// have mode 0600 in a folder of mode 0700, and peers with another user id are refused.
 #pragma once
 
 #include <string>

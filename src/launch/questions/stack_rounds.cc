@@ -10,7 +10,7 @@ namespace dlaunch {
 
 namespace {
 
-/// The limit for the sources on a node, and for the way of an answer from there.
+/// The limit for the sources of stacks on a node, and the time for its answer to arrive.
 constexpr std::chrono::milliseconds kNodeLimit{5000};
 constexpr std::chrono::milliseconds kOnTheWay{500};
 /// The least time that a second answer takes: native frames are read before those of Python.
@@ -100,7 +100,7 @@ void StackRounds::add_without_py_spy(NodeId node, const std::string& why) {
   add(node, std::move(taken));
 }
 
-/// An agent speaks only for the ranks of its own node, and each was asked for once.
+/// An agent may report only the ranks of its own node, each once.
 void StackRounds::add(NodeId node, wire::StacksTaken taken) {
   awaited_.erase(node);
   const std::string host = nodes_.cluster().name_of(node);

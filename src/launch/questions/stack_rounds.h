@@ -47,7 +47,7 @@ class StackRounds {
   /// The ranks of this plan were told to start; null: they have ended.
   void set_plan(const LaunchPlan* plan) { plan_ = plan; }
   /// Calls `done` once, unless the round is cancelled; without ranks if none is running. Earlier
-  /// rounds are ended first. Returns the round's number.
+  /// rounds finish first. Returns the round's number.
   std::uint32_t ask(Request request, Done done);
   /// Also allowed for a round that is over.
   void cancel(std::uint32_t number);

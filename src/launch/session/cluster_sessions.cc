@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::chrono::seconds kCleanupLimit{10};
 constexpr std::chrono::seconds kGuardianEnd{2};
-// Heartbeats of other nodes wait meanwhile.
+// Limit for a sweep, during which heartbeats of other nodes wait.
 constexpr std::chrono::milliseconds kSweepLimit{1000};
 
 /// One folder per session: folders of lost sessions stay unchanged, because the user was told

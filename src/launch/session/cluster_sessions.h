@@ -54,7 +54,7 @@ class ClusterSessions : public Nodes {
   void gather(NodeId node, Attempt attempt) override;
   void set_prompts(Prompts prompts) override { connector_.set_prompts(std::move(prompts)); }
   void user_asked() override { connector_.user_asked(); }
-  /// While ranks run, no node is asked to give dlaunch to others: nothing listens then.
+  /// While ranks run, no node is asked to give dlaunch to others, so that nothing listens.
   void set_ranks_run(bool run) { connector_.set_ranks_run(run); }
   void send(NodeId node, const wire::ToAgent& message) override;
   void release(NodeId node) override;
@@ -79,19 +79,19 @@ class ClusterSessions : public Nodes {
   [[nodiscard]] std::vector<SpareStatus> spares(const LaunchPlan& plan) const;
   /// All agents were forked here and none was lost: their processes end by themselves.
   [[nodiscard]] bool end_by_themselves() const;
-  /// Waits a moment for the processes of ended sessions, and ends what is left below us on this
-  /// machine if both its guardian and its agent were killed. `before`: children that this process
-  /// had before the sessions; they are left alone.
+  /// Waits a moment for the processes of ended sessions. If both the guardian and the agent on this
+  /// machine were killed, ends the processes that they left below us. `before`: children that this
+  /// process had before the sessions; they are left alone.
   void reap_processes(std::set<pid_t> before = {});
 
  private:
   struct Member {
     std::unique_ptr<Session> session;  // null until connected
-    std::uint64_t id = 0;              // of the present session; 0: none, the node was removed
+    std::uint64_t id = 0;              // of the current session; 0: none, the node was removed
     std::uint32_t tries = 0;           // to connect it
-    bool is_kept = false;              // the present session is over a kept connection
+    bool is_kept = false;              // the current session is over a kept connection
     bool is_ready = false;             // its facts are known; if it returned, see admit()
-    Attempt attempt;                   // whose facts that session was asked for
+    Attempt attempt;                   // for which that session was asked for facts
   };
 
   [[nodiscard]] Session* session_of(NodeId node) const;
@@ -117,12 +117,12 @@ class ClusterSessions : public Nodes {
   Cluster cluster_;
   std::map<NodeId, Member> members_;               // those of cluster_, and removed ones
   std::map<NodeId, Node> returned_;                // removed ones that are connected again
-  std::vector<std::unique_ptr<Session>> retired_;  // replaced, or of removed nodes; they end
+  std::vector<std::unique_ptr<Session>> retired_;  // replaced, or of removed nodes; they are ending
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   NodeConnector connector_;
   KeptConnections kept_;
   bool local_lost_ = false;
-  bool is_run_ = false;  // begin_run() has asked the forked ones
+  bool is_run_ = false;  // begin_run() has asked the forked agents for their facts
   std::string run_id_;
 };
 

@@ -23,7 +23,7 @@ class Coroutine {
     void return_void() {}
     [[noreturn]] void unhandled_exception() { std::terminate(); }
   };
-  /// `co_await Wait{is_over}`: until the next go_on(), unless it is over already.
+  /// `co_await Wait{is_over}`: waits until the next go_on(), unless the wait is over already.
   struct Wait {
     bool is_over = false;
     [[nodiscard]] bool await_ready() const { return is_over; }
@@ -42,9 +42,9 @@ class Coroutine {
     if (handle_) handle_.destroy();
   }
 
-  /// Whether it waits for go_on(); false even from within go_on().
+  /// Whether the function waits for go_on(); false even from within go_on().
   [[nodiscard]] bool is_waiting() const { return handle_ && !is_running_; }
-  /// Runs it to its next wait or its end. Requires is_waiting(). True: it has ended.
+  /// Runs the function to its next wait or its end. Requires is_waiting(). True: it has ended.
   bool go_on() {
     is_running_ = true;
     handle_.resume();

@@ -1,10 +1,10 @@
 // How much a node's wall clock differs from ours, and how well that is known. Pure; one thread at a
 // time.
 //
-// Cristian's method: a heartbeat of ours arrived there, and its echo returned `held` later; the
-// node's time in the echo belongs to a moment of ours within the round trip. The best of the latest
-// samples counts: the one with the shortest round trip, less what the clocks may have drifted
-// since.
+// Cristian's method: one of our heartbeats arrived at the node, which sent the echo `held` later;
+// the node's time in the echo belongs to a moment on our clock within the round trip. Of the latest
+// samples, the one with the smallest possible error counts: it follows from the round trip and from
+// what the clocks may have drifted since.
 #pragma once
 
 #include <chrono>

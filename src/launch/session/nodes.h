@@ -43,8 +43,8 @@ using NodeNews =
 /// Receives what arrives from each node, in order, always from the event loop. Nothing arrives from
 /// a session that was replaced or lost.
 struct NodeListener {
-  /// Never a SessionMessage. The facts of Facts are in Nodes::cluster() by then, and not in the
-  /// message. A Notice is one plain line.
+  /// Never a SessionMessage. The content of a Facts message is in Nodes::cluster() by then, and no
+  /// longer in the message. A Notice is one plain line.
   std::function<void(NodeId, wire::FromAgent)> on_message;
   std::function<void(NodeId, NodeNews)> on_news;
   /// A node that is being connected had to wait for another one: time limits for connecting start
@@ -72,7 +72,7 @@ class Nodes {
   /// The node is no longer needed: its agent exits.
   virtual void release(NodeId node) = 0;
   [[nodiscard]] virtual const Cluster& cluster() const = 0;
-  /// What a test has found becomes part of cluster(); nullopt: nothing yet.
+  /// Makes the result of a test part of cluster(); nullopt: there is none yet.
   virtual void set_meeting(std::optional<Meeting> meeting) = 0;
   /// null: the node has no session.
   [[nodiscard]] virtual NodeClock* clock(NodeId node) = 0;

@@ -299,7 +299,8 @@ void Preparation::give_up_inspections() {
 
 // ---- the workdir
 
-/// Once for each agent. If one is new, all nodes are brought to the same state again.
+/// A sync is needed once for each agent. If an agent is new, all nodes are brought to the same
+/// state again.
 bool Preparation::needs_sync() const {
   if (!spec_.sync) return false;
   const auto& nodes = outcome_.plan->nodes;
@@ -329,7 +330,7 @@ void Preparation::take_sync(const SyncReport& report) {
 
 // ---- staged files
 
-/// Once for each agent, like needs_sync().
+/// Staging is needed once for each agent, like needs_sync().
 bool Preparation::needs_staging() const {
   const auto& nodes = outcome_.plan->nodes;
   return !spec_.stage.empty() && std::any_of(nodes.begin(), nodes.end(), [this](const auto& node) {

@@ -1,6 +1,6 @@
-// What a launcher and the nodes of a job say to each other before a rank is started, as one
-// conversation: Preparation::talk() reads from top to bottom. `run`, `plan`, `check` and `export`
-// hold it, each up to the step where it has what it wants.
+// The conversation between a launcher and the nodes of a job before any rank is started;
+// Preparation::talk() reads from top to bottom. `run`, `plan`, `check` and `export` each hold it up
+// to the step that yields what they need.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +32,8 @@ namespace dlaunch {
 enum class PrepareStep : std::uint8_t {
   facts,          // each node is connected and reports what it has
   meeting,        // where ranks can meet, found by trying
-  plan,           // a value; asks nothing
-  copies,         // staged files are copied to all nodes; nothing else after the plan
+  plan,           // made from what is known; asks nothing
+  copies,         // staged files are copied to all nodes; no other step follows the plan
   prerequisites,  // whether what the ranks need is on each node
   start,          // workdir and staged files are copied before `prerequisites`; PMIx servers are
                   // started beside it
@@ -45,8 +45,7 @@ struct PrepareSettings {
   bool try_meeting = true;
   /// What each node is asked about its condition, right after its facts; nullopt: not asked.
   std::optional<InspectionScope> inspection{};
-  /// Called when the facts are known: changes what depends on them in the job. Empty: the job stays
-  /// as it is.
+  /// Called when the facts are known: adapts the job to them. Empty: the job stays as it is.
   std::function<Status(JobSpec&, const Cluster&)> adapt{};
 };
 
@@ -56,7 +55,7 @@ struct Prepared {
   PrepareStep failed_at = PrepareStep::facts;  // with `failure`
   std::map<NodeId, std::string> lost;          // and why; if not empty, this is the failure
   std::map<NodeId, NodeCondition> conditions;  // with an inspection; of the nodes that are not lost
-  std::vector<NodeId> unreached;               // failed at `meeting`: whose fault that is, if known
+  std::vector<NodeId> unreached;               // failed at `meeting`: the nodes at fault, if known
   std::optional<LaunchPlan> plan;              // once it is made; complete if nothing failed
   std::map<NodeId, std::vector<std::string>> missing;  // prerequisites, one line each
 };
@@ -80,9 +79,9 @@ class Preparation {
 
   /// Talks to all of Nodes::cluster(). Nodes whose facts of this attempt are known are not asked
   /// for them: in a run, the supervisor decides when each node is connected. Every wait has a
-  /// limit: timeouts.connect for the facts, slightly less for what follows them, and for a sync its
-  /// own. Errors are those of the steps, kNodeLost if nodes are lost or silent, kPreflight if only
-  /// PMIx servers are missing.
+  /// limit: timeouts.connect for the facts, slightly less for the later steps, and a separate limit
+  /// for a sync. Errors are those of the steps, kNodeLost if nodes are lost or silent, kPreflight
+  /// if only PMIx servers are missing.
   void begin(PlanContext context);
   /// Nothing is sent any more, and `done` is not called.
   void cancel();
@@ -103,9 +102,9 @@ class Preparation {
   void on(NodeId node, const wire::PmixReady& answer);
   /// The node has reported its facts for the attempt; may be called at any time.
   void facts_known(NodeId node, Attempt attempt);
-  /// The session with the node is over; may be called at any time. A node that returns has another
-  /// agent, which knows nothing of what was said. The loss ends the conversation, but not before
-  /// all nodes have reported their facts or are lost.
+  /// The session with the node is over; may be called at any time. A node that returns has a new
+  /// agent, which knows nothing of this conversation. The loss ends the conversation, but only when
+  /// every other node has reported its facts or is lost.
   void node_lost(NodeId node, const std::string& why);
 
  private:

@@ -35,12 +35,13 @@ void leave_out(const std::vector<std::string>& staged, PrerequisiteQuestion& que
 /// there is nothing to stop.)
 [[nodiscard]] bool is_worth_asking(const PrerequisiteQuestion& question);
 
-/// A folder that every environment has. (A sync may create the outer folder, empty.)
+/// A folder inside the environment that every environment has. (The outer folder proves nothing: a
+/// sync may create it empty.)
 [[nodiscard]] std::string bin_of(const ActiveEnvironment& environment);
 
 /// The program that a node has instead of one in an active environment: "the virtual environment
 /// /home/me/job/.venv, active here, is not there: python3 would be /usr/bin/python3 (Python 3.11)".
-/// Empty: it has the same one.
+/// Empty: the node has the same program.
 [[nodiscard]] std::string lost_environment(const EnvironmentUse& use, const FoundProgram& found,
                                            const std::vector<std::string>& absent_folders);
 

@@ -55,7 +55,7 @@ class Rehearsing {
     return rehearsal;
   }
 
-  /// After run().
+  /// Call after run().
   CollectReport collect(
       const std::map<NodeId, std::string>& lost,
       const std::function<CollectSettings(const std::vector<CollectNode>&)>& settings,
@@ -77,7 +77,7 @@ class Rehearsing {
     return std::move(*collected);
   }
 
-  /// After run().
+  /// Call after run().
   std::vector<StagedOnNode> ask_for_staged(const std::map<NodeId, std::string>& lost,
                                            const wire::SeeStaged& question) {
     lost_.insert(lost.begin(), lost.end());
@@ -85,7 +85,7 @@ class Rehearsing {
     for (const Node& node : nodes) {
       if (!lost_.contains(node.id)) nodes_.send(node.id, question);
     }
-    // The node itself keeps the limit.
+    // The node itself enforces the limit.
     const MonotonicTime end =
         monotonic_now() + std::chrono::milliseconds(question.limit_ms) + kOnTheWay;
     const auto has_said = [this](const Node& node) {

@@ -30,17 +30,17 @@ struct Rehearsal {
 [[nodiscard]] Result<Rehearsal> rehearse(const JobSpec& spec, const PlanContext& context,
                                          PrepareSettings settings, PrepareListener listener = {});
 
-/// `dlaunch collect`: connects to the nodes of the job and brings what `settings` names. A node
-/// that cannot be connected is a problem in the report; the others are asked anyway.
-/// Otherwise as rehearse(). `show`: the line on a terminal; empty: none.
+/// `dlaunch collect`: connects to the nodes of the job and fetches what `settings` names. A node
+/// that cannot be connected is a problem in the report; the others are asked anyway. Otherwise as
+/// rehearse(). `show`: the line on a terminal; empty: none.
 [[nodiscard]] Result<CollectReport> collect_from_nodes(
     const JobSpec& spec, const PlanContext& context,
     const std::function<CollectSettings(const std::vector<CollectNode>&)>& settings,
     std::function<void(std::string)> show);
 
 /// `dlaunch stage --list` and `--clean`: connects to the nodes of the job and asks them, all at
-/// once; `question.limit_ms` is the limit for each. Otherwise as rehearse(). In the order of the
-/// hosts.
+/// once; `question.limit_ms` is the limit for each. The result is in the order of the hosts.
+/// Otherwise as rehearse().
 [[nodiscard]] Result<std::vector<StagedOnNode>> ask_for_staged(const JobSpec& spec,
                                                                const PlanContext& context,
                                                                const wire::SeeStaged& question);

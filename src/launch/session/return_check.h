@@ -28,8 +28,8 @@ class ReturnCheck {
 
   ReturnCheck(EventLoop& loop, const JobSpec& spec, Nodes& nodes, Listener listener);
 
-  /// `node` has reported its facts for `attempt`. It passes if a plan with it can be made, and what
-  /// its ranks would need is there; the latter is not asked of a job with a sync or a stage. The
+  /// `node` has reported its facts for `attempt`. It passes if a plan with it can be made and it
+  /// has what its ranks would need; the latter is not checked for a job with a sync or a stage. The
   /// answer comes within timeouts.connect, perhaps from inside this call.
   void begin(const Node& node, Attempt attempt, const PlanContext& context);
   void on(NodeId node, const wire::PrerequisitesMissing& answer);

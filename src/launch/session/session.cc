@@ -13,7 +13,7 @@ namespace dlaunch {
 
 namespace {
 
-// Time for a guardian to kill everything of a dead agent before we go on without its report.
+// Time for a guardian to kill what a dead agent left before we go on without its report.
 constexpr Duration kEndOfGuardian = std::chrono::seconds(5);
 // Time for an ssh whose connection was cut to say why, before it is killed.
 constexpr Duration kEndOfConnection = std::chrono::seconds(2);

@@ -2,10 +2,10 @@
 // alive, and reports why it was lost.
 //
 // If reconnecting is possible (Settings::way_back), the listener is not told about the end of a
-// connection, or about a few silent heartbeat intervals: a new connection is made, over which the
-// session continues where it was. The node is lost when nothing was heard from its agent for
-// lost_after, at once when a new connection finds no agent, and at once when malformed frames
-// arrive. Ranks may outlive the loss by the rest of their agent's lease; NodeLost says how long.
+// connection, or about a few silent heartbeat intervals: a new connection is made, and the session
+// continues over it. The node is lost when nothing was heard from its agent for lost_after, at once
+// when a new connection finds no agent, and at once when malformed frames arrive. Ranks may outlive
+// the loss by the rest of their agent's lease; NodeLost says how long.
 #pragma once
 
 #include <functional>
@@ -74,7 +74,7 @@ class Session {
   [[nodiscard]] bool is_greeted() const { return greeted_; }
   [[nodiscard]] bool started() const { return started_; }
   [[nodiscard]] bool ended() const { return ended_; }
-  /// The processes of the session's connections that were not reaped.
+  /// The processes of the session's connections that have not been reaped.
   [[nodiscard]] std::vector<pid_t> processes() const;
   /// The node's clock, as far as it is known.
   [[nodiscard]] NodeClock& clock() { return clock_; }

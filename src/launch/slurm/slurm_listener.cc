@@ -15,8 +15,9 @@ namespace {
 
 constexpr std::chrono::seconds kAfterStart{2};
 
-// cat ends with our end of its stdin, and nothing else ends it; wait returns early for each signal
-// (POSIX sh, 2.11). A background command's stdin would be /dev/null, so 3 is a copy of stdin.
+// cat ends when our end of its stdin is closed, and nothing else ends it; wait returns early for
+// each signal (POSIX sh, 2.11). A background command's stdin would be /dev/null, so descriptor 3 is
+// a copy of stdin.
 constexpr const char* kScript =
     "exec 3<&0\n"
     "trap 'echo TERM' TERM; trap 'echo USR1' USR1; trap 'echo USR2' USR2\n"

@@ -1,6 +1,6 @@
 // Receives Slurm's signals on the node of the batch script. Slurm sends the notice of a preemption
-// (GraceTime) and `--signal` without B: to the steps of a job, not to its batch script; agents on
-// other nodes run in steps, but the agent on the script's own node does not.
+// (GraceTime), and the signal of a `--signal` without `B:`, to the steps of a job, not to its batch
+// script. Agents on other nodes run in steps, but the agent on the script's own node does not.
 #pragma once
 
 #include <functional>
@@ -13,15 +13,15 @@
 
 namespace dlaunch {
 
-/// A step of one small shell beside the ranks. Lives on the engine's one thread.
+/// Runs one small shell in a Slurm step beside the ranks. Lives on the engine's one thread.
 class SlurmListener {
  public:
   /// `heard` is called for each SIGTERM, SIGUSR1 and SIGUSR2.
   SlurmListener(EventLoop& loop, std::function<void(int signal)> heard)
       : loop_(loop), heard_(std::move(heard)), timer_(loop) {}
 
-  /// Call once. The step starts after 2 s, so short runs need none. Without a step no signals are
-  /// received.
+  /// Call once. The step starts after 2 s, so short runs go without it. Without a step no signals
+  /// are received.
   void start(const std::string& node);
   /// The step ends by itself soon afterwards.
   void stop();

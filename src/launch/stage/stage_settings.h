@@ -13,19 +13,20 @@
 
 namespace dlaunch {
 
-/// For the nodes of the plan, or all of the cluster. `cluster` must outlive the staging's settings:
-/// it knows the addresses at which nodes may reach each other. `home`: what "~/" in a `from` stands
-/// for.
+/// The targets: the nodes of the plan, or all nodes of the cluster.
 enum class StageTo : std::uint8_t { plan, cluster };
-/// `common`: the settings that do not depend on the other arguments. Errors: exit_code::kJobFile,
-/// where a line names a node that is not in the cluster.
+/// `cluster` must outlive the staging's settings: it knows the addresses at which nodes may reach
+/// each other. `home`: what "~/" in a `from` stands for. `common`: the settings that do not depend
+/// on the other arguments. Errors: exit_code::kJobFile, where a line names a node that is not in
+/// the cluster.
 [[nodiscard]] Result<std::vector<StagePart>> stage_parts(const JobSpec& spec,
                                                          const LaunchPlan& plan,
                                                          const Cluster& cluster, StageTo to,
                                                          const std::string& home,
                                                          StageRunSettings common);
 
-/// Names who stages, for other stagings of the same targets. `run_id`: empty for a command.
+/// The name under which other stagings of the same targets see this one. `run_id`: empty for a
+/// command.
 [[nodiscard]] std::string stages_as(const std::string& run_id);
 
 /// "gpu01:/data" is on that node, and so is "[fd00::1]:/data"; "./gpu01:/data" is on this machine.

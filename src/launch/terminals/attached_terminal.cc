@@ -59,7 +59,7 @@ Result<UniqueFd> watch_signals() {
   return std::move(pipe->read);
 }
 
-/// While it lives, each key goes to the program as it is.
+/// While this object lives, each key goes to the program unchanged.
 class RawMode {
  public:
   RawMode() {

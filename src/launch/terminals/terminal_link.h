@@ -1,6 +1,6 @@
 // The messages between `dlaunch attach` and the engine of a run: packets over a unix socket of the
-// run folder (launch/questions/run_socket.h), one byte for its kind, then its body. End of file
-// means that the other side is gone.
+// run folder (launch/questions/run_socket.h), each one byte for its kind and then its body. End of
+// file means that the other side is gone.
 #pragma once
 
 #include <cstddef>
@@ -16,11 +16,11 @@ inline constexpr const char* kTerminalSocket = "terminals.sock";
 
 enum class TerminalPacket : char {
   open = 'o',    // client -> engine, the first one: TerminalRequest
-  input = 'i',   // client -> engine: what was typed; nothing: its end
+  input = 'i',   // client -> engine: what was typed; empty: end of input
   resize = 'r',  // client -> engine: wire::ResizeTerminal
   runs = 's',    // engine -> client: the command runs; the name of its node
   out = 'd',     // engine -> client: its output
-  err = 'e',     // engine -> client: of stderr, without a terminal
+  err = 'e',     // engine -> client: its stderr, if it has no terminal
   ended = 'x',   // engine -> client, the last one: wire::TerminalEnded
 };
 
@@ -30,7 +30,7 @@ inline constexpr std::size_t kTerminalPiece = std::size_t{16} << 10;
 inline constexpr std::size_t kMostTerminalPacket = std::size_t{96} << 10;
 
 struct TerminalRequest {
-  std::string build_id;  // both are the same program
+  std::string build_id;  // client and engine must be the same program
   wire::OpenTerminal open;
 };
 [[nodiscard]] std::string encode(const TerminalRequest& request);

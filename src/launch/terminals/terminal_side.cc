@@ -23,7 +23,7 @@ namespace {
 constexpr std::size_t kMostGuests = 32;
 /// A peer that asks for nothing is dropped after this time.
 constexpr std::chrono::seconds kPatience{30};
-/// Between looks for the end of a peer whose input waits.
+/// Interval between checks whether a peer whose input waits has hung up.
 constexpr std::chrono::seconds kLook{1};
 
 bool has_hung_up(int socket) {

@@ -1,5 +1,5 @@
-// The engine's side of terminals beside ranks: passes on what `dlaunch attach` and the agent of the
-// rank's node say to each other, with bounded memory in both directions.
+// The engine's side of terminals beside ranks: relays the messages between `dlaunch attach` and the
+// agent of the rank's node, with bounded memory in both directions.
 #pragma once
 
 #include <cstdint>

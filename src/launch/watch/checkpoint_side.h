@@ -1,4 +1,4 @@
-// Turns what the nodes say of checkpoints when an attempt ends into an account of the attempt's
+// Turns the nodes' reports on checkpoints at the end of an attempt into an account of the attempt's
 // checkpoints, for events.jsonl, the screen and the summary. Decides nothing.
 #pragma once
 
@@ -27,8 +27,8 @@ class CheckpointSide {
   void begin(const LaunchPlan& plan);
   /// From a node whose last rank has ended.
   void on(NodeId node, const wire::CheckpointsSeen& seen);
-  /// No rank is left, and no answer will come any more. `restarts`: tells the user now; else the
-  /// summary does.
+  /// No rank is left, and no further answer will arrive. `restarts`: another attempt follows, so
+  /// the user is told now; otherwise the summary tells them.
   void end(bool restarts);
   [[nodiscard]] const CheckpointAccounts& accounts() const { return accounts_; }
 

@@ -33,8 +33,8 @@ class CheckpointStop {
         next_(loop),
         limit_(loop) {}
 
-  /// The ranks of this plan were told to start; null: they have ended, and others follow. Then a
-  /// run that waits for a checkpoint is stopped before the others start.
+  /// The ranks of this plan were told to start. Null: they have ended, and other ranks are to
+  /// follow; a run that waits for a checkpoint is then stopped before those start.
   void set_plan(const LaunchPlan* plan);
   /// Errors: kUsage: the job has no checkpoint.path.
   [[nodiscard]] Result<StopReply> begin();
@@ -57,7 +57,7 @@ class CheckpointStop {
   const LaunchPlan* plan_ = nullptr;
   bool waits_ = false;             // for a checkpoint
   std::uint32_t round_ = 0;        // of the latest question
-  std::set<NodeId> awaited_;       // the nodes that have not answered it
+  std::set<NodeId> awaited_;       // the nodes that have not answered that question
   CheckpointsOfNodes now_;
   std::optional<CheckpointsOfNodes> before_;  // when the ranks got the signal
   CheckpointsOfNodes previous_;

@@ -28,7 +28,7 @@ void SlowSide::begin(const LaunchPlan& plan) {
   ranks_.begin(monotonic_now());
 }
 
-/// An agent speaks for its own ranks only.
+/// An agent's pulse counts only for its own ranks.
 void SlowSide::on(NodeId node, const wire::Pulse& pulse) {
   if (plan_ == nullptr || pulse.attempt != plan_->attempt) return;
   pulses_[node] = pulse.node;

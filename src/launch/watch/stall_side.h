@@ -1,8 +1,8 @@
-// Notices that the job makes no progress (supervise/stall), looks where its ranks stand, twice,
-// and reports what that means (report/verdict): on the console, in events.jsonl, and with both
-// snapshots in stacks/ of the run folder. It decides nothing about the run: that the job was silent
-// for timeouts.hang is an event for the supervisor, and so are progress and stalls, for the account
-// of the run's time.
+// Notices that the job makes no progress (supervise/stall), takes two snapshots of where its ranks
+// stand, and reports the verdict (report/verdict): on the console, in events.jsonl, and with both
+// snapshots in stacks/ of the run folder. It decides nothing about the run: it tells the supervisor
+// when the job has been silent for timeouts.hang, and it reports progress and stalls to it for the
+// account of the run's time.
 #pragma once
 
 #include <chrono>
@@ -35,7 +35,7 @@ namespace dlaunch {
 class StallSide {
  public:
   using Push = std::function<void(Event)>;
-  /// Between the two looks: long enough that whatever works has moved.
+  /// Time between the two snapshots: long enough for everything that works to have moved.
   static constexpr std::chrono::milliseconds kBetween{2000};
 
   StallSide(EventLoop& loop, const RunOptions& options, StackRounds& rounds, RunStore& store,

@@ -11,7 +11,7 @@ namespace {
 
 using Millis = std::chrono::milliseconds;
 
-/// CPU % is the mean over this time: long enough to be steady, short enough to be new.
+/// CPU % is the mean over this time: long enough to be steady, short enough to be current.
 constexpr std::chrono::seconds kMeasured{5};
 
 std::uint64_t millis(MonotonicTime duration) {
@@ -58,7 +58,7 @@ void WatchSide::on(NodeId node, const wire::Pulse& pulse, MonotonicTime now) {
     rank->pulse = one;
     rank->heard = now;
   }
-  // Also ranks of which nothing has changed: they have used no time.
+  // Unchanged ranks are included: they have used no CPU time.
   for (SeenRank& rank : ranks_) {
     if (nodes_[rank.node].id != node || now - rank.newer.at < kMeasured) continue;
     rank.older = std::exchange(rank.newer, {now, rank.pulse.cpu_ms});

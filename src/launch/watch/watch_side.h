@@ -1,5 +1,5 @@
-// What the agents see of the ranks while they run (model/pulse.h), kept as the latest state of each
-// rank and node. Decides nothing about the run: it gets events after the supervisor has.
+// Keeps the latest state of each rank and node, as the agents see it while the ranks run
+// (model/pulse.h). Decides nothing about the run: it gets events after the supervisor has got them.
 #pragma once
 
 #include <cstdint>
@@ -25,13 +25,13 @@ class WatchSide {
 
   /// The ranks of this plan are being told to start.
   void begin(const LaunchPlan& plan, MonotonicTime now);
-  /// An agent speaks for its own ranks of this attempt only.
+  /// An agent's pulse counts only for its own ranks, and only in this attempt.
   void on(NodeId node, const wire::Pulse& pulse, MonotonicTime now);
   void tell(const Event& event);
   void tell(const action::Restart&) { state_ = "waiting to restart"; }
   void set_stopping() { state_ = "stopping"; }
 
-  /// Without what only the run knows: its id, name and age.
+  /// The reply without the fields that only the engine knows: the run's id, name and age.
   [[nodiscard]] StatusReply status(MonotonicTime now) const;
 
  private:
@@ -44,7 +44,7 @@ class WatchSide {
     bool started = false;
     std::string end;
     RankPulse pulse;
-    MonotonicTime heard{0};  // when the pulse arrived; 0: none has
+    MonotonicTime heard{0};  // when the pulse arrived; 0: none has arrived
     Mark older, newer;       // the marks between which its CPU time is measured
   };
   struct SeenNode {

@@ -11,7 +11,7 @@
 namespace dlaunch {
 
 struct BackendChoice {
-  /// NCCL where all nodes have GPUs and can use it, else MPI; never automatic. Errors: kPreflight,
+  /// NCCL if all nodes have GPUs and can use it, else MPI; never automatic. Errors: kPreflight,
   /// with a node that cannot use MPI either, and why.
   Result<MeasureBackend> backend;
   /// With the code "nccl", if nodes have GPUs but NCCL is not used: one note per reason, with the
@@ -19,7 +19,7 @@ struct BackendChoice {
   std::vector<CheckFinding> notes;
 };
 
-/// `good`: the nodes that are to measure, ascending, at least one.
+/// `good`: the nodes that take part in the measurement, ascending, at least one.
 [[nodiscard]] BackendChoice choose_backend(const std::vector<CheckedNode>& nodes,
                                            const std::vector<std::uint32_t>& good);
 

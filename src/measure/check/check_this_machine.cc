@@ -43,7 +43,7 @@ std::vector<std::string_view> lines_of(std::string_view text) {
   return lines;
 }
 
-/// In a process of its own, so that a failure in a GPU driver does not affect this one.
+/// In a separate process, so that a failure in a GPU driver does not affect this one.
 void add_speed(LocalCheck& check, MonotonicTime end) {
   const auto output = program_output({"/proc/self/exe", "speed"}, left_until(end, kWholeLimit));
   if (!output) {

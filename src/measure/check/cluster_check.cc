@@ -26,8 +26,8 @@ struct Survey {
   Cluster cluster;                 // the same nodes; facts of those that have answered
   /// Why those that have answered cannot meet; empty: they can, or it was not tried.
   std::string no_meeting;
-  std::vector<std::uint32_t> unreached;  // with no_meeting: the nodes at fault, where known
-  std::string no_plan;                   // why the job's needs were not looked for
+  std::vector<std::uint32_t> unreached;  // with no_meeting: the nodes at fault, if known
+  std::string no_plan;                   // why the job's needs were not checked
 };
 
 PrepareSettings prepare_settings(const ClusterCheckOptions& options) {
@@ -112,7 +112,7 @@ bool is_named(const std::vector<CheckFinding>& findings, std::uint32_t node) {
   });
 }
 
-/// The nodes that keep the others from meeting or from having a plan, where they are known.
+/// The nodes that keep the others from meeting or from having a plan, if they are known.
 std::vector<CheckFinding> blocking_nodes(const JobSpec& spec, const Survey& survey,
                                          const std::vector<std::uint32_t>& asked) {
   std::vector<CheckFinding> findings;
@@ -168,8 +168,8 @@ Status survey_again(const JobSpec& spec, const PlanContext& context, ClusterChec
   return {};
 }
 
-/// Where nodes do not answer, or keep the others from meeting or from having a plan, surveys the
-/// others without them, so that one bad node spoils nothing else and a spare can replace it. Adds
+/// If nodes do not answer, or keep the others from meeting or from having a plan, surveys the
+/// others without them, so that one bad node does no further harm and a spare can replace it. Adds
 /// the bad nodes to `culprits`.
 Status survey_without_bad_nodes(const JobSpec& spec, const PlanContext& context,
                                 const ClusterCheckOptions& options, Survey& survey,

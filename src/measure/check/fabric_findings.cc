@@ -15,7 +15,7 @@ using measure::SlowLink;
 using measure::SlowNode;
 using Severity = CheckFinding::Severity;
 
-/// "0.02 GB/s, other pairs 2.1 GB/s"; the latencies where these are bad.
+/// "0.02 GB/s, other pairs 2.1 GB/s"; or the latencies if these are bad.
 std::string exchange_text(double value, double usual, double us, double usual_us) {
   const bool is_slow = value < measure::kBad * usual;
   if (is_slow) return three_digits(value) + " GB/s, other pairs " + three_digits(usual) + " GB/s";

@@ -13,8 +13,9 @@ namespace dlaunch {
 
 namespace {
 
-/// Whether the first rank's end cannot be the result of another's: a rank that loses another aborts
-/// or exits with 1, and its end may arrive first; one that waits for another ends with kTimeLimit.
+/// Whether the first rank's end cannot be the result of another rank's end. A rank that loses
+/// another aborts or exits with 1, and its end may arrive first; a rank that waits for another ends
+/// with kTimeLimit.
 bool is_own_end(const RunEnding& ending) {
   if (ending.exit_code == exit_code::kTimeLimit) return false;
   if (!ending.first_error.empty()) return true;
@@ -59,7 +60,7 @@ JobSpec measuring_job(const JobSpec& job, const std::vector<std::uint32_t>& node
   spec.timeouts.stop = std::chrono::seconds(5);
   spec.env = job.env;
   spec.env_pass = job.env_pass;
-  // Waiting ranks give their core to the others, where several nodes are one machine.
+  // If several nodes are one machine, waiting ranks give their core to the others.
   spec.env.try_emplace("OMPI_MCA_mpi_yield_when_idle", "1");
   spec.binding.cpus = Binding::Cpus::none;
   spec.processes_per_node.kind =

@@ -1,4 +1,4 @@
-// Measures between the good nodes of a check: a run of its own with measuring ranks.
+// Measures between the good nodes of a check, by a separate run of measuring ranks.
 #pragma once
 
 #include <cstdint>

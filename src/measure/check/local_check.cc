@@ -66,7 +66,7 @@ std::string gpu_name(const LocalCheck& check, std::size_t i) {
   return index ? "gpu " + std::to_string(*index) : "CUDA's gpu " + std::to_string(i);
 }
 
-/// CUDA can use fewer GPUs than are visible to it.
+/// Adds a finding if CUDA can use fewer GPUs than are visible to it.
 void add_unusable_gpus(const LocalCheck& check, std::vector<std::string>& findings) {
   const speed::LocalSpeed& speed = *check.speed;
   if (speed.gpus_not_tried) return;
@@ -133,7 +133,7 @@ void add_one_rank_findings(const LocalCheck& check, std::vector<std::string>& fi
   }
 }
 
-/// Says that the figure is not that of a link.
+/// The text says that the figure is not that of a link.
 std::string one_rank_text(const LocalCheck::OneRank& rank) {
   if (!rank.problem.empty()) return "one rank: not measured: " + rank.problem;
   return "an all_reduce of one rank, a copy within the GPU: " + figure(rank.gbyte_s) + " GB/s";

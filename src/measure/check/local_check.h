@@ -41,7 +41,7 @@ struct LocalCheck {
 /// that only CUDA knows is "CUDA's gpu 0".
 [[nodiscard]] std::vector<std::string> local_findings(const LocalCheck& check);
 
-/// 80 columns where names allow it; the last line is the verdict.
+/// 80 columns if names allow it; the last line is the verdict.
 [[nodiscard]] std::string local_check_text(const LocalCheck& check);
 /// One object; "format": 1.
 [[nodiscard]] std::string local_check_json(const LocalCheck& check);

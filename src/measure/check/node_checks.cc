@@ -280,7 +280,7 @@ bool has_lost_gpus(const CheckedNode& node, const CheckedNode& other) {
 }
 
 /// The part of a library's version that must be equal on all nodes: "Open MPI v4.1", "NCCL 2.28"
-/// from "nccl: ready, NCCL 2.28.9"; nullopt where there is none.
+/// from "nccl: ready, NCCL 2.28.9"; nullopt if there is none.
 std::optional<std::string> library_of(const CheckedNode& node, std::string_view name,
                                       std::string_view word) {
   for (const std::string_view line : node.condition.collectives) {

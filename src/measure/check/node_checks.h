@@ -1,9 +1,9 @@
 // Finds faults of nodes from their facts and their condition. Pure.
 //
 // A property of a single node is compared with the limits below. Properties that nodes should share
-// (a driver, a rate, a number of cores) are compared between nodes: where more than half of at
-// least three agree, the others are named. Between two nodes, or without such a majority, a node
-// that lost one of several GPUs is named, too.
+// (a driver, a rate, a number of cores) are compared between nodes: if more than half of at least
+// three agree, the others are named. Between two nodes, or without such a majority, a node that
+// lost one of several GPUs is named, too.
 #pragma once
 
 #include <cstdint>
@@ -26,15 +26,15 @@ inline constexpr std::uint64_t kFewOpenFiles = 1024;
 /// Locked memory that suffices for InfiniBand and RoCE; a quarter of the node's memory does, too.
 inline constexpr std::uint64_t kMuchLocked = std::uint64_t{64} << 30U;
 
-/// Reading a file of code takes less than 0.1 ms from a page cache or a local SSD, and from a
-/// network file system a few requests of 0.2 ms to 5 ms each.
+/// Reading a source file takes less than 0.1 ms from the page cache or a local SSD. A network file
+/// system needs a few requests of 0.2 ms to 5 ms each.
 inline constexpr std::uint64_t kSlowFileNs = 500'000;
 inline constexpr std::uint32_t kFewFiles = 20;
 /// Modules that `import torch` loads (PyTorch 2), rounded.
 inline constexpr std::uint64_t kFilesOfFramework = 2000;
 
-/// In the order of the nodes, the worst first for each; findings about all nodes come last.
-/// `expected_gpus`: GPUs that each node must have.
+/// The findings in the order of the nodes, each node's worst first; findings about all nodes come
+/// last. `expected_gpus`: GPUs that each node must have.
 [[nodiscard]] std::vector<CheckFinding> check_nodes(
     const std::vector<CheckedNode>& nodes, std::optional<std::uint32_t> expected_gpus = {});
 

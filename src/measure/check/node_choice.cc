@@ -21,7 +21,7 @@ std::string fault_of(const CheckReport& report, std::uint32_t node) {
   return {};
 }
 
-/// The other end of a slow link, where it is already chosen.
+/// The other end of a slow link, if it is already chosen.
 std::optional<std::uint32_t> slow_partner(const CheckReport& report, std::uint32_t node,
                                           const std::set<std::uint32_t>& chosen) {
   for (const CheckFinding& one : report.findings) {

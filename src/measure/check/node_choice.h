@@ -11,8 +11,8 @@
 
 namespace dlaunch {
 
-/// How many nodes a job needs at least and at best, and among how many hosts they are chosen (with
-/// the spares). All hosts, if the job does not say.
+/// The least and the best number of nodes for a job, and the number of hosts from which they and
+/// the spares are chosen: all hosts, if the job does not say.
 struct NodesWanted {
   std::size_t least = 1;
   std::size_t best = 1;
@@ -28,8 +28,8 @@ struct NodeChoice {
   bool operator==(const NodeChoice&) const = default;
 };
 
-/// The first good nodes in the order of the report, up to the number wanted, without both ends of a
-/// slow link. Errors (exit_code::kPreflight): too few good nodes, or a fault of all of them.
+/// The first good nodes in the order of the report, up to the number wanted, but never both ends of
+/// a slow link. Errors (exit_code::kPreflight): too few good nodes, or a fault of all of them.
 [[nodiscard]] Result<NodeChoice> choose_nodes(const NodesWanted& wanted, const CheckReport& report);
 
 /// Which parts of the network were not measured, and why, one sentence each.

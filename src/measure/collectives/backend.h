@@ -32,18 +32,18 @@ class Backend {
 };
 
 /// The GPU that this rank would use with NCCL; two ranks that would share one get the same text.
-/// Code::unavailable where NCCL's library, a driver or a GPU is missing.
+/// Code::unavailable if NCCL's library, a driver or a GPU is missing.
 Result<std::string> nccl_gpu();
 
-/// "Open MPI v4.1.4", "NCCL 2.28.9"; initializes nothing. Code::unavailable where the library
-/// cannot be loaded, or there is no driver for NCCL. Does not count GPUs, which would initialize
+/// "Open MPI v4.1.4", "NCCL 2.28.9"; initializes nothing. Code::unavailable if the library cannot
+/// be loaded, or there is no driver for NCCL. Does not count GPUs, because that would initialize
 /// them.
 Result<std::string> mpi_name();
 Result<std::string> nccl_name();
 
-/// Code::unavailable where the library, or something that it needs, is missing.
+/// Code::unavailable if the library, or something that it needs, is missing.
 Result<std::unique_ptr<Backend>> create_mpi(const Options& options);
-/// All ranks must have a nccl_gpu() of their own.
+/// Each rank must have a different nccl_gpu().
 Result<std::unique_ptr<Backend>> create_nccl(const Options& options);
 
 }  // namespace dlaunch::collectives

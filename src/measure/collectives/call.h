@@ -112,8 +112,8 @@ inline Status check(const Call& call, int rank, int size, std::size_t most) {
   return is_right(call, rank, size, most) ? Status() : what_is_wrong(call, rank, size, most);
 }
 
-/// Whether the call is in place, by the rule of its kind. `kind`: that of the call, as a parameter
-/// of its own so that it can be a compile-time constant.
+/// Whether the call is in place, by the rule of its kind. `kind`: that of the call, as a separate
+/// parameter so that it can be a compile-time constant.
 inline bool in_place(const Call& call, Call::Kind kind, int rank) noexcept {
   switch (kind) {
     case Call::Kind::reduce:

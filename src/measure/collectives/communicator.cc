@@ -24,7 +24,7 @@ constexpr std::chrono::milliseconds kLongestTimeout{std::chrono::hours(24 * 24)}
 }
 
 /// Whether every rank can use NCCL, decided by all ranks from the same data: otherwise the others
-/// would wait for one that cannot. Code::unavailable at all ranks where one cannot.
+/// would wait for one that cannot. Code::unavailable at all ranks if one cannot.
 Status agree_on_nccl(const Options& options) {
   using Gpus = std::vector<std::string>;
   const auto own = nccl_gpu();

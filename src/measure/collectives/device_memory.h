@@ -19,8 +19,8 @@ class DeviceMemory {
   virtual Status copy(void* to, const void* from, std::size_t bytes) = 0;
 };
 
-/// Uses the NVIDIA driver (libcuda.so.1), which is loaded if /dev/nvidiactl exists, but not used
-/// before the program itself uses it. Null: no GPU or no driver, and so no GPU memory.
+/// Uses the NVIDIA driver (libcuda.so.1), which is loaded if /dev/nvidiactl exists, but not called
+/// until the program itself uses it. Null: no GPU or no driver, and so no GPU memory.
 DeviceMemory* cuda_memory();
 
 }  // namespace dlaunch::collectives

@@ -21,7 +21,7 @@ namespace dlaunch::collectives {
 /// Not thread-safe. One per process, since the descriptor carries one conversation.
 class Exchange {
  public:
-  /// From PMI_FD, PMI_RANK and PMI_SIZE. A rank without them is a world of its own, unless
+  /// Uses PMI_FD, PMI_RANK and PMI_SIZE. A rank without them is a world of its own, unless
   /// WORLD_SIZE says that there are others. `timeout`: for each later request of all users; zero:
   /// none.
   static Result<std::shared_ptr<Exchange>> get(std::chrono::milliseconds timeout);
@@ -63,7 +63,7 @@ class Exchange {
 /// The value of `key` in "cmd=x key=value ..."; empty: there is none.
 std::string_view field_of(std::string_view line, std::string_view key) noexcept;
 std::string hex_of(std::string_view bytes);
-/// Empty where the text does not consist of hexadecimal digits.
+/// Empty if the text does not consist of hexadecimal digits.
 std::string bytes_of(std::string_view hex);
 
 }  // namespace dlaunch::collectives

@@ -7,7 +7,7 @@
 namespace dlaunch::collectives {
 
 /// Identifies the running kernel until it reboots (random(4), boot_id); all containers and
-/// namespaces of a machine get the same. 36 characters; empty where it cannot be read.
+/// namespaces of a machine share it. 36 characters; empty if it cannot be read.
 std::string machine();
 
 }  // namespace dlaunch::collectives

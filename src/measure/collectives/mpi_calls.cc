@@ -15,7 +15,7 @@ constexpr bool reduces(Kind kind) noexcept {
 
 /// The arguments as MPI takes them.
 struct Words {
-  // Always inline: where the kind is a constant, most of it is optimized away.
+  // Always inline: if the kind is a constant, most of it is optimized away.
   [[gnu::always_inline]] Words(const Call& call, Kind kind, const MpiNames& names, int rank)
       : send(call.send), receive(call.receive), count(static_cast<int>(call.count)) {
     if (kind == Kind::barrier) return;

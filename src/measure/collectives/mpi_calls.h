@@ -28,8 +28,8 @@ inline bool is_incomplete(const Call& call, Call::Kind kind, int rank) noexcept 
          (kind == Call::Kind::reduce_scatter && in_place(call, kind, rank));
 }
 
-/// Whether host code touches the elements, in complete() or in reductions of 16-bit numbers, so
-/// that device buffers cannot be used even with an MPI that takes them.
+/// Whether host code touches the elements, in complete() or in reductions of 16-bit numbers. Then
+/// device buffers cannot be used, even with an MPI that takes them.
 inline bool needs_host(const Call& call, int rank) noexcept {
   const bool reduces = call.kind == Call::Kind::reduce || call.kind == Call::Kind::all_reduce ||
                        call.kind == Call::Kind::reduce_scatter;

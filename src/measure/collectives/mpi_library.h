@@ -17,8 +17,7 @@ class MpiLibrary {
   /// Initializes MPI unless the program has done so. All callers share the result.
   static Result<std::shared_ptr<MpiLibrary>> get();
 
-  /// Finalizes MPI where it was initialized here and no communicator is broken; waits for all
-  /// ranks.
+  /// Finalizes MPI if it was initialized here and no communicator is broken; waits for all ranks.
   ~MpiLibrary();
   MpiLibrary(const MpiLibrary&) = delete;
   MpiLibrary& operator=(const MpiLibrary&) = delete;
@@ -40,7 +39,7 @@ class MpiLibrary {
 /// "Open MPI v4.1.4"
 std::string mpi_version();
 
-/// The result of an MPI call; `what`: what the call was to do.
+/// The result of an MPI call; `what`: the operation, for the message.
 Status mpi_status(int error, std::string_view what);
 
 }  // namespace dlaunch::collectives

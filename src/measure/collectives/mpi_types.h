@@ -26,10 +26,10 @@ struct MpiNames {
   }
 };
 
-/// To be called after MPI_Init.
+/// Call after MPI_Init.
 MpiNames make_mpi_names();
 
-/// To be called before MPI_Finalize, once the last communicator is gone.
+/// Call before MPI_Finalize, once the last communicator is gone.
 void free_mpi_names(MpiNames& names);
 
 /// Divides each element by `size`.

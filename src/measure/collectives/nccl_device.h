@@ -10,7 +10,7 @@
 
 namespace dlaunch::collectives {
 
-/// The result of a CUDA call; `what`: what the call was to do.
+/// The result of a CUDA call; `what`: the operation, for the message.
 Status cuda_status(cudaError_t error, const std::string& what);
 
 /// The GPU of this rank, by CUDA's numbering: its only visible one (CUDA_VISIBLE_DEVICES), else the

@@ -46,7 +46,7 @@ struct BenchRow {
   bool operator==(const BenchRow&) const = default;
 };
 
-/// From the records "header" and "size" of the mode "bench".
+/// These read the records "header" and "size" of the mode "bench".
 void add_ranks(const Record& record, BenchHeader& header);
 [[nodiscard]] BenchRow read_row(const Record& record, const BenchHeader& header);
 [[nodiscard]] std::uint64_t wrong_elements(const BenchRow& row);
@@ -55,15 +55,15 @@ void add_ranks(const Record& record, BenchHeader& header);
 [[nodiscard]] std::string table_head(const BenchHeader& header);
 [[nodiscard]] std::string table_row(const BenchRow& row, const BenchHeader& header);
 
-/// A line about missing rows. `error`: why, in one sentence; empty: none is missing, and so no
-/// line.
+/// A line about missing rows. `error`: why rows are missing, in one sentence; empty: none are, and
+/// there is no line.
 [[nodiscard]] std::string incomplete_text(std::string_view error);
 
-/// All of it as one JSON object. `error`: why rows are missing; empty: none is.
+/// The whole table as one JSON object. `error`: why rows are missing; empty: none are.
 [[nodiscard]] std::string to_json(const BenchHeader& header, const std::vector<BenchRow>& rows,
                                   std::string_view error);
 
-/// Appends the members "complete" and, unless it is, "error".
+/// Appends the member "complete" and, if that is false, "error".
 void append_completeness(std::string& out, std::string_view error);
 
 }  // namespace dlaunch::measure

@@ -38,7 +38,7 @@ enum class Operation : std::uint8_t {
 [[nodiscard]] bool has_size(Operation) noexcept;
 /// Whether a buffer has a part for each rank: all_gather, reduce_scatter, all_to_all.
 [[nodiscard]] bool is_in_parts(Operation) noexcept;
-/// Whether the call exists with two buffers, and in place.
+/// Whether the call exists with two buffers, and whether it exists in place.
 [[nodiscard]] bool has_out_of_place(Operation) noexcept;
 [[nodiscard]] bool has_in_place(Operation) noexcept;
 
@@ -46,13 +46,13 @@ enum class Operation : std::uint8_t {
 /// for operations in parts, else 1.
 [[nodiscard]] double bus_factor(Operation, std::uint32_t ranks) noexcept;
 
-/// GB/s (10^9 bytes per second); 0 where `microseconds` is 0 or less.
+/// GB/s (10^9 bytes per second); 0 if `microseconds` is 0 or less.
 [[nodiscard]] double algorithm_bandwidth(std::uint64_t bytes, double microseconds) noexcept;
 
 /// The element count of the call, for a size of at most `bytes`.
 [[nodiscard]] std::uint64_t count_of(Operation, std::uint64_t bytes, std::uint64_t type_size,
                                      std::uint32_t ranks) noexcept;
-/// The size for that count; count_of() may have rounded down.
+/// The size for a count from count_of(), which may have rounded down.
 [[nodiscard]] std::uint64_t size_of_count(Operation, std::uint64_t count, std::uint64_t type_size,
                                           std::uint32_t ranks) noexcept;
 

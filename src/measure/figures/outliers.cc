@@ -13,7 +13,7 @@ namespace {
 constexpr double kLatencyTimes = 3;
 constexpr double kLatencySlackUs = 200;
 
-/// The value at this share of the sorted values, rounded up; 0 where there are none.
+/// The value at this share of the sorted values, rounded up; 0 if there are none.
 double quantile(std::vector<double> values, double share) {
   if (values.empty()) return 0;
   std::sort(values.begin(), values.end());
@@ -326,7 +326,7 @@ class OutlierSearch {
       possible += good != node && !bad_.contains(good) ? 1U : 0U;
     return std::min<std::size_t>(possible, kWitnesses);
   }
-  /// Takes at least two proofs: a single one could come from a slow link.
+  /// Requires at least two proofs: a single one could come from a slow link.
   [[nodiscard]] bool is_slow_with_all(int node) const {
     constexpr std::size_t kFewest = 2;
     if (pairs_.proven_good(node) || bad_.contains(node)) return false;

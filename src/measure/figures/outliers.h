@@ -20,10 +20,10 @@ namespace dlaunch::measure {
 /// A value below this share of the usual one is measured again; below kBad it is bad.
 inline constexpr double kSuspect = 0.75;
 inline constexpr double kBad = 0.6;
-/// Slow values of a pair, each measured alone, that count as one of several proofs against a node.
-/// Naming a link, or a node by its own speed, takes twice as many.
+/// How many slow values of a pair, each measured alone, count as one of several proofs against a
+/// node. Naming a link, or a node by its own speed, takes twice as many.
 inline constexpr int kProofs = 8;
-/// Proven good nodes with which a bad node must be slow (all of them where there are fewer).
+/// With how many proven good nodes a bad node must be slow (with all of them if there are fewer).
 inline constexpr int kWitnesses = 3;
 
 /// A measurement of two nodes.
@@ -54,7 +54,7 @@ struct ComputeAlone {
   bool operator==(const ComputeAlone&) const = default;
 };
 
-/// All that was measured so far.
+/// Everything measured so far.
 struct Measured {
   int nodes = 0;
   std::vector<Exchange> exchanges;  // in rounds, perhaps many at a time
@@ -72,7 +72,7 @@ struct Question {
 };
 
 /// nullopt: everything that can be decided is decided. The caller adds the requested measurement to
-/// `measured`, with a value of 0 where it failed.
+/// `measured`, with a value of 0 if it failed.
 [[nodiscard]] std::optional<Question> next_question(const Measured& measured);
 
 struct SlowNode {

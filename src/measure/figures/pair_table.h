@@ -27,18 +27,18 @@ inline constexpr std::size_t kMostInMatrix = 10;
 
 [[nodiscard]] PairResult read_pair(const Record& record);
 
-/// "node2", or "node2:5" where a host has several ranks.
+/// "node2", or "node2:5" if a host has several ranks.
 [[nodiscard]] std::vector<std::string> rank_labels(const std::vector<std::string>& hosts);
 
 /// The matrix, for up to kMostInMatrix ranks, and the slowest links; lines of at most 104 columns.
 [[nodiscard]] std::string pair_text(const BenchHeader& header,
                                     const std::vector<PairResult>& pairs);
-/// `error`: why pairs are missing; empty: none is.
+/// `error`: why pairs are missing; empty: none are.
 [[nodiscard]] std::string pair_json(const BenchHeader& header, const std::vector<PairResult>& pairs,
                                     std::string_view error);
 
-/// Links below kSlowShare of the upper quartile, slowest first; none where there are fewer than
-/// three links.
+/// Links below kSlowShare of the upper quartile, slowest first; none if there are fewer than three
+/// links.
 [[nodiscard]] std::vector<PairResult> slow_links(std::vector<PairResult> pairs);
 
 }  // namespace dlaunch::measure

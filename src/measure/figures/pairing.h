@@ -24,14 +24,14 @@ struct Pair {
 [[nodiscard]] int repeats_for(int nodes);
 
 /// One round of a round-robin tournament (circle method): each node is in one pair, except for one
-/// node where their number is odd. `round` counts from 0; there are nodes - 1 rounds, or `nodes`
-/// where that is odd.
+/// node if their number is odd. `round` counts from 0; there are nodes - 1 rounds, or `nodes` if
+/// that is odd.
 [[nodiscard]] std::vector<Pair> pairs_of_round(int nodes, int round);
 
 /// Splits a round into parts that are measured one after another, so that no machine has two pairs
 /// at a time: nodes on one kernel (containers, namespaces) share its cores and would disturb each
 /// other. `machines`: index = node; equal texts are one machine, an empty one is a machine of its
-/// own. One part where every node has its own machine.
+/// own. One part if every node has its own machine.
 [[nodiscard]] std::vector<std::vector<Pair>> parts_of(const std::vector<Pair>& pairs,
                                                       const std::vector<std::string>& machines);
 

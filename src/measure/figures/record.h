@@ -29,7 +29,7 @@ class Record {
 
   [[nodiscard]] const std::string& kind() const { return kind_; }
   [[nodiscard]] bool has(const std::string& key) const { return values_.contains(key); }
-  /// 0 or empty where the value is missing or has another type.
+  /// 0 or empty if the value is missing or has another type.
   [[nodiscard]] double number(const std::string& key) const;
   [[nodiscard]] std::string text(const std::string& key) const;
   [[nodiscard]] std::vector<double> numbers(const std::string& key) const;

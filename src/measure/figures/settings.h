@@ -20,7 +20,7 @@ class Settings {
 
   [[nodiscard]] bool has(const std::string& key) const { return values_.contains(key); }
   [[nodiscard]] std::string text(const std::string& key, const std::string& otherwise = "") const;
-  /// `otherwise` also where the value is not a number.
+  /// Returns `otherwise` also if the value is not a number.
   [[nodiscard]] std::uint64_t number(const std::string& key, std::uint64_t otherwise = 0) const;
   [[nodiscard]] bool flag(const std::string& key) const { return number(key) != 0; }
 

@@ -17,10 +17,10 @@ inline constexpr std::size_t kMostSizes = 1000;
 /// them. At most kMostBytes. Errors: kUsage, without the option's name.
 [[nodiscard]] Result<std::uint64_t> read_size(std::string_view text);
 
-/// "8", "64K", "1.5M" where that is exact; else all digits.
+/// "8", "64K", "1.5M" if that is exact; else all digits.
 [[nodiscard]] std::string short_size(std::uint64_t bytes);
 
-/// From `first` to at most `last`; each size is the previous one times `factor` or, where `step` is
+/// From `first` to at most `last`; each size is the previous one times `factor` or, if `step` is
 /// not 0, plus `step`.
 struct SizeSeries {
   std::uint64_t first = 0;

@@ -15,11 +15,11 @@ struct Summary {
   bool operator==(const Summary&) const = default;
 };
 
-/// All 0 where there are no values.
+/// All 0 if there are no values.
 [[nodiscard]] Summary summarize(std::vector<double> values);
 
 /// The quantile at `share` (0..1) of sorted values, interpolated (Hyndman and Fan 1996, definition
-/// 7, the default of most statistics software). 0 where there are no values.
+/// 7, the default of most statistics software). 0 if there are no values.
 [[nodiscard]] double quantile(const std::vector<double>& sorted, double share);
 
 }  // namespace dlaunch::measure

@@ -16,7 +16,7 @@ namespace dlaunch::measure {
 
 namespace {
 
-// Pixels.
+// Sizes in pixels.
 constexpr double kWidth = 760;
 constexpr double kLeft = 80;
 constexpr double kRight = 20;

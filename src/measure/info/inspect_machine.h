@@ -11,8 +11,8 @@ namespace dlaunch {
 void read_machine(MachineInfo& info);
 
 /// Fills health and faults of `info` from nvidia-smi and the kernel log of this machine. Takes at
-/// most `limit` (at least 1 s) where nvidia-smi hangs, as it does when a GPU has fallen off the
-/// bus. Asks nothing where info.facts has no GPU.
+/// most `limit` (at least 1 s) if nvidia-smi hangs, as it does when a GPU has fallen off the bus.
+/// Does nothing if info.facts has no GPU.
 void add_gpu_health(MachineInfo& info, std::chrono::seconds limit);
 
 }  // namespace dlaunch

@@ -10,13 +10,14 @@ namespace dlaunch {
 struct LibraryFact {
   std::string name;       // "mpi", "nccl", "pmix"
   bool is_ready = false;  // found, and it can be loaded
-  std::string says;  // "Open MPI v4.1.4", may be empty; else what is missing, and what to install
+  std::string says;  // if ready: "Open MPI v4.1.4", or empty; else what is missing, and what to
+                     // install
 };
 
-/// The libraries of the measuring programs, tried in processes of their own. Takes at most `limit`.
+/// The libraries of the measuring programs, tried in separate processes. Takes at most `limit`.
 [[nodiscard]] std::vector<LibraryFact> collectives_libraries(std::chrono::milliseconds limit);
 
-/// These, and the library with which MPI programs start without mpirun. Takes at most 20 s. Call
+/// The same, and the library with which MPI programs start without mpirun. Takes at most 20 s. Call
 /// only from the main thread.
 [[nodiscard]] std::vector<LibraryFact> found_libraries();
 

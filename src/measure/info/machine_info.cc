@@ -145,7 +145,7 @@ void add_gpus(std::string& out, const MachineInfo& info) {
 }
 
 std::string state_text(const RdmaPort& port) {
-  const std::string state = upper(name_in(kPortStateNames, port.state));  // as ibstat has it
+  const std::string state = upper(name_in(kPortStateNames, port.state));  // as ibstat prints it
   const bool says_more = port.state != RdmaPort::State::active && !port.physical_state.empty();
   return state + (says_more ? " (" + port.physical_state + ")" : "");
 }

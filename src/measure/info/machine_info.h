@@ -25,7 +25,7 @@ struct MachineInfo {
 /// NVLink"; empty: not known.
 [[nodiscard]] std::string nvlink_text(const NvLinks& links);
 
-/// 80 columns where names allow it.
+/// 80 columns if names allow it.
 [[nodiscard]] std::string info_text(const MachineInfo& info);
 
 /// One object; "format": 1.

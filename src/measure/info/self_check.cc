@@ -43,7 +43,8 @@ SelfCheckRow py_spy_row(const SelfCheckFacts& facts) {
           ""};
 }
 
-/// Yama (the kernel's admin-guide/LSM/Yama.rst). With value 1, ranks let their agent look at them.
+/// Yama (the kernel's admin-guide/LSM/Yama.rst). With value 1, ranks allow their agent to inspect
+/// them.
 SelfCheckRow ptrace_row(const SelfCheckFacts& facts) {
   const std::string setting = "kernel.yama.ptrace_scope=" + std::to_string(facts.ptrace_scope);
   const std::string remedy = "set sysctl kernel.yama.ptrace_scope to 1 or 0";

@@ -16,7 +16,7 @@ struct SelfCheckFacts {
   bool is_root = false;
   std::string ssh;          // the program that is found; empty: none
   std::string no_py_spy;    // why py-spy cannot be used to look into ranks; empty: it can
-  int ptrace_scope = 0;     // kernel.yama.ptrace_scope; 0 also where the kernel has no such setting
+  int ptrace_scope = 0;     // kernel.yama.ptrace_scope; 0 also if the kernel has no such setting
   bool has_cgroup = false;  // a cgroup is delegated to this user
   std::string no_pid_namespace;  // why none can be made, and the remedy; empty: one can
   std::vector<LibraryFact> libraries;
@@ -35,10 +35,10 @@ struct SelfCheckRow {
   std::string remedy;  // empty: none
 };
 
-/// In the order of the text.
+/// The rows in the order of the text.
 [[nodiscard]] std::vector<SelfCheckRow> self_check(const SelfCheckFacts& facts);
 
-/// 80 columns where names allow it; the last line is the verdict.
+/// 80 columns if names allow it; the last line is the verdict.
 [[nodiscard]] std::string self_check_text(const std::vector<SelfCheckRow>& rows);
 /// One object; "format": 1.
 [[nodiscard]] std::string self_check_json(const std::vector<SelfCheckRow>& rows);

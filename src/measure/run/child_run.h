@@ -19,12 +19,12 @@ struct ChildRun {
 using OnLine = std::function<Status(const std::string&)>;
 
 /// Does what `dlaunch run` does, including the front, in a child of this process, and waits until
-/// nothing of it is left; it is stopped when this process ends. With `on_line`, its stdout is a
-/// pipe whose lines go to `on_line` in this process; else it shares the stdout of this process.
-/// Signals of the terminal reach the child directly; signals that another process sends to this one
-/// are forwarded. The run gets stdin where the job gives it to rank 0. Errors: that of `on_line`;
-/// kInternal where the child cannot be created, or a line exceeds 64 MiB. Must be called before any
-/// thread exists.
+/// all its processes are gone; the run is stopped when this process ends. With `on_line`, its
+/// stdout is a pipe whose lines go to `on_line` in this process; else it shares the stdout of this
+/// process. Signals of the terminal reach the child directly; signals that another process sends to
+/// this one are forwarded. The run gets stdin if the job gives it to rank 0. Errors: that of
+/// `on_line`; kInternal if the child cannot be created, or a line exceeds 64 MiB. Must be called
+/// before any thread exists.
 [[nodiscard]] Result<ChildRun> run_in_child(const RunOptions& options, const OnLine& on_line = {});
 
 }  // namespace dlaunch

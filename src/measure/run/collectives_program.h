@@ -17,8 +17,8 @@ namespace dlaunch {
 /// kPreflight, with the library that is missing on this node and what to install.
 [[nodiscard]] Result<std::string> probe_collectives(MeasureBackend backend);
 
-/// Becomes the program with these arguments (measure/collectives/program/program.h), or calls it
-/// where it is linked. Errors: kPreflight, with the library that the dynamic linker did not find.
+/// Becomes the program with these arguments (measure/collectives/program/program.h), or calls it if
+/// it is linked. Errors: kPreflight, with the library that the dynamic linker did not find.
 [[nodiscard]] Result<int> run_collectives(MeasureBackend backend,
                                           const std::vector<std::string>& words);
 

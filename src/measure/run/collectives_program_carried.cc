@@ -68,7 +68,7 @@ std::string advice_for(const MissingLibrary& missing) {
          ", or add its folder to LD_LIBRARY_PATH";
 }
 
-/// The program as an open file; checked that the dynamic linker finds its libraries.
+/// The program as an open file, after a check that the dynamic linker finds its libraries.
 Result<UniqueFd> ready_program(MeasureBackend backend) {
   const Kind& kind = kind_of(backend);
   const CarriedProgram image = image_of(backend);

@@ -27,11 +27,10 @@ struct RankLayout {
   bool operator==(const RankLayout&) const = default;
 };
 
-/// NCCL where every node has a usable GPU, else MPI. Where the user sets no number of ranks: with
-/// NCCL one for each GPU; with MPI one for each node (or its slots), but two on a single node,
-/// since one rank would measure only its own memory. Sets that number in the job. Errors:
-/// kPreflight: dlaunch was built without the back-end, or NCCL is requested and a node has no GPU;
-/// those of place().
+/// NCCL if every node has a usable GPU, else MPI. If the user sets no number of ranks: with NCCL
+/// one for each GPU; with MPI one for each node (or its slots), but two on a single node, since one
+/// rank would measure only its own memory. Sets that number in the job. Errors: kPreflight: dlaunch
+/// was built without the back-end, or NCCL is requested and a node has no GPU; those of place().
 [[nodiscard]] Result<RankLayout> lay_out_ranks(const LayoutRequest& request, const Cluster& cluster,
                                                JobSpec& spec);
 

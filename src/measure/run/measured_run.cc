@@ -27,7 +27,7 @@ Result<std::string> make_folder() {
   return path;
 }
 
-/// Removed at the end of its lifetime unless it is kept.
+/// A folder that is removed at the end of this object's lifetime unless it is kept.
 class RunFolder {
  public:
   explicit RunFolder(std::string path) : path_(std::move(path)) {}

@@ -44,8 +44,8 @@ enum class KeepRun {
 /// measurement needs (MPI, no binding to the job's working directory, output of rank 0 only) and a
 /// private temporary folder as logs.dir. Each record that rank 0 prints goes to `on_record` in this
 /// process; an error of `on_record`, or a line that is not a record (kInternal), ends the run and
-/// is returned, with the folder's path where it is kept. SIGINT and SIGTERM end the run as usual.
-/// Returns when nothing of the run is left. Must be called before any thread exists.
+/// is returned, with the folder's path if it is kept. SIGINT and SIGTERM end the run as usual.
+/// Returns when all processes of the run are gone. Must be called before any thread exists.
 [[nodiscard]] Result<MeasuredRun> measured_run(
     RunOptions options, KeepRun keep,
     const std::function<Status(const measure::Record&)>& on_record);

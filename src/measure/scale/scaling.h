@@ -33,7 +33,7 @@ struct ScaleRun {
   std::string failure;               // the reason, in one line; else empty
 };
 
-/// From the summary of a run. A failed run has no throughput, whatever it printed.
+/// The figures of a run, from its summary. A failed run has no throughput, whatever it printed.
 [[nodiscard]] ScaleRun scale_run(const RunFigures& figures, const ScaleMeasure& measure);
 
 /// All runs of one size.

@@ -164,7 +164,7 @@ double gflop(std::chrono::milliseconds window, const std::vector<int>& cpus, Cpu
 constexpr std::size_t kArrays = 3;
 
 /// The number in the line that begins with `label`; the largest number: unknown, or "max". Uses C's
-/// functions: C++ streams would make the programs that dlaunch carries half as large again.
+/// functions: C++ streams would make the programs that dlaunch carries larger by half.
 std::uint64_t number_in_file(const std::string& path, const std::string& label) {
   constexpr std::uint64_t kUnknown = std::numeric_limits<std::uint64_t>::max();
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "re"),

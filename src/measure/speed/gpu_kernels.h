@@ -9,9 +9,9 @@ namespace dlaunch::speed::gpu {
 
 inline constexpr int kTile = 128;  // sizes of matrices are multiples of it
 
-/// All launch work on the stream and return CUDA's result. Matrices are `size` x `size`, row-major,
-/// in GPU memory; the elements of a and b are whole numbers from -3 to 3, which both types hold
-/// exactly, and sums of fewer than 2^21 products are exact in any order.
+/// All functions launch work on the stream and return CUDA's result. Matrices are `size` x `size`,
+/// row-major, in GPU memory; the elements of a and b are whole numbers from -3 to 3, which both
+/// types hold exactly, and sums of fewer than 2^21 products are exact in any order.
 cudaError_t fill_float32(float* a, float* b, int size, cudaStream_t stream);
 /// float16 as 16 bits.
 cudaError_t fill_float16(std::uint16_t* a, std::uint16_t* b, int size, cudaStream_t stream);

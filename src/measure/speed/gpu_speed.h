@@ -22,10 +22,11 @@ struct GpuSpeed {
   std::string problem;         // CUDA's error message; empty: none
 };
 
-/// GPUs that this process can use, or why there are none; a missing or old driver is not an error.
+/// The number of GPUs that this process can use, or why there are none. A missing or old driver is
+/// not an error.
 struct GpuCount {
   int count = 0;
-  std::string none_because;  // one line; empty where there are some
+  std::string none_because;  // one line; empty if there are some
   /// The reason is this dlaunch, which was built without CUDA or with a newer one than the driver
   /// supports; the machine may be healthy.
   bool not_tried = false;
@@ -37,8 +38,9 @@ struct GpuCount {
 /// GPU memory.
 [[nodiscard]] GpuSpeed measure_gpu(int device);
 
-/// All of them, in this order. All GPUs compute products at the same time; the copies run on one
-/// GPU after the other, since several may share a path to the host: a quarter of a second each.
+/// Measures GPUs 0 to count - 1, in this order. All GPUs compute products at the same time; the
+/// copies run on one GPU after the other, since several may share a path to the host: a quarter of
+/// a second each.
 [[nodiscard]] std::vector<GpuSpeed> measure_gpus(int count);
 
 }  // namespace dlaunch::speed

@@ -16,11 +16,11 @@ namespace dlaunch::speed {
 struct LocalSpeed {
   CpuSpeed cpu;
   std::vector<GpuSpeed> gpus;   // those that CUDA_VISIBLE_DEVICES leaves, in CUDA's order
-  std::string no_gpus;          // why there are none; empty where there are some
+  std::string no_gpus;          // why there are none; empty if there are some
   bool gpus_not_tried = false;  // see GpuCount::not_tried
 };
 
-/// Takes about a second, with GPUs two, and a quarter of a second more for each GPU.
+/// Takes about a second; with GPUs, two seconds and a quarter of a second more for each GPU.
 [[nodiscard]] LocalSpeed measure_local();
 
 /// The members of an object.

@@ -64,7 +64,7 @@ class Lister {
   }
 
  private:
-  /// Every name in the folder, until a limit is met.
+  /// Visits every name in the folder until a limit is reached.
   template <class Visit>
   void read(const std::string& folder, Visit visit) {
     const std::string path = folder.empty() ? workdir_ : absolute(folder);

@@ -62,7 +62,7 @@ void CheckpointWatch::see(const wire::SeeCheckpoints& question) {
 
 void CheckpointWatch::end() {
   if (patterns_.empty()) return;
-  // The first question may be the one of the look that is under way; it is answered, too.
+  // The look under way may belong to the first question, so that question is kept and answered too.
   if (questions_.size() > 1) questions_.resize(1);
   questions_.push_back({0, wall_now()});
   next();

@@ -1,5 +1,5 @@
 // Looks where the ranks of an attempt write checkpoints: when they start, when the launcher asks,
-// and when the last one has ended.
+// and when the last rank has ended.
 #pragma once
 
 #include <deque>
@@ -18,23 +18,24 @@
 
 namespace dlaunch {
 
-/// Lives on the agent's one thread. Each look is a process that takes at most 2 s; one at a time.
+/// Lives on the agent's one thread. Each look runs in a process of its own for at most 2 s; looks
+/// run one at a time.
 class CheckpointWatch {
  public:
   using Send = std::function<void(const wire::FromAgent&)>;
   CheckpointWatch(EventLoop& loop, Send send) : send_(std::move(send)), look_(loop) {}
 
-  /// Before the first rank of an attempt starts.
+  /// Call before the first rank of an attempt starts.
   void begin(const wire::StartRanks& start);
   void see(const wire::SeeCheckpoints& question);
-  /// The last rank of the attempt has ended.
+  /// Call when the last rank of the attempt has ended.
   void end();
-  /// Calls `done` once CheckpointsSeen was sent for the end: at once if there is nothing to report,
-  /// else within the time of two looks.
+  /// Calls `done` once the attempt's last CheckpointsSeen was sent: at once if there is nothing to
+  /// report, else within the time of two looks.
   void when_told(std::function<void()> done);
-  /// The process that looks; it is not the ranks' and ends by itself.
+  /// The process of the current look. It belongs to no rank and ends by itself.
   [[nodiscard]] std::optional<pid_t> pid() const { return look_.pid(); }
-  /// All processes that have looked in the attempt.
+  /// The processes of all looks in this attempt.
   [[nodiscard]] const std::set<pid_t>& pids() const { return pids_; }
 
  private:

@@ -61,13 +61,13 @@ bool send(int socket, const std::string& text) {
   return n >= 0;
 }
 
-/// With a terminal, if there is one.
+/// Sends the terminal too, if there is one.
 bool send(int socket, const EntryNews& news, const UniqueFd& terminal) {
   return terminal ? send_packet(socket, encode(news), {terminal.get()})
                   : send(socket, encode(news));
 }
 
-/// Reads from the beginning: the agent shares the file offset and has moved it.
+/// Reads from the beginning, because the agent shares the file offset and has moved it.
 std::string read_all(int fd) {
   std::string text;
   char bytes[65536];
@@ -123,7 +123,7 @@ void settle_limits(const EntryOrder& order, rlimit& open_files) {
   ::getrlimit(RLIMIT_NOFILE, &now);
   open_files.rlim_max = std::min<rlim_t>(order.open_files_hard, now.rlim_max);
   open_files.rlim_cur = std::min<rlim_t>(order.open_files, open_files.rlim_max);
-  // As much locked memory as allowed: RDMA needs it.
+  // Allow as much locked memory as possible: RDMA needs it.
   if (::getrlimit(RLIMIT_MEMLOCK, &now) == 0) {
     now.rlim_cur = now.rlim_max;
     ::setrlimit(RLIMIT_MEMLOCK, &now);
@@ -166,14 +166,14 @@ class ContainedProgram {
     request.cpus = cpus.set();
     request.cpus_size = cpus.size();
     request.open_files = &open_files;
-    request.tracer = agent_;  // `dlaunch stacks`
+    request.tracer = agent_;  // for `dlaunch stacks`
     request.new_session = request.own_terminal = order_.has_terminal;
     const auto spawned = spawn(request);
     if (!spawned) return tl::unexpected(spawned.error());
     pid_ = spawned->pid;
     return EntryStarted{pid_};
   }
-  /// The rank's terminal, if it has one; once.
+  /// The rank's terminal, if it has one. Call once.
   [[nodiscard]] UniqueFd take_terminal() { return std::move(terminal_); }
 
   [[nodiscard]] RankPlace place(const Environment& defaults) const {
@@ -199,7 +199,7 @@ class ContainedProgram {
       }
     }
     ::kill(pid_, number);
-    ::kill(pid_, SIGCONT);  // a stopped process takes no other signal
+    ::kill(pid_, SIGCONT);  // a stopped process handles no other signal
   }
 
   void pass(int number) {
@@ -236,8 +236,8 @@ class ContainedProgram {
     return status_.has_value();
   }
 
-  /// Whether the program and all processes that were signalled with it have ended. Those that live
-  /// on have become our children.
+  /// Whether the program and all processes that were signalled with it have ended. Those that still
+  /// live have become our children.
   [[nodiscard]] bool is_over() {
     if (!status_) return false;
     const auto children = children_of(::getpid());
@@ -316,7 +316,7 @@ class BesidePrograms {
   std::map<pid_t, std::uint32_t> ids_;  // of those that run
 };
 
-/// False: everything must end now.
+/// Handles one demand of the agent. False: everything must end now.
 bool obey_agent(int socket, ContainedProgram& program, BesidePrograms& beside) {
   using Kind = EntryDemand::Kind;
   std::vector<UniqueFd> handed;
@@ -327,7 +327,7 @@ bool obey_agent(int socket, ContainedProgram& program, BesidePrograms& beside) {
   if (demand->kind == Kind::signal) program.signal(demand->signal);
   if (demand->kind == Kind::pass) program.pass(demand->signal);
   if (demand->kind == Kind::beside) beside.start(program, handed);
-  // getsid(2) of a process whose leader is outside of our PID namespace is 0.
+  // getsid(2) of a process whose leader is outside our PID namespace is 0.
   if (demand->kind == Kind::session && demand->leader > 0)
     signal_each(members_of({demand->leader}), demand->signal);
   return true;
@@ -340,7 +340,7 @@ bool watch(int socket, int signals, ContainedProgram& program) {
     pollfd watched[] = {{socket, POLLIN, 0}, {signals, POLLIN, 0}};
     (void)::poll(watched, 2, program.more_to_reap() ? 0 : -1);
     while (const int number = read_signal(signals)) {
-      // `podman stop`, or a runtime that forwards its signals.
+      // From `podman stop`, or from a runtime that forwards its signals.
       if (number != SIGCHLD) program.signal(number);
     }
     if (program.reap([&](const Reaped& other) { beside.reaped(other); }))

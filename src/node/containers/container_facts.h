@@ -1,4 +1,4 @@
-// What a node offers for containers.
+// Finds what a node offers for containers.
 #pragma once
 
 #include "model/cluster.h"

@@ -28,11 +28,12 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kCleanupLimit{20};
-// For all abandoned folders together: the agent's thread waits meanwhile.
+// Limit for all abandoned folders together, because the agent's thread waits meanwhile.
 constexpr std::chrono::seconds kAbandonedLimit{2};
 constexpr std::size_t kMostCleanup = 8 * 1024 * 1024;
 constexpr std::string_view kPrefix = "dlaunch-enter-";
-// The folder's name until it is locked: such folders are cleared only after a long time.
+// Begins a folder's name until it is locked. Folders with such names are cleared only after a long
+// time.
 constexpr std::string_view kUnfinished = "dlaunch-making-";
 constexpr std::time_t kUnfinishedFor = 3600;  // seconds
 // How long to wait for another agent that clears the folder.
@@ -81,7 +82,7 @@ std::vector<std::vector<std::string>> commands_in(std::string_view text) {
   return commands;
 }
 
-/// For "/tmp/dlaunch-enter-X" it is "/tmp/dlaunch-making-X".
+/// "/tmp/dlaunch-making-X" for "/tmp/dlaunch-enter-X".
 std::string unfinished(const std::string& folder) {
   std::string name = folder;
   const auto at = name.rfind(kPrefix);
@@ -91,7 +92,8 @@ std::string unfinished(const std::string& folder) {
 int rename_to_new(const std::string& from, const std::string& to) {
   if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return 0;
   if (errno != EINVAL && errno != ENOSYS) return errno;
-  // The file system lacks RENAME_NOREPLACE: rename(2) could replace only an empty folder of ours.
+  // The file system lacks RENAME_NOREPLACE: at most, rename(2) could replace an empty folder of
+  // ours.
   return ::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
 }
 
@@ -100,8 +102,8 @@ int put_script(const std::string& path) {
   return file ? write_all(file.get(), "#!/bin/sh\nexec \"$@\"\n") : errno;
 }
 
-/// Some containers can write to the folder (Charliecloud mounts nothing read-only), so its file may
-/// remove containers of ours, but not execute anything else here.
+/// Some containers can write to the folder (Charliecloud mounts nothing read-only). So commands in
+/// its file are executed only if they remove containers of ours.
 bool removes_containers(const std::vector<std::string>& command) {
   if (command.size() < 3 || command[1] != "rm") return false;
   const std::string name = std::filesystem::path(command[0]).filename();
@@ -114,7 +116,8 @@ bool removes_containers(const std::vector<std::string>& command) {
   });
 }
 
-/// The folder must be locked. False: the time was too short; the folder stays for the next call.
+/// The folder must be locked. False: the time was too short, and the folder stays for the next
+/// call.
 bool clear_until(const std::string& folder, Clock::time_point end) {
   for (auto& command : commands_in(read_file(folder + "/cleanup"))) {
     if (!removes_containers(command)) continue;
@@ -123,7 +126,7 @@ bool clear_until(const std::string& folder, Clock::time_point end) {
     command[0] = std::filesystem::path(command[0]).filename();  // the one in our PATH
     const auto done =
         program_output(command, std::min<std::chrono::milliseconds>(left, kCleanupLimit));
-    // What the engine refuses to remove is left alone.
+    // Containers that the engine refuses to remove are left alone.
     if (!done && done.error().exit_code == exit_code::kTimeLimit && Clock::now() >= end)
       return false;
   }

@@ -1,13 +1,13 @@
 // The private folder of an attempt through which the ranks of a node enter their containers. It is
-// mounted in each container at the same path, read-only where the runtime can. It also records what
-// must be done about the containers if their agent is killed.
+// mounted in each container at the same path, read-only where the runtime can. It also records how
+// to remove the containers if their agent is killed.
 //
 //   FOLDER/dlaunch    a link to our binary, or a copy
 //   FOLDER/socket     for entry_protocol.h
 //   FOLDER/rc         a shell script that executes its arguments: enroot's start script
 //   FOLDER/cleanup    command lines that remove the attempt's containers; nothing else is executed
 //
-// Its agent holds a lock on the folder, flock(2), while it lives.
+// Its agent holds a lock on the folder (flock(2)) as long as it lives.
 #pragma once
 
 #include <string>
@@ -23,9 +23,9 @@ namespace dlaunch {
   return folder + "/socket";
 }
 
-/// Makes the folder with our program in it. It must not exist yet: another user who made it could
-/// have us execute his program. It gets its name only after it is locked, so that no other agent
-/// mistakes it for an abandoned one. Errors: errno.
+/// Makes the folder with our program in it. The folder must not exist yet: if another user had made
+/// it, that user could make us execute another program. It gets its name only after it is locked,
+/// so no other agent takes it for an abandoned folder. Errors: errno.
 struct EntryFolder {
   UniqueFd lock;
 };
@@ -36,15 +36,15 @@ struct EntryFolder {
 [[nodiscard]] int note_cleanup(const std::string& folder,
                                const std::vector<std::vector<std::string>>& commands);
 
-/// Runs the recorded commands to remove containers that are left, then removes the folder. Blocks,
-/// at most 20 s for each command. Without the folder's `lock`, waits at most 5 s for another agent
-/// that clears it. Does nothing if we have no such folder.
+/// Runs the recorded commands, which remove containers that are left, then removes the folder.
+/// Blocks for at most 20 s per command. Without the folder's `lock`, waits at most 5 s for another
+/// agent that is clearing it. Does nothing if this user has no such folder.
 void clear_entry_folder(const std::string& folder, UniqueFd lock);
-/// Removes only the folder.
+/// Removes the folder without running the commands.
 void remove_entry_folder(const std::string& folder);
 
-/// Clears the folders in `base` whose agents were killed together with their guardians. Blocks, at
-/// most about 2 s in all; what is left then waits for the next call.
+/// Clears the folders in `base` whose agents were killed together with their guardians. Blocks for
+/// at most about 2 s in total; folders that are left then are cleared by the next call.
 void clear_abandoned_entry_folders(const std::string& base);
 
 /// The first of /tmp, /var/tmp and the cache folder of this environment where we can write and

@@ -24,7 +24,7 @@ namespace {
 constexpr std::chrono::seconds kClearLimit{20};
 constexpr std::size_t kMostDescriptors = 5;  // received with a packet, and closed
 
-/// In memory, because it holds secrets.
+/// A file in memory, because the order holds secrets.
 tl::expected<UniqueFd, int> memory_file(const std::string& text) {
   UniqueFd file(::memfd_create("order", MFD_CLOEXEC));
   if (!file) return tl::unexpected(errno);
@@ -200,7 +200,7 @@ ContainerService::Received ContainerService::receive(Rank rank) {
 }
 
 void ContainerService::catch_up(Rank rank) {
-  constexpr int kMostPackets = 256;  // more than an entry process has under way
+  constexpr int kMostPackets = 256;  // more than an entry process can have sent
   for (int i = 0; i < kMostPackets && receive(rank) == Received::news; ++i) {
   }
 }
@@ -208,7 +208,7 @@ void ContainerService::catch_up(Rank rank) {
 tl::expected<void, int> ContainerService::start_beside(Rank rank, const wire::OpenTerminal& request,
                                                        const BesideStreams& streams) {
   BesideOrder order{request, {}};
-  // The user's shell, which the image may have too.
+  // Pass on the user's shell, which the image may have too.
   if (const auto shell = find_variable(environment_from_block(environ), "SHELL"))
     order.defaults.emplace("SHELL", *shell);
   const auto file = memory_file(encode(order));

@@ -1,6 +1,6 @@
 // The containers of an attempt's ranks on this node: listens for the first process of each
-// (container_entry.h), exchanges messages with it, and removes what a container engine leaves
-// behind. RankService owns the runtime's processes and decides when a rank has ended.
+// container (container_entry.h), exchanges messages with it, and removes what a container engine
+// leaves behind. RankService owns the runtime's processes and decides when a rank has ended.
 // docs/internals/architecture.md, "Containers".
 #pragma once
 
@@ -29,8 +29,8 @@ class ContainerService {
     std::function<void(Rank, pid_t, UniqueFd terminal)> on_started;  // the rank's program runs
     std::function<void(Rank, StartFailure)> on_failed;
     std::function<void(Rank, const ExitStatus&)> on_ended;  // the rank's program has ended
-    std::function<void(Rank)> on_left;                      // and so has everything it started
-    // A program beside the rank.
+    std::function<void(Rank)> on_left;                      // so have all processes that it started
+    // A program beside the rank has started, or has ended.
     std::function<void(Rank, const BesideStarted&, UniqueFd terminal)> on_beside;
     std::function<void(Rank, const wire::TerminalEnded&)> on_beside_ended;
   };
@@ -41,7 +41,7 @@ class ContainerService {
   /// Call for each part of an attempt before its ranks start. Does nothing without containers.
   [[nodiscard]] tl::expected<void, StartFailure> begin(const wire::StartRanks& part);
 
-  /// Command line and environment of the runtime's process for a rank.
+  /// Command line and environment of the runtime process of a rank.
   [[nodiscard]] static std::vector<std::string> command(const wire::StartContainer& container,
                                                         Rank rank);
   [[nodiscard]] static Environment environment(const wire::StartContainer& container);
@@ -50,16 +50,17 @@ class ContainerService {
   /// and, with has_pmi, the PMI-1 socket. Errors: errno.
   [[nodiscard]] tl::expected<void, int> expect(Rank rank, const EntryOrder& order,
                                                std::vector<UniqueFd> descriptors);
-  /// The rank must not start any more.
+  /// Call if the rank must not start any more.
   void refuse(Rank rank);
   /// Whether the rank's first process is connected.
   [[nodiscard]] bool is_in(Rank rank) const { return entries_.contains(rank); }
 
-  /// False: the rank's first process is not connected.
+  /// These send a demand to the rank's first process. False: it is not connected.
   bool signal(Rank rank, int signal) { return send(rank, {EntryDemand::Kind::signal, signal}); }
   bool pass(Rank rank, int signal) { return send(rank, {EntryDemand::Kind::pass, signal}); }
   bool kill(Rank rank) { return send(rank, {EntryDemand::Kind::kill, 0}); }
-  /// Starts a program beside the rank. `streams`: none if it is to have a terminal. Errors: errno.
+  /// Starts a program beside the rank. `streams`: none if the program gets a terminal. Errors:
+  /// errno.
   [[nodiscard]] tl::expected<void, int> start_beside(Rank rank, const wire::OpenTerminal& request,
                                                      const BesideStreams& streams);
   /// Signals every process in a session beside the rank.
@@ -67,19 +68,20 @@ class ContainerService {
     return send(rank, {EntryDemand::Kind::session, signal, leader});
   }
   void kill_all();
-  /// Handles messages that have arrived but were not read yet; calls callbacks.
+  /// Reads messages that have arrived already, and calls the callbacks for them.
   void catch_up(Rank rank);
 
-  /// Whether containers of this attempt may be left, which clear() must remove.
+  /// Whether containers of this attempt may be left that clear() must remove.
   [[nodiscard]] bool needs_clearing() const { return needs_clearing_; }
-  /// Removes them with the engine's own command, within a limit; then calls `done`.
+  /// Removes these containers with the engine's own command, within a limit; then calls `done`.
   void clear(std::function<void()> done);
   [[nodiscard]] bool is_clearing() const { return cleaner_ != 0; }
   /// Must be called for every child that was reaped. True: it was a cleanup command.
   bool was_reaped(pid_t pid);
-  /// Ends the attempt: nothing of it is left.
+  /// Ends the attempt and drops all its state.
   void end();
-  /// At the end of the agent, after all descendants were killed. Blocks.
+  /// Call at the end of the agent, after all descendants were killed. Removes containers that are
+  /// left. Blocks.
   void clear_now();
 
  private:
@@ -110,7 +112,7 @@ class ContainerService {
   UniqueFd lock_;
   std::unique_ptr<Acceptor> acceptor_;
   std::map<Rank, Expected> expected_;
-  std::vector<std::unique_ptr<Entry>> unidentified_;  // have not said for which rank they are
+  std::vector<std::unique_ptr<Entry>> unidentified_;  // have not said yet which rank they serve
   std::map<Rank, std::unique_ptr<Entry>> entries_;
   std::map<std::uint32_t, std::vector<std::string>> cleanup_;  // commands by container
   bool needs_clearing_ = false;

@@ -1,6 +1,6 @@
 // The messages between an agent and the first process of a rank's container (container_entry.h).
-// Pure. Each message is one packet of a unix socket; the order may be longer than a packet, so
-// it travels as a file descriptor. Both ends run the same binary, so there is no version.
+// Pure. Each message is one packet of a unix socket; the order may be longer than a packet, so it
+// travels as a file descriptor. Both ends run the same binary, so there is no version.
 //
 //   entry -> agent   EntryArrived
 //   agent -> entry   order; descriptors: a file with the EntryOrder, stdin, stdout, stderr, and the
@@ -14,13 +14,13 @@
 // Programs beside the rank (node/terminals/terminal_service.h), any number at the same time:
 //
 //   agent -> entry   beside; descriptors: a file with the BesideOrder, and stdin, stdout and stderr
-//                    unless it is to have a terminal
+//                    unless the program gets a terminal
 //   entry -> agent   BesideStarted, with its terminal
 //   agent -> entry   session: signal to all processes of its session
 //   entry -> agent   TerminalEnded: why it was not started, or how it ended
 //
-// A terminal is made in the container, because its name is looked for there (ttyname(3)); its
-// master is sent.
+// Terminals are made in the container, because programs look up their names there (ttyname(3)). The
+// entry process sends the master to the agent.
 //
 // When the connection ends, the entry process kills everything that it has started.
 #pragma once
@@ -46,10 +46,10 @@ inline constexpr std::size_t kMostEntryBytes = 16384;
 struct EntryOrder {
   std::vector<std::string> argv;  // at least one
   bool is_own_shell = false;
-  bool has_pmi = false;       // a fifth descriptor came, to become kPmiDescriptor
+  bool has_pmi = false;       // a fifth descriptor came; it becomes kPmiDescriptor
   bool has_terminal = false;  // a terminal instead of three streams
   std::string workdir;
-  Environment defaults;          // set if the container does not set them
+  Environment defaults;          // set unless the container sets them
   Environment variables;         // always set
   std::vector<int> cpus;         // empty: not bound
   std::uint64_t open_files = 0;  // soft limit of the rank, lowered to what the container allows
@@ -61,7 +61,7 @@ struct EntryOrder {
 
 struct BesideOrder {
   wire::OpenTerminal request;
-  Environment defaults;  // set where the rank's environment has no such variable
+  Environment defaults;  // set unless the rank's environment has them
   bool operator==(const BesideOrder&) const = default;
 };
 [[nodiscard]] std::string encode(const BesideOrder&);

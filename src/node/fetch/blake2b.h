@@ -22,7 +22,8 @@ class Blake2b {
     }
   }
 
-  /// Once, at the end. The first four words are the hash, as StrongHash (model/stage.h) has it.
+  /// Call once, at the end. The first four words are the hash, in the form of StrongHash
+  /// (model/stage.h).
   const std::uint64_t* end() {
     total_ += filled_;
     while (filled_ < kBlock) block_[filled_++] = 0;
@@ -67,7 +68,7 @@ class Blake2b {
     b = turned(b ^ c, 63);
   }
 
-  /// `last`: all bits are set for the last block.
+  /// `last`: all bits are set for the last block, none for others.
   void compress(std::uint64_t last) {
     std::uint64_t m[16];
     std::uint64_t v[16];

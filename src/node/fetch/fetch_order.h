@@ -1,4 +1,4 @@
-// What dlaunch-fetch reads on its stdin: hexadecimal digits of this structure and a newline. Both
+// What dlaunch-fetch reads on its stdin: this structure in hexadecimal digits, and a newline. Both
 // ends have the same processor architecture (launch/connect/node_connector), hence the same layout.
 #pragma once
 
@@ -7,9 +7,9 @@
 
 namespace dlaunch::fetch {
 
-inline constexpr std::size_t kTicketBytes = 32;  // a text of random_secret()
+inline constexpr std::size_t kTicketBytes = 32;  // made by random_secret()
 
-/// The reasons printed by dlaunch-fetch for which the serving node may be to blame. All others are
+/// Reasons printed by dlaunch-fetch that may be the fault of the serving node. All others are
 /// faults of the node that fetches.
 inline constexpr const char* kNoConnection = "no connection";
 inline constexpr const char* kEndedEarly = "the connection ended too early";

@@ -1,7 +1,8 @@
 // dlaunch-fetch: gets dlaunch from a node that has it (node/reach/program_door.h), onto a node that
 // has only a shell. Reads an Order on stdin, shows the ticket, copies what it receives to stdout
-// and exits with 0 if that is the program with the hash; else with 1 and the reason on stderr.
-// Needs no C library, because all of it is sent to each node: system calls as in syscall(2).
+// and exits with 0 if that is the program with the hash; else with 1 and the reason on stderr. Uses
+// no C library, which would have to be sent to each node with it, but makes system calls as in
+// syscall(2).
 #include <cstddef>
 #include <cstdint>
 
@@ -119,7 +120,7 @@ Order read_order() {
   return order;
 }
 
-constexpr long kConnectLimit = 2;  // seconds: some networks drop what they do not want
+constexpr long kConnectLimit = 2;  // seconds: some networks drop unwanted packets
 
 /// After this time, SIGALRM ends this program, whatever it waits for.
 void set_limit(long seconds) {
@@ -127,7 +128,7 @@ void set_limit(long seconds) {
   call(kSetTimer, 0, timer, 0);
 }
 
-/// A login may have left SIGALRM ignored or blocked.
+/// Call this first, because a login may have left SIGALRM ignored or blocked.
 void let_alarm_end_this() {
   constexpr long kAlarm = 14;     // SIGALRM
   const long by_default[4] = {};  // struct sigaction of the kernel

@@ -113,7 +113,7 @@ void JoinListener::receive(Proxy& proxy) {
   if (!packet && errno == EAGAIN) {
     return proxy.socket.on_readable([this, &proxy] { receive(proxy); });
   }
-  if (proxy.rank) return leave(proxy);  // only its end is left to come
+  if (proxy.rank) return leave(proxy);  // only the proxy's end can still come
   auto joining = decode_joining(packet.value_or(""));
   if (!joining || descriptors.size() != (joining->has_pmi ? 2U : 1U)) return drop(proxy);
   launchers_.try_emplace(joining->parent, std::move(descriptors.front()));

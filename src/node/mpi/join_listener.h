@@ -1,8 +1,8 @@
-// The listener of an agent for ranks that another launcher (mpirun) starts: a private folder, with
-// the same path on every node, that holds a link to dlaunch and a socket. mpirun starts
-// `FOLDER/dlaunch exec --join FOLDER` for each rank. This process, the rank's proxy, connects,
-// passes on what mpirun has assigned to it (join_protocol.h) and stays until the agent tells it how
-// the rank ended. docs/internals/architecture.md, "mpirun".
+// An agent's listener for ranks that another launcher (mpirun) starts: a private folder, with the
+// same path on every node, that holds a link to dlaunch and a socket. mpirun starts `FOLDER/dlaunch
+// exec --join FOLDER` for each rank. This process, the rank's proxy, connects, passes on what
+// mpirun has assigned to it (join_protocol.h) and stays until the agent tells it how the rank
+// ended. docs/internals/architecture.md, "mpirun".
 #pragma once
 
 #include <functional>
@@ -28,10 +28,10 @@ void remove_join_folder(const std::string& folder);
 class JoinListener {
  public:
   struct Callbacks {
-    /// `pmi`: the socket of PMI_FD, or invalid. Returns why the rank is not started; empty: it is,
-    /// or answer() will tell the proxy otherwise.
+    /// `pmi`: the socket of PMI_FD, or invalid. Returns why the rank is not started. Empty: it was
+    /// started, or answer() will tell the proxy why not.
     std::function<std::string(const Joining&, UniqueFd pmi)> on_joined;
-    /// The rank's proxy ended before it was told to.
+    /// The rank's proxy ended before it was told to end.
     std::function<void(Rank)> on_left;
   };
   JoinListener(EventLoop& loop, Callbacks callbacks);
@@ -42,22 +42,22 @@ class JoinListener {
   /// Descriptors that each proxy costs the agent: its socket and a pidfd of its parent.
   static constexpr std::size_t kDescriptors = 2;
 
-  /// Makes the folder, which must not exist, inside one that belongs to this user alone: another
-  /// user who could write to it could have programs started in our name.
+  /// Makes the folder, which must not exist yet, inside a folder that only this user may write to:
+  /// other users could otherwise have programs started in our name.
   [[nodiscard]] tl::expected<void, StartFailure> open(const std::string& folder);
   [[nodiscard]] bool is_open() const { return acceptor_ != nullptr; }
-  /// Calls on_left for proxies that have ended but were not noticed yet.
+  /// Calls on_left for proxies whose end was not noticed yet.
   void catch_up();
-  /// Answers the rank's proxy and closes its connection. Does nothing if there is none.
+  /// Answers the rank's proxy and closes its connection. Does nothing if the rank has no proxy.
   void answer(Rank rank, const JoinAnswer& answer);
   /// Accepts no more proxies. Connected ones stay until the next open(). So does the folder: the
   /// other launcher may still execute the program in it.
   void close();
-  /// Removes the folder; call end_launchers() before.
+  /// Removes the folder; call end_launchers() first.
   void remove();
 
-  /// Blocks until those processes of the other launcher that started proxies have ended, which they
-  /// do when the launcher ends. After `grace` it kills those that are left.
+  /// Blocks until the other launcher's processes that started proxies have ended; they end with
+  /// their launcher. Kills those that are left after `grace`.
   void end_launchers(std::chrono::milliseconds grace);
 
  private:

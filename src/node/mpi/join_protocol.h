@@ -1,5 +1,5 @@
 // The messages between `dlaunch exec --join`, which another launcher has started in place of a
-// rank, and the agent of its node: one in each direction, over a unix socket of type
+// rank, and the agent of its node: one message in each direction, over a unix socket of type
 // SOCK_SEQPACKET. Both ends run the same binary, so there is no version. Pure.
 #pragma once
 
@@ -19,8 +19,8 @@ namespace dlaunch {
 /// Largest message; a launcher's own variables take a few KiB.
 inline constexpr std::size_t kMostJoinBytes = 65536;
 
-/// What the other launcher has assigned to the joining process. Travels with a pidfd of the
-/// launcher's process that started it and, if has_pmi, with the socket that PMI_FD names.
+/// What the other launcher has assigned to the joining process. Sent with a pidfd of the launcher's
+/// process that started the joining process and, if has_pmi, with the socket that PMI_FD names.
 struct Joining {
   Rank rank;
   std::uint32_t world = 0;   // ranks that the launcher has started; 0: unknown
@@ -35,8 +35,8 @@ struct Joining {
 /// nullopt: malformed, or a variable that is not a launcher's.
 [[nodiscard]] std::optional<Joining> decode_joining(std::string_view bytes);
 
-/// Why a rank cannot join if the size of its world is not `planned`; empty if the sizes are equal
-/// or the launcher's is unknown.
+/// Why a rank cannot join: the size of its world is not `planned`. Empty if the sizes are equal, or
+/// the launcher's is unknown.
 [[nodiscard]] std::string other_world(const Joining& joining, std::uint32_t planned);
 
 /// How the rank ended, or why it was not started.

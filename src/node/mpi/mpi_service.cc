@@ -36,8 +36,8 @@ MpiService::MpiService(EventLoop& loop, AgentChannel& channel, SessionId id)
                  }}),
       id_(id) {}
 
-/// Ends the barriers if some ranks speak only PMIx and others only PMI-1. A rank may speak both: a
-/// program of MPI over PMIx that also uses PMI_FD, as `dlaunch check` does.
+/// Ends the barriers if some ranks speak only PMIx and others only PMI-1. A rank may speak both: an
+/// MPI program that uses PMIx and also PMI_FD, as `dlaunch check` does.
 void MpiService::fail_if_mixed(std::vector<Rank> pmix, std::vector<Rank> pmi1) {
   for (const Rank rank : pmix_.connected()) pmix.push_back(rank);
   for (const Rank rank : pmi1_.connected()) pmi1.push_back(rank);

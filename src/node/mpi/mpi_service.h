@@ -1,6 +1,6 @@
 // The wire-up of the MPI ranks of one node: PMIx (Open MPI) and PMI-1 (MPICH, Intel MPI), offered
-// side by side, because a program shows only at run time which one it speaks. Also judges whether
-// each rank ended as MPI requires.
+// side by side, because a program shows only at run time which protocol it speaks. Also judges
+// whether each rank ended as MPI requires.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,8 @@ class MpiService {
  public:
   MpiService(EventLoop& loop, AgentChannel& channel, SessionId id);
 
-  /// Answers with PmixReady when the PMIx server accepts connections or has failed to in time.
+  /// Answers with PmixReady when the PMIx server accepts connections, or has failed to do so in
+  /// time.
   void prepare(const wire::PreparePmix& job);
   void on(wire::PmixFence& done);
   void on(const wire::PmixWanted& wanted) { pmix_.on(wanted); }
@@ -31,27 +32,28 @@ class MpiService {
 
   /// Descriptors that each rank costs the agent.
   [[nodiscard]] std::size_t descriptors_per_rank() const { return pmi1_.offered() ? 1 : 0; }
-  /// Call before a rank starts: adds to `own` what its MPI library needs to find us, unless
-  /// `shared`, the variables of all ranks, has it. The descriptor must become kPmiDescriptor;
-  /// invalid: none.
+  /// Call before a rank starts: adds to `own` the variables by which its MPI library finds us,
+  /// except those that `shared`, the variables of all ranks, has already. The returned descriptor
+  /// must become the rank's kPmiDescriptor; invalid: none is needed.
   [[nodiscard]] tl::expected<UniqueFd, StartFailure> connect(Rank rank, const Environment& shared,
                                                              Environment& own);
-  /// For a rank that ended by itself: adds to `status` what the exit status does not show.
+  /// Call for a rank that ended by itself: adds to `status` what the exit status does not show.
   void judge(Rank rank, ExitStatus& status);
 
-  /// Everything will be killed: what happens from now on is not a failure of the ranks.
+  /// Call before everything is killed: what happens from then on is not a failure of the ranks.
   void expect_end();
   /// The PMIx server's process, which must outlive the ranks; nullopt if there is none.
   [[nodiscard]] std::optional<pid_t> process() const { return pmix_.process(); }
-  /// After all ranks have ended: lets the server clean up, within a limit, then calls `done`,
+  /// Call after all ranks have ended: lets the server clean up, within a limit, then calls `done`,
   /// perhaps from inside this call.
   void finish(std::function<void()> done);
-  /// At the end of the agent: kill() before all descendants are killed, remove_folders() after.
+  /// At the end of the agent: call kill() before all descendants are killed, and remove_folders()
+  /// after that.
   void kill();
   void remove_folders() { pmix_.remove_folders(); }
 
  private:
-  /// The arguments: ranks that are connecting now, in addition to the connected ones.
+  /// The arguments are ranks that are connecting now; connected ranks are added to them.
   void fail_if_mixed(std::vector<Rank> pmix, std::vector<Rank> pmi1);
 
   PmixService pmix_;

@@ -22,9 +22,9 @@ class MpirunProbe {
   };
   explicit MpirunProbe(EventLoop& loop) : loop_(loop) {}
 
-  /// Asks the first program found among the request's names for its `--version`, at most 5 s. Calls
-  /// `done` once, from inside this call if there is nothing to ask, and not at all if another
-  /// request comes first. `login`: the agent's own environment.
+  /// Runs the first program found among the request's names with `--version`, for at most 5 s.
+  /// Calls `done` once; if there is nothing to run, from inside this call. If another request comes
+  /// first, `done` is not called. `login`: the agent's own environment.
   void ask(const wire::FactsRequest& request, const Environment& login,
            std::function<void(const Answer&)> done);
 

@@ -108,7 +108,7 @@ UniqueFd MpirunService::pass(Rank rank, UniqueFd pmi, Environment& variables) {
   return are_mpi_ ? relay_.pass(rank, std::move(pmi), variables) : std::move(pmi);
 }
 
-/// As MpiService::judge(), from the relayed traffic. mpirun itself checks MPI_Finalize.
+/// Like MpiService::judge(), but from the relayed traffic. mpirun itself checks MPI_Finalize.
 void MpirunService::judge(Rank rank, ExitStatus& status) {
   if (!are_mpi_) return;
   if (const auto code = relay_.aborted(rank)) {
@@ -125,7 +125,8 @@ void MpirunService::judge(Rank rank, ExitStatus& status) {
 
 void MpirunService::rank_ended(Rank rank, const ExitStatus& status) {
   left_.erase(rank);
-  // By its exit status alone: mpirun need not know that the rank never connected (mpi.init).
+  // Only the exit status counts here: mpirun need not know that the rank never connected
+  // (mpi.init).
   if (!status.signaled && status.value == 0) listener_.answer(rank, {ExitStatus(), ""});
 }
 

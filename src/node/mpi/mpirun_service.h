@@ -1,5 +1,5 @@
-// Ranks of an attempt that another launcher, mpirun, starts: on every node the listener for them
-// (join_listener.h), on node 0 mpirun itself. docs/internals/architecture.md, "mpirun".
+// Serves ranks that another launcher, mpirun, starts: runs their listener on every node
+// (join_listener.h), and mpirun itself on node 0. docs/internals/architecture.md, "mpirun".
 #pragma once
 
 #include <chrono>
@@ -24,7 +24,7 @@ class MpirunService {
 
   struct Callbacks {
     JoinListener::Callbacks joining;
-    /// The rank's proxy ended some seconds ago, although rank and mpirun still run.
+    /// The rank's proxy ended some seconds ago, but rank and mpirun still run.
     std::function<void(Rank)> on_given_up;
   };
   /// Call before begin().
@@ -35,13 +35,13 @@ class MpirunService {
     return JoinListener::kDescriptors + (are_mpi ? RendezvousRelay::kDescriptors : 0);
   }
 
-  /// Call for each attempt: starts to listen for its ranks. `are_mpi`: they are expected to connect
-  /// to mpirun, in a world of `world` ranks.
+  /// Call for each attempt: starts to listen for its ranks. `are_mpi`: the ranks are expected to
+  /// connect to mpirun, in a world of `world` ranks.
   [[nodiscard]] tl::expected<void, StartFailure> begin(Attempt attempt, const std::string& folder,
                                                        bool are_mpi, std::uint32_t world);
   /// Call before a rank starts: see RendezvousRelay.
   [[nodiscard]] UniqueFd pass(Rank rank, UniqueFd pmi, Environment& variables);
-  /// On node 0. Failures are reported as mpirun's output and end.
+  /// Starts mpirun, on node 0. Reports failures as mpirun's output and end.
   void start(const ExternalProcess::Request& request);
   [[nodiscard]] bool running() const { return process_ && !ended_; }
   /// Reaps mpirun if it has ended, and tells the launcher. True: it has just ended.
@@ -49,12 +49,12 @@ class MpirunService {
   /// Must be called for every child that was reaped. True: it was mpirun.
   bool was_reaped(pid_t pid, const ExitStatus& status, WallTime at);
   void terminate();
-  /// Everything will be killed: mpirun's end is not a failure.
+  /// Call before everything is killed: mpirun's end is then not a failure.
   void expect_end();
 
-  /// Calls on_left for proxies that have ended but were not noticed yet.
+  /// Calls on_left for proxies whose end was not noticed yet.
   void catch_up() { listener_.catch_up(); }
-  /// For a rank that ended by itself: adds to `status` what the exit status does not show.
+  /// Call for a rank that ended by itself: adds to `status` what the exit status does not show.
   void judge(Rank rank, ExitStatus& status);
   /// Lets the proxy of a rank end if the rank succeeded. mpirun does not learn of failures: it
   /// would kill the other ranks at once, while the supervisor stops them with the job's grace.
@@ -62,8 +62,8 @@ class MpirunService {
   /// Ends the attempt on this node: no rank may join any more. The folder stays until mpirun's
   /// daemons have ended, because they may be about to execute what it contains.
   void end();
-  /// Waits for mpirun's daemons on this node, which end when mpirun has ended, and kills those that
-  /// are left after `grace`. Then removes the folder. Blocks.
+  /// Waits for mpirun's daemons on this node to end, as they do once mpirun has ended. Kills those
+  /// that are left after `grace`, then removes the folder. Blocks.
   void end_daemons(std::chrono::milliseconds grace);
 
  private:

@@ -111,10 +111,10 @@ void Pmi1Service::hear(std::uint32_t rank, RankState& state, pid_t sender) {
   }
 }
 
-/// Whether a rank may call MPI_Init. False: it would wait for other ranks forever, or mistake them
-/// for others. MPICH takes the size of its world from the environment; if that was changed, the
-/// user learns of it now and not at the end of the run. A world of one may be intended: a script
-/// may run something alone first.
+/// Whether a rank may call MPI_Init. False: it would wait for other ranks forever, or take them for
+/// different ranks. MPICH takes the size of its world from the environment; if PMI_SIZE was changed
+/// there, the user is told now and not at the end of the run. A world of one may be intended: a
+/// script may run something alone first.
 bool Pmi1Service::may_begin(pid_t program, std::uint32_t rank, RankState& state) {
   const std::uint32_t planned = space_.job().size;
   if (program <= 0 || state.declared == planned) return true;
@@ -158,7 +158,8 @@ void Pmi1Service::note(std::uint32_t rank, const std::string& what) {
   channel_.send(wire::Notice{"rank " + std::to_string(rank) + ' ' + what});
 }
 
-/// A rank that asks waits for the answer, so its socket has room for that; else the rank is broken.
+/// A rank waits for the answer to each request, so its socket has room for it; else the rank is
+/// broken.
 void Pmi1Service::tell(RankState& state, std::string_view text) {
   if (text.empty() || !state.socket) return;
   const ssize_t n =
@@ -195,7 +196,7 @@ std::vector<Rank> Pmi1Service::connected() const {
   return found;
 }
 
-// ---- barriers, in the same order on every node, so that a number identifies one
+// ---- barriers, in the same order on every node, so a number identifies each
 
 void Pmi1Service::at_barrier() {
   if (failed_) {
@@ -228,7 +229,7 @@ void Pmi1Service::barrier_out() {
   for (auto& [rank, state] : ranks_) tell(state, state.said.barrier_out());
 }
 
-/// In a job that succeeds, no other rank waits in a barrier when one has ended.
+/// In a job that succeeds, no rank waits in a barrier when another has ended.
 void Pmi1Service::ended(Rank rank) {
   const auto found = ranks_.find(rank.value);
   if (offered_ && found != ranks_.end() && found->second.said.connected())
@@ -242,7 +243,8 @@ void Pmi1Service::fail(std::int32_t status, bool tell_others) {
   if (cut_off || status != wire::kPmi1RankGone) channel_.send(wire::Notice{why_over(status)});
 }
 
-/// Closes the sockets of ranks in a barrier, an error for their libraries. True: there were some.
+/// Closes the sockets of ranks that wait in a barrier, so their libraries report an error. True:
+/// there were such ranks.
 bool Pmi1Service::close_waiting() {
   bool any = false;
   for (auto& [rank, state] : ranks_) {

@@ -1,4 +1,4 @@
-// Serves the ranks of one node by PMI-1 (node/pmi/conversation.h): a socket for each rank, and
+// Serves the ranks of one node over PMI-1 (node/pmi/conversation.h): a socket for each rank, and
 // barriers over all nodes. For MPICH and its relatives; ranks of Open MPI do not use it.
 #pragma once
 
@@ -26,24 +26,25 @@ class Pmi1Service {
  public:
   struct Callbacks {
     std::function<void(Rank)> on_connected;
-    /// The rank must be ended: it has called MPI_Abort, or starts a world that cannot be complete.
+    /// The rank must be ended: it has called MPI_Abort, or starts a world that can never be
+    /// complete.
     std::function<void(Rank)> on_abort;
     /// The text of /proc/PID/environ; empty if unknown.
     std::function<std::string(pid_t)> environment_of;
   };
   Pmi1Service(EventLoop& loop, AgentChannel& channel, Callbacks callbacks);
 
-  /// Prepares for the ranks of this node; closes the sockets of an earlier attempt.
+  /// Prepares for the ranks of this node, and closes the sockets of an earlier attempt.
   void prepare(const wire::PreparePmix& job);
   [[nodiscard]] bool offered() const { return offered_; }
   /// Opens a socket for the rank; returns the end that must become its kPmiDescriptor. Errors:
   /// errno.
   [[nodiscard]] tl::expected<UniqueFd, int> open(Rank rank);
   void on(const wire::PmixFence& done);
-  /// The rank has exited with 0: barriers can no longer complete.
+  /// Call when the rank has exited with 0: barriers can no longer complete.
   void ended(Rank rank);
 
-  /// What the rank has done by PMI-1; first reads all that it has written.
+  /// What the rank has done over PMI-1. First reads all that it has written.
   [[nodiscard]] WireUp seen(Rank rank);
   /// Ranks that speak PMI-1.
   [[nodiscard]] std::vector<Rank> connected() const;
@@ -55,9 +56,9 @@ class Pmi1Service {
   struct RankState {
     std::unique_ptr<WatchedFd> socket;  // null: closed
     pmi::Conversation said;
-    bool noted = false;     // the user was told that it has asked for the impossible
+    bool noted = false;     // the user was told that it asked for something unsupported
     bool hopeless = false;  // it waits in MPI_Init for ranks that do not exist
-    std::optional<std::uint32_t> declared{};  // the best pmi::declared_size() of its programs
+    std::optional<std::uint32_t> declared{};  // its last pmi::declared_size(); stays once right
   };
   void watch(std::uint32_t rank);
   void read_turn(std::uint32_t rank);

@@ -31,8 +31,8 @@ void remove_all(const std::string& path) {
   std::filesystem::remove_all(path, ignored);
 }
 
-/// Only in memory and in /tmp: machines may share a home folder, where a lock need not show that an
-/// agent on another machine lives.
+/// Only in /dev/shm and /tmp: machines may share a home folder, and a lock there may not show that
+/// an agent on another machine is alive.
 void remove_abandoned(const std::string& parent) {
   constexpr std::time_t kYoung = 60;  // seconds; a newer folder may not be locked yet
   if (!parent.starts_with("/tmp/") && !parent.starts_with("/dev/shm/")) return;

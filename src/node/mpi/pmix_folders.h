@@ -13,18 +13,19 @@ namespace dlaunch {
 
 struct PmixFolders {
   std::string files;          // absolute
-  std::string shared_memory;  // absolute; empty: none could be made, ranks choose their own
-  // Locks on both, flock(2), held while they are in use.
+  std::string shared_memory;  // absolute; empty: it could not be made, and ranks choose their own
+  // Locks on both folders (flock(2)), held while the folders are in use.
   UniqueFd files_lock;
   UniqueFd memory_lock;
 };
 
-/// Makes both, empty, mode 0700, in folders that only this user may enter, and removes what
-/// agents that were killed together with their guardians have left. Errors: exit_code::kPreflight,
-/// with the fault of each candidate.
+/// Makes both folders, empty and with mode 0700, inside folders that only this user may enter.
+/// Removes the folders of agents that were killed together with their guardians. Errors:
+/// exit_code::kPreflight, with what is wrong with each candidate.
 [[nodiscard]] Result<PmixFolders> make_pmix_folders(SessionId id);
 
-/// Removes both with their content, wherever they are. Does nothing if there are none.
+/// Removes both folders with their content, in whichever candidate they are. Does nothing if there
+/// are none.
 void remove_pmix_folders(SessionId id);
 
 }  // namespace dlaunch

@@ -1,4 +1,4 @@
-// The process dlaunch-pmix of an agent: starts it from the bytes that dlaunch carries, exchanges
+// An agent's dlaunch-pmix process: starts it from the bytes that dlaunch carries, exchanges
 // messages with it over a socket, and notices its end.
 #pragma once
 
@@ -34,9 +34,9 @@ class PmixHelper {
   PmixHelper& operator=(const PmixHelper&) = delete;
 
   void send(const pmix::HelperMessage& message);
-  /// Handles what it has written so far; calls on_message.
+  /// Handles what the process has written so far; calls on_message.
   void catch_up();
-  /// SIGKILL; on_end follows.
+  /// Sends SIGKILL; on_end follows.
   void kill();
   [[nodiscard]] pid_t pid() const { return pid_; }
 

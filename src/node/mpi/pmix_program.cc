@@ -13,7 +13,7 @@ namespace dlaunch {
 
 namespace {
 
-// Loading its libraries takes some 10 ms, and more from a network file system.
+// Loading the program's libraries takes some 10 ms, and more from a network file system.
 constexpr std::chrono::seconds kProbeLimit{10};
 
 ProgramCall probe_call(const UniqueFd& program) {
@@ -59,8 +59,8 @@ std::vector<std::string> pmix_environment() {
   return entries;
 }
 
-/// "dlaunch-pmix: error while loading shared libraries: libpmix.so.2: cannot open shared object
-/// file: No such file or directory" (ld.so(8)).
+/// `said` may begin: "dlaunch-pmix: error while loading shared libraries: libpmix.so.2: cannot open
+/// shared object file: No such file or directory" (ld.so(8)).
 std::string why_no_pmix(std::string_view said) {
   constexpr std::string_view kLoader = "error while loading shared libraries: ";
   std::string line(said.substr(0, said.find('\n')));

@@ -18,14 +18,14 @@ namespace dlaunch {
 
 inline constexpr const char* kPmixProgram = "dlaunch-pmix";
 
-/// A file in memory that can be executed. Errors: exit_code::kPreflight, dlaunch was built without
-/// it, or no such file can be made.
+/// The program as an executable file in memory. Errors: exit_code::kPreflight, dlaunch was built
+/// without it, or no such file can be made.
 [[nodiscard]] Result<UniqueFd> pmix_program();
 
 /// Our environment without the variables by which another launcher names its PMIx server.
 [[nodiscard]] std::vector<std::string> pmix_environment();
 
-/// "dlaunch-pmix cannot run: libpmix.so.2 not found; install ...". `said`: what it or the
+/// "dlaunch-pmix cannot run: libpmix.so.2 not found; install ...". `said`: what the program or the
 /// dynamic linker has written. Pure.
 [[nodiscard]] std::string why_no_pmix(std::string_view said);
 
@@ -38,8 +38,9 @@ class PmixProbe {
  public:
   explicit PmixProbe(EventLoop& loop) : loop_(loop) {}
 
-  /// Calls `done` once, with the reason why this machine cannot serve PMIx, or empty; from inside
-  /// this call unless `wanted`, and not at all if another request comes first.
+  /// Calls `done` once with the reason why this machine cannot serve PMIx; empty: it can. Unless
+  /// `wanted`, calls it at once, with an empty reason. If another request comes first, `done` is
+  /// not called.
   void ask(bool wanted, std::function<void(std::string)> done);
 
  private:

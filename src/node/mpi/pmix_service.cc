@@ -13,7 +13,7 @@ namespace {
 constexpr std::chrono::seconds kStartLimit{20};
 constexpr std::chrono::seconds kFinishLimit{2};
 
-// pmix_common.h; for messages that are too large.
+// PMIX_ERR_OUT_OF_RESOURCE of pmix_common.h, for messages that are too large.
 constexpr std::int32_t kOutOfResource = -29;
 
 // Where Open MPI puts memory that ranks of a node share. The default is /dev/shm itself, where
@@ -103,11 +103,11 @@ void PmixService::on(pmix::Ready& answer) {
 /// even one that fails.
 void PmixService::on(pmix::Fence& fence) {
   const std::uint64_t counter = fences_[fence.members]++;
-  if (fence.members.size() > wire::kMostSpans) {  // on all nodes alike, so none waits for ours
+  if (fence.members.size() > wire::kMostSpans) {  // on all nodes alike: none waits for this one
     helper_->send(pmix::FenceDone{fence.id, kOutOfResource, ""});
     return;
   }
-  if (fence.bytes.size() > wire::kMostPmixBytes) {  // only here, so the other nodes must know
+  if (fence.bytes.size() > wire::kMostPmixBytes) {  // only this node knows, so tell the others
     fence.status = kOutOfResource;
     fence.bytes.clear();
   }
@@ -187,8 +187,8 @@ void PmixService::add_variables(Rank rank, const Environment& shared, Environmen
   }
 }
 
-/// If the server was lost, what a rank had not done before counts as not done: it may have
-/// continued as a world of one.
+/// If the server was lost, what a rank had not done before that counts as not done, because the
+/// rank may have continued as a world of one.
 WireUp PmixService::seen(Rank rank) {
   if (!served_ && !lost_) return {};
   // The rank waited until its last message was written, which may not have been read yet.

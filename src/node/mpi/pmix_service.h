@@ -1,5 +1,5 @@
-// Serves the MPI ranks of one node by PMIx: runs a dlaunch-pmix for each attempt, relays between it
-// and the servers of other nodes, and records what each rank has done.
+// Serves the MPI ranks of one node over PMIx: runs a dlaunch-pmix for each attempt, relays between
+// it and the servers of other nodes, and records what each rank has done.
 #pragma once
 
 #include <cstdint>
@@ -29,27 +29,29 @@ class PmixService {
   };
   PmixService(EventLoop& loop, AgentChannel& channel, SessionId id, Callbacks callbacks);
 
-  /// Answers with PmixReady when the server accepts connections or has failed to in time.
+  /// Answers with PmixReady when the server accepts connections, or has failed to do so in time.
   void prepare(const wire::PreparePmix& job);
   void on(wire::PmixFence& done);
   void on(const wire::PmixWanted& wanted);
   void on(wire::PmixData& data);
 
-  /// Adds what the rank's MPI library needs to find the server. `shared`: variables of all ranks.
+  /// Adds to `own` the variables by which the rank's MPI library finds the server. `shared`:
+  /// variables of all ranks.
   void add_variables(Rank rank, const Environment& shared, Environment& own) const;
-  /// What the rank has done by PMIx so far.
+  /// What the rank has done over PMIx so far.
   [[nodiscard]] WireUp seen(Rank rank);
   /// Ranks that speak PMIx.
   [[nodiscard]] std::vector<Rank> connected() const;
 
-  /// Everything will be killed: the end of server and ranks is not a failure.
+  /// Call before everything is killed: the end of server and ranks is then not a failure.
   void expect_end() { served_ = lost_ = false; }
   /// The server's process, which must outlive the ranks; nullopt if there is none.
   [[nodiscard]] std::optional<pid_t> process() const;
-  /// After all ranks have ended: lets the server clean up, within a limit, then calls `done`,
+  /// Call after all ranks have ended: lets the server clean up, within a limit, then calls `done`,
   /// perhaps from inside this call.
   void finish(std::function<void()> done);
-  /// At the end of the agent: kill() before all descendants are killed, remove_folders() after.
+  /// At the end of the agent: call kill() before all descendants are killed, and remove_folders()
+  /// after that.
   void kill();
   void remove_folders();
 
@@ -90,7 +92,7 @@ class PmixService {
   bool running_ = false;                // helper_ has not ended
   bool starting_ = false;               // PmixReady is owed
   bool served_ = false;                 // ranks of this attempt have had a server throughout
-  bool lost_ = false;                   // they had one, and it has ended before them
+  bool lost_ = false;                   // they had one, but it ended before them
   Attempt attempt_;
   PmixFolders folders_;
   std::map<std::uint32_t, RankState> ranks_;               // by rank

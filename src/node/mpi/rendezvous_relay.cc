@@ -188,7 +188,7 @@ class RendezvousRelay::Forwarder {
     const sockaddr_in to = loopback_address(server_.address, server_.port);
     UniqueFd there = tcp_socket();
     if (links_.size() >= kMostLinks || !there) return;
-    // Does not wait: until it is connected, the socket is not writable.
+    // connect(2) does not wait here; the socket becomes writable once it is connected.
     if (::connect(there.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to) != 0 &&
         errno != EINPROGRESS)
       return;
@@ -260,7 +260,7 @@ std::optional<std::int32_t> RendezvousRelay::aborted(Rank rank) const {
   return std::nullopt;
 }
 
-/// As WireUp::other_world: nullopt for a rank whose library uses PMIx.
+/// Like WireUp::other_world: nullopt for a rank whose library uses PMIx.
 std::optional<std::uint32_t> RendezvousRelay::other_world(Rank rank, std::uint32_t planned) const {
   const auto found = ranks_.find(rank);
   if (found == ranks_.end()) return std::nullopt;

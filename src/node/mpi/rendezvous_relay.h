@@ -1,7 +1,7 @@
 // Relays the traffic between a rank and the mpirun that started its proxy, unchanged, so that the
 // agent sees whether the two have connected: a program built with an MPI library other than
 // mpirun's finds no launcher, makes a world of one for each rank, and exits with 0. The agent also
-// sees MPI_Abort by PMI-1: MPICH 4.0 continues after it if Hydra ends first.
+// sees MPI_Abort over PMI-1, after which MPICH 4.0 continues if Hydra ends first.
 // docs/internals/architecture.md, "mpirun".
 #pragma once
 
@@ -31,7 +31,7 @@ struct PmixServerUri {
 };
 [[nodiscard]] std::optional<PmixServerUri> pmix_server_uri(std::string_view text);
 
-/// The meaning of the complete lines that a rank has sent by PMI-1. Pure.
+/// What the complete lines mean that a rank has sent over PMI-1. Pure.
 struct PmiProgress {
   bool connected = false;               // "cmd=init pmi_version=1": MPI_Init
   bool asked_of_others = false;         // pmi::asks_of_others()
@@ -53,18 +53,18 @@ class RendezvousRelay {
   /// Call before a rank starts. `pmi`: Hydra's socket for it, or invalid. If `variables` name a
   /// PMIx server on loopback, they afterwards name a listening socket of the agent instead, which
   /// forwards to that server. Returns the socket that replaces `pmi`. What cannot be relayed stays
-  /// as it was.
+  /// unchanged.
   [[nodiscard]] UniqueFd pass(Rank rank, UniqueFd pmi, Environment& variables);
 
-  /// Whether the rank has sent anything to mpirun, relayed or not yet; nullopt: none of its traffic
-  /// is relayed.
+  /// Whether the rank has sent anything to mpirun, even if it was not relayed yet; nullopt: none of
+  /// its traffic is relayed.
   [[nodiscard]] std::optional<bool> has_met(Rank rank);
 
-  /// Size of the world that the rank has made by PMI-1, if that is not the job's `planned`.
-  /// nullopt: it is, or is unknown.
+  /// Size of the world that the rank has made over PMI-1 if it differs from the job's, `planned`.
+  /// nullopt: it does not differ, or is unknown.
   [[nodiscard]] std::optional<std::uint32_t> other_world(Rank rank, std::uint32_t planned) const;
 
-  /// The code that the rank has given to MPI_Abort by PMI-1 (MPICH wiki, "PMI-1 wire protocol").
+  /// The code that the rank has given to MPI_Abort over PMI-1 (MPICH wiki, "PMI-1 wire protocol").
   [[nodiscard]] std::optional<std::int32_t> aborted(Rank rank) const;
 
   /// Closes everything, when the attempt is over.

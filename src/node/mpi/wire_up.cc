@@ -4,8 +4,8 @@ namespace dlaunch {
 
 namespace {
 
-/// A rank that has the right world by one protocol need not have it by the other: `dlaunch check`
-/// exchanges addresses by PMI-1 while its MPI library uses PMIx.
+/// A rank that has the right world over one protocol need not have it over the other: `dlaunch
+/// check` exchanges addresses over PMI-1 while its MPI library uses PMIx.
 std::optional<std::uint32_t> other_world_of(const WireUp& one, const WireUp& other) {
   const bool is_met = other.offered && other.connected && !other.other_world;
   return is_met ? std::nullopt : one.other_world;

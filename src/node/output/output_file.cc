@@ -13,7 +13,7 @@ namespace dlaunch {
 namespace {
 
 constexpr std::chrono::seconds kRetry{1};
-// Bounds the memory for a disk that is full again and again.
+// Bounds the memory for a disk that fills up repeatedly.
 constexpr std::size_t kMostPieces = 1000;
 
 }  // namespace
@@ -84,7 +84,7 @@ int OutputFile::write(std::string_view bytes) {
 std::size_t OutputFile::take(int pipe, std::size_t size) {
   if (!may_splice_ || error_ != 0 || !file_) return 0;
   const ssize_t n = ::splice(pipe, nullptr, file_.get(), nullptr, size, SPLICE_F_NONBLOCK);
-  // The file system does not support it, or the disk is full: from now on read and write.
+  // The file system does not support it, or the disk is full: use read and write from now on.
   if (n < 0 && errno != EAGAIN && errno != EINTR) may_splice_ = false;
   if (n <= 0) return 0;
   const auto moved = static_cast<std::uint64_t>(n);
@@ -111,7 +111,7 @@ bool OutputFile::mark_gap() {
     marked_ = offset_;
     return true;
   }
-  // Half a mark would look like output.
+  // Remove half a mark, which would look like output.
   if (n > 0 && ::ftruncate(file_.get(), static_cast<off_t>(size_)) == 0)
     ::lseek(file_.get(), static_cast<off_t>(size_), SEEK_SET);
   return false;

@@ -15,7 +15,7 @@
 namespace dlaunch {
 
 /// Which bytes of a stream are in its file, and where. A disk that was full for a while leaves a
-/// gap in the stream, and a line in the file that says so; after these the two offsets differ.
+/// gap in the stream, and a line in the file that says so; after the gap the two offsets differ.
 /// Pure.
 class StoredRanges {
  public:
@@ -26,7 +26,7 @@ class StoredRanges {
     bool operator==(const Piece&) const = default;
   };
 
-  /// `size` bytes from `begin` on were written at `in_file`. Both offsets never decrease.
+  /// `size` bytes from `begin` on were written at `in_file`. Neither offset ever decreases.
   void add(std::uint64_t begin, std::uint64_t size, std::uint64_t in_file);
 
   /// The first piece stored at or after `offset`.
@@ -49,11 +49,11 @@ class OutputFile {
   explicit OutputFile(std::string path) : path_(std::move(path)) {}
 
   /// Appends the next bytes of the stream as far as they fit. Returns the errno of a failure that
-  /// begins a gap, else 0. In a gap it retries once a second.
+  /// begins a gap, else 0. In a gap, retries once a second.
   [[nodiscard]] int append(std::string_view bytes, MonotonicTime now);
 
   /// Moves up to `size` of the next bytes from a pipe to the file without copying (splice(2)). 0:
-  /// nothing was moved; read(2) and append() will report why.
+  /// nothing was moved; the results of read(2) and append() show why.
   [[nodiscard]] std::size_t take(int pipe, std::size_t size);
 
   /// Reads up to `size` bytes of what is stored at `piece`; 0: the file has lost them. After
@@ -65,7 +65,8 @@ class OutputFile {
   /// Bytes of the stream that are not in the file.
   [[nodiscard]] std::uint64_t lost() const { return offset_ - stored_.total(); }
 
-  /// At the end of the stream: marks a gap there, if there is room for the line, and closes.
+  /// Call at the end of the stream: marks a gap there if there is room for the line, and closes the
+  /// file.
   void close();
 
  private:

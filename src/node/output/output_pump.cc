@@ -17,12 +17,12 @@ namespace dlaunch {
 namespace {
 
 constexpr std::size_t kReadSize = std::size_t{256} << 10;
-// A pipe holds 64 KiB at first (pipe(7)). A pipe that was full this often is enlarged, which saves
-// context switches; only a few are enlarged, because a user's memory for pipes is limited.
+// A pipe holds 64 KiB at first (pipe(7)). A pipe that was full kOftenFull times is enlarged, which
+// saves context switches. Only a few are enlarged, because a user's memory for pipes is limited.
 constexpr std::size_t kFullPipe = std::size_t{64} << 10;
 constexpr std::uint32_t kOftenFull = 32;
 constexpr std::uint32_t kMostWidePipes = 16;
-// Queuing more in the channel would only cost memory and a copy: the file has it too.
+// Queuing more in the channel would only cost memory and a copy, because the file has it too.
 constexpr std::size_t kChannelRoom = AgentChannel::kLowWater;
 // Bytes read from a file at once; a socket buffer takes about three of these.
 constexpr std::size_t kPieceSize = std::size_t{64} << 10;
@@ -135,7 +135,7 @@ void OutputPump::fetch_stream(const wire::FetchOutput& request, wire::FetchedOut
   answer.bytes.assign(buffer_.get(), n);
 }
 
-/// The rank itself writes this file, so a link in its place is not followed.
+/// Does not follow a link in place of this file, because the rank itself writes it.
 void OutputPump::fetch_file(const wire::FetchOutput& request, wire::FetchedOutput& answer) const {
   const std::string path = file_of(request.rank, "error.json");
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
@@ -190,7 +190,7 @@ void OutputPump::rewind(const wire::Resume& theirs) {
     const std::uint64_t there = found == received.end() ? 0 : found->second;
     pumped->sent = std::max(std::min(there, pumped->sent), pumped->wanted_from);
     if (!pumped->finished) continue;
-    // At most the stream's credit: no more can have been lost with the connection.
+    // Resends at most the stream's credit, because no more can have been lost with the connection.
     pass_gap(*pumped);
     while (pumped->sent < pumped->read && send_stored(*pumped)) {
     }
@@ -247,7 +247,7 @@ OutputPump::ReadResult OutputPump::read_once(Pumped& pumped) {
   if (n < 0) return errno == EAGAIN ? ReadResult::nothing_now : ReadResult::end;
   if (n == 0) return ReadResult::end;
   const std::string_view bytes(buffer_.get(), static_cast<std::size_t>(n));
-  // The file comes first. A full disk must not block the rank, so its pipe is read on.
+  // The file comes first. A full disk must not block the rank, so reading its pipe continues.
   const MonotonicTime now = monotonic_now();
   if (const int error = pumped.file.append(bytes, now); error != 0) disk_failed(error);
   pumped.read += bytes.size();

@@ -26,31 +26,34 @@ class OutputPump {
   /// Drops the streams of an earlier attempt. `credit` 0: no output is sent.
   void begin(Attempt attempt, std::string log_folder, std::uint64_t credit);
   /// Whether further attempts record the times of their output in local.times (text/output_times.h)
-  /// beside the output. A copy of the output elsewhere has times of its own.
+  /// beside the output. Where the output is copied, its times are recorded separately.
   void keep_times(bool wanted) { keeps_times_ = wanted; }
-  /// `is_shown` false: only to its file.
+  /// `is_shown` false: the output goes only to its file.
   void add(Rank rank, Stream stream, UniqueFd read_end, bool is_shown = true);
   void credit(const wire::OutputCredit& credit);
   /// The channel has room again.
   void resume();
-  /// The requested part of a stored stream of this attempt, or of the rank's error file. Offsets of
-  /// streams count the bytes that the rank has written, some of which the file may lack.
+  /// The requested part of a stored stream of this attempt, or of the rank's error file. Offsets
+  /// count all bytes that the rank has written to the stream, even those that the file lacks.
   [[nodiscard]] wire::FetchedOutput fetch(const wire::FetchOutput& request);
-  /// How much the rank has written to the stream, and when the last of it arrived; 0: nothing did.
+  /// How much the rank has written to the stream, and when the last bytes arrived; both are 0 if
+  /// there was no output.
   struct Written {
     std::uint64_t bytes = 0;
     MonotonicTime last{0};
   };
   [[nodiscard]] Written written(Rank rank, Stream stream) const;
-  /// What is stored of the stream from `begin` on, as fetch() answers, at most 64 KiB.
+  /// The stored part of the stream from `begin` on, at most 64 KiB, in the form of fetch()'s
+  /// answer.
   [[nodiscard]] wire::FetchedOutput read(Rank rank, Stream stream, std::uint64_t begin) const;
-  /// The launcher has everything: the files will not be read again.
+  /// Call when the launcher has everything: the files will not be read again.
   void forget(Attempt attempt);
-  /// For a session that continues over a new connection: resends every stream from what the
-  /// launcher has received. Complete streams are sent whole in this call, so that their bytes
-  /// precede their OutputEnd, which the channel repeats.
+  /// Call when a session continues over a new connection: resends each stream from the offset up to
+  /// which the launcher has received it. Complete streams are sent whole in this call, so that
+  /// their bytes precede their OutputEnd, which the channel repeats.
   void rewind(const wire::Resume& theirs);
-  /// After all writers have ended: reads what is in the pipes without waiting, and closes them.
+  /// Call after all writers have ended: reads what is in the pipes without waiting, and closes
+  /// them.
   void drain();
 
  private:

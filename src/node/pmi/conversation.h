@@ -25,7 +25,8 @@ class Conversation {
     connected,   // MPI_Init; more than once if a rank runs several programs
     at_barrier,  // it waits for barrier_out()
     finalized,
-    aborted,   // the last, with `code`; it waits to be killed (MPICH up to 4.0) or ends by itself
+    aborted,   // its last command, with `code`; it waits to be killed (MPICH up to 4.0) or ends by
+               // itself
     refused,   // it has called `what`, which is not supported; `text` is the error for it
     nonsense,  // malformed as `what` says; nothing more is read from the rank
   };
@@ -39,9 +40,10 @@ class Conversation {
 
   /// Takes bytes that the rank has written.
   void feed(std::string_view bytes) { heard_.append(bytes); }
-  /// The next complete command; nullopt: there is none yet, or the rank has sent nonsense.
+  /// The next complete command; nullopt: there is none yet, or nothing more is read from the rank.
   [[nodiscard]] std::optional<Said> next(KeySpace& space);
-  /// Call when all ranks have entered the barrier. What to send; empty if the rank does not wait.
+  /// Call when all ranks have entered the barrier. Returns what to send; empty if the rank does not
+  /// wait.
   [[nodiscard]] std::string_view barrier_out();
 
   [[nodiscard]] bool connected() const { return connected_; }
@@ -59,7 +61,7 @@ class Conversation {
   [[nodiscard]] Said nonsense(std::string what);
 
   std::string heard_;
-  std::string spawning_;  // the relevant lines of an incomplete "mcmd"
+  std::string spawning_;  // the lines needed of an incomplete "mcmd"
   std::size_t spawn_size_ = 0;
   bool connected_ = false;
   bool finalized_ = false;

@@ -1,5 +1,5 @@
-// The key-value space of PMI-1: what a rank puts, all ranks can get after the next barrier. One on
-// each node; barriers bring them to the same state.
+// The key-value space of PMI-1: what a rank puts, all ranks can get after the next barrier. Each
+// node has one; barriers bring them to the same state.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,7 @@ class KeySpace {
   [[nodiscard]] const char* put(std::string_view key, std::string_view value);
   [[nodiscard]] std::optional<std::string> get(std::string_view key) const;
 
-  /// What ranks of this node have put since the last call, for the other nodes.
+  /// Returns what ranks of this node have put since the last call, for the other nodes.
   [[nodiscard]] std::string take_puts();
   /// Adds what nodes have put, perhaps including this one. False: malformed, or too much; the
   /// entries before the fault are added.

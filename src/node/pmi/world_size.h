@@ -1,4 +1,4 @@
-// The size of the world that an MPI program has made by PMI-1. Pure.
+// The size of the world that an MPI program has made over PMI-1. Pure.
 //
 // No message of PMI-1 states it: the library takes PMI_SIZE from its environment, 1 if it is not
 // set. But a library whose world has several ranks first asks which of them share a node, and one
@@ -18,12 +18,13 @@ namespace dlaunch::pmi {
 /// universeSize).
 [[nodiscard]] bool asks_of_others(std::string_view line);
 
-/// PMI_SIZE in the text of /proc/PID/environ; 1 if it is not set. nullopt: the text is empty,
-/// because it could not be read, or PMI_SIZE is not a number.
+/// PMI_SIZE in the text of /proc/PID/environ; 1 if it is not set. nullopt: the text is empty (it
+/// could not be read), or PMI_SIZE is not a number.
 [[nodiscard]] std::optional<std::uint32_t> declared_size(std::string_view block);
 
-/// The size of the world if it is not the job's. `declared`: from the environment with which the
-/// program was started. The program may have changed that since, so what it asks for counts more.
+/// The size of the world if it differs from the job's. `declared`: from the environment with which
+/// the program was started. The program may have changed its environment since, so what it asks for
+/// takes precedence.
 [[nodiscard]] std::optional<std::uint32_t> other_world(bool asked_of_others,
                                                        std::optional<std::uint32_t> declared,
                                                        std::uint32_t planned);

@@ -28,7 +28,7 @@ namespace dlaunch::pmix {
 inline constexpr std::uint32_t kProtocol = 1;
 /// What `dlaunch-pmix --probe` prints before the version of the library if it can run.
 inline constexpr const char* kProbeAnswer = "serves PMIx by";
-/// Limit of a frame without its length: what a message between nodes may carry, and a little more.
+/// Limit of a frame without its length: what a message between nodes may carry, plus some room.
 inline constexpr std::size_t kMostFrame = 16U * 1024 * 1024 + 4096;
 
 /// Describes the job to the server. Answer: Ready.
@@ -57,8 +57,8 @@ struct FenceDone {
   static auto fields(auto& self) { return std::tie(self.id, self.status, self.bytes); }
   bool operator==(const FenceDone&) const = default;
 };
-/// Both ways: asks for what `rank` has published. The helper asks for ranks of other nodes, the
-/// agent for ranks of this one. Answer: Data.
+/// Sent in both directions: asks for what `rank` has published. The helper asks for ranks of other
+/// nodes, the agent for ranks of this one. Answer: Data.
 struct DataWanted {
   std::uint32_t id = 0;
   std::uint32_t rank = 0;
@@ -72,7 +72,7 @@ struct Data {
   static auto fields(auto& self) { return std::tie(self.id, self.status, self.bytes); }
   bool operator==(const Data&) const = default;
 };
-/// The rank that has aborted may continue, and end.
+/// The rank that called MPI_Abort may continue, and will end.
 struct AbortSeen {
   std::uint32_t id = 0;
   static auto fields(auto& self) { return std::tie(self.id); }
@@ -97,7 +97,7 @@ struct Ready {
   static auto fields(auto& self) { return std::tie(self.refused, self.ranks); }
   bool operator==(const Ready&) const = default;
 };
-/// A rank has called PMIx_Init or PMIx_Finalize, and waits until this message was written.
+/// A rank has called PMIx_Init or PMIx_Finalize, and waits until this message is written.
 struct Connected {
   std::uint32_t rank = 0;
   static auto fields(auto& self) { return std::tie(self.rank); }
@@ -152,7 +152,7 @@ class HelperReader {
 
  private:
   std::string bytes_;
-  std::size_t begin_ = 0;  // what lies before it was handed out
+  std::size_t begin_ = 0;  // everything before it was returned
 };
 
 }  // namespace dlaunch::pmix

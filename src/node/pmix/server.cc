@@ -49,7 +49,7 @@ class Infos {
   std::vector<pmix_info_t> infos_;
 };
 
-/// Waits for an operation of the library on its own thread.
+/// Waits for an operation that the library runs on its own thread.
 class Completion {
  public:
   static void done(pmix_status_t status, void* context) {
@@ -130,7 +130,7 @@ Status Server::start_library(const Setup& setup) {
   infos.add(PMIX_SYSTEM_TMPDIR, setup.folder);
   infos.add(PMIX_SERVER_NSPACE, name_space_ + ".server");
   infos.add_rank(PMIX_SERVER_RANK, setup.node);
-  // Without it ranks would see no neighbours if the job's name for the node is not its hostname.
+  // Without this, ranks would see no neighbours if the job's name for the node is not its hostname.
   infos.add(PMIX_HOSTNAME, setup.nodes[setup.node].name);
   pmix_server_module_t module = upcalls(*this);
   const pmix_status_t status = PMIx_server_init(&module, infos.data(), infos.size());

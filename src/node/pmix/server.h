@@ -21,7 +21,8 @@ class Server {
   /// `agent`: the socket to the agent, open until this process ends.
   explicit Server(int agent) : agent_(agent) {}
 
-  /// Starts the server and registers the job. Returns the environments of this node's ranks.
+  /// Starts the server and registers the job. Returns what to add to the environments of this
+  /// node's ranks.
   [[nodiscard]] Result<std::vector<Ready::OfRank>> begin(const Setup& setup);
   void answer(FenceDone done);
   void answer(Data data);

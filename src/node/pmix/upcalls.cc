@@ -15,7 +15,8 @@ bool is_key(const pmix_info_t& info, const char* key) {
   return std::strncmp(info.key, key, PMIX_MAX_KEYLEN) == 0;
 }
 
-/// The library counts a rank that ended during a fence as having entered it; this status shows it.
+/// The library counts a rank that ended during a fence as having entered it; this status shows
+/// that.
 std::int32_t status_of(const pmix_info_t* infos, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) {
     if (is_key(infos[i], PMIX_LOCAL_COLLECTIVE_STATUS) && infos[i].value.type == PMIX_STATUS)

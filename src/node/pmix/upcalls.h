@@ -7,7 +7,7 @@ namespace dlaunch::pmix {
 
 class Server;
 
-/// `server` must outlive the library's use of it. Called once.
+/// `server` must exist as long as the library uses it. Call once.
 [[nodiscard]] pmix_server_module_t upcalls(Server& server);
 
 }  // namespace dlaunch::pmix

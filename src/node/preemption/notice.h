@@ -12,13 +12,13 @@ namespace dlaunch {
 
 struct Notice {
   std::string reason;                             // one line for the user; may be empty
-  std::optional<std::chrono::milliseconds> left;  // until then; nullopt: unknown
+  std::optional<std::chrono::milliseconds> left;  // until the node is taken away; nullopt: unknown
   bool operator==(const Notice&) const = default;
 };
 
-/// A line "deadline: T" says when: in T seconds, or at a time of RFC 3339 in UTC
-/// ("2026-11-26T01:02:03Z"); other values of T are ignored. The reason is the first other line that
-/// is not blank.
+/// A line "deadline: T" says when the node is taken away: in T seconds, or at an RFC 3339 time in
+/// UTC ("2026-11-26T01:02:03Z"); other values of T are ignored. The reason is the first other line
+/// that is not blank.
 [[nodiscard]] Notice parse_notice(std::string_view text, WallTime now);
 
 }  // namespace dlaunch

@@ -26,7 +26,7 @@ namespace {
 constexpr std::size_t kMostKilled = 1000;
 constexpr std::size_t kMostSaid = std::size_t{64} << 10;
 constexpr int kReadsPerTurn = 16;
-/// From a change of the file until it is complete.
+/// Time from a change of the file until it counts as complete.
 constexpr std::chrono::milliseconds kSettled{50};
 
 std::chrono::milliseconds limit_of(std::chrono::milliseconds every) {
@@ -37,7 +37,7 @@ std::chrono::milliseconds limit_of(std::chrono::milliseconds every) {
 std::string read_notice(const std::string& path) {
   const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!file && (errno == ENOENT || errno == ENOTDIR)) return "-";
-  std::string text = "+";  // a file that cannot be read exists, too
+  std::string text = "+";  // a file that exists but cannot be read counts too
   char bytes[4096];
   while (file && text.size() < kMostSaid) {
     const ssize_t n = ::read(file.get(), bytes, sizeof bytes);
@@ -47,8 +47,8 @@ std::string read_notice(const std::string& path) {
   return text;
 }
 
-/// Whether a change in the folder concerns `name`, or may do so. Limits its reads, as
-/// read() does.
+/// Whether a change in the folder concerns `name`, or may concern it. Limits its reads, as read()
+/// does.
 bool are_about(int changes, std::string_view name) {
   alignas(inotify_event) char events[4096];
   bool found = false;
@@ -108,7 +108,7 @@ void PreemptionWatch::begin(const wire::StartRanks& start, const Environment& lo
                                  start.scrub, start.defaults, start.env)
                      .variables();
   told_problem_ = false;
-  // In a later turn: after the ranks of this message.
+  // In a later turn of the loop, after the ranks of this message were started.
   next_.after(std::chrono::nanoseconds(0), [this] {
     watch_folder();
     look();
@@ -156,7 +156,7 @@ void PreemptionWatch::start_call() {
   });
 }
 
-/// Within bounds: endless output must not keep the agent from its heartbeats.
+/// Reads within limits, because endless output must not keep the agent from its heartbeats.
 void PreemptionWatch::read(std::unique_ptr<WatchedFd>& stream, std::string& said) {
   char bytes[4096];
   for (int i = 0; i < kReadsPerTurn; ++i) {
@@ -174,7 +174,7 @@ bool PreemptionWatch::was_reaped(const Reaped& reaped) {
   read(call_->out, call_->said);
   read(call_->err, call_->errors);
   limit_.cancel();
-  killed_.merge(call_->kill_all());  // what it has left in the background
+  killed_.merge(call_->kill_all());  // what the command has left in the background
   judge(reaped.status);
   call_.reset();
   return true;
@@ -194,7 +194,7 @@ void PreemptionWatch::judge(const ExitStatus& status) {
   if (status.ok()) notice(call_->said);
 }
 
-/// In a process of its own, because the file system may hang.
+/// Looks in a process of its own, because the file system may hang.
 void PreemptionWatch::look_for_file() {
   if (file_.empty() || file_look_.is_under_way()) return;
   file_look_.begin([path = file_] { return read_notice(path); }, limit_of(every_),
@@ -204,8 +204,8 @@ void PreemptionWatch::look_for_file() {
                    });
 }
 
-/// So that a file is seen at once. Changes by other machines are not reported, nor those in a
-/// folder that does not exist yet: the regular looks see them.
+/// Makes the agent see a file at once. Neither changes by other machines nor those in a folder that
+/// does not exist yet are reported; the regular looks see them.
 void PreemptionWatch::watch_folder() {
   if (file_.empty()) return;
   UniqueFd changes(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
@@ -233,7 +233,7 @@ void PreemptionWatch::notice(std::string_view text) {
   if (command_.empty() && file_.empty()) return;  // sent already
   const Notice said = parse_notice(text, wall_now());
   send_(wire::PreemptionNotice{attempt_, said.reason, said.left ? said.left->count() : -1});
-  // folder_ is reset later: a part of what ends here calls this function.
+  // folder_ is reset later, because one of the parts that end here is calling this function.
   command_.clear();
   file_.clear();
   next_.cancel();
@@ -251,7 +251,7 @@ std::set<pid_t> PreemptionWatch::end() {
   std::set<pid_t> killed = std::exchange(killed_, {});
   if (const auto looking = file_look_.pid()) killed.insert(*looking);
   file_look_.cancel();
-  // Twice: a process may have forked another one while the others were looked for.
+  // Twice, because a process may have forked another one while the first round looked for them.
   for (int round = 0; call_ && round < 2; ++round) killed.merge(call_->kill_all());
   call_.reset();
   return killed;

@@ -1,5 +1,5 @@
-// Learns whether this node is about to be taken away: runs the user's command again and again, and
-// looks for a file, while an attempt runs here. Tells the launcher once per attempt.
+// While an attempt runs here, finds out whether this node is about to be taken away: runs the
+// user's command repeatedly, and looks for a file. Tells the launcher once per attempt.
 #pragma once
 
 #include <chrono>
@@ -26,15 +26,15 @@ class PreemptionWatch {
  public:
   using Send = std::function<void(const wire::FromAgent&)>;
 
-  /// `enclosure`: of the ranks; the command runs in it.
+  /// `enclosure`: that of the ranks; the command runs in it too.
   PreemptionWatch(EventLoop& loop, Enclosure& enclosure, Send send);
   ~PreemptionWatch();
 
-  /// For each message that starts ranks. `login`: the agent's environment.
+  /// Call for each message that starts ranks. `login`: the agent's environment.
   void begin(const wire::StartRanks& start, const Environment& login);
-  /// True if the reaped process was the command, which has then ended.
+  /// Call for every child that was reaped. True: it was the command.
   bool was_reaped(const Reaped& reaped);
-  /// The attempt is over. Returns processes of this watch that may still exist, and were killed.
+  /// The attempt is over. Returns processes of this watch that were killed but may still exist.
   std::set<pid_t> end();
 
  private:

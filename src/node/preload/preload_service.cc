@@ -21,13 +21,14 @@ namespace dlaunch {
 
 namespace {
 
-// Roles and environments that differ; each costs the memory of an interpreter.
+// One for each combination of role and environment; each costs the memory of an interpreter.
 constexpr std::size_t kMostTemplates = 4;
 constexpr std::size_t kMostText = 4096;
-// A file system may be slow, but not for ever.
+// A file system may be slow, but imports must end at some time.
 constexpr std::chrono::minutes kImportLimit{15};
 constexpr std::chrono::seconds kHandOverLimit{30};
-// Until a forked template reports itself, or a kept one has checked the files that it has imported.
+// Limit until a forked template reports itself, or a kept one has checked the files that it has
+// imported.
 constexpr std::chrono::seconds kStartLimit{30};
 // A template forks twice for each order: ranks that start together share one.
 constexpr std::chrono::milliseconds kGather{10};
@@ -55,7 +56,8 @@ ProcessTexts texts_of(pid_t pid) {
 
 }  // namespace
 
-/// A connection: of a rank's process that waits, or of a template that has not reported itself yet.
+/// A connection from a rank's process that waits, or from a template that has not reported itself
+/// yet.
 struct PreloadService::Caller {
   Caller(EventLoop& loop, UniqueFd fd, std::uint32_t n)
       : pid(peer_process(fd.get())), number(n), socket(loop, std::move(fd)), limit(loop) {}
@@ -109,7 +111,7 @@ void PreloadService::begin(const wire::StartRanks& start) {
   const Environment& first = start.ranks.front().env;
   for (const wire::StartRank& rank : start.ranks) {
     for (const auto& [name, value] : rank.env) {
-      // What libraries read while they are imported must be the same in the template.
+      // Variables that libraries read while they are imported must be the same in the template.
       if (find_variable(first, name) != value && !name.ends_with("_NUM_THREADS"))
         varying_.insert(name);
     }
@@ -144,7 +146,7 @@ void PreloadService::end_attempt() {
   if (has_offered_ && !met_python_)
     tell_once("no rank started a Python interpreter (3.8 or newer) that reads PYTHONPATH");
   callers_.clear();
-  // A template that was about to be forked ends with the rank that was to fork it.
+  // A template that is not forked yet ends with the rank that was told to fork it.
   std::erase_if(templates_,
                 [](const auto& one) { return one->state == Template::State::forking; });
   expected_ = 0;
@@ -213,8 +215,8 @@ void PreloadService::receive(Caller& caller) {
   drop(caller);
 }
 
-/// The process has ended, or goes on without a template. If it was to fork a template, another
-/// process that waits is told to fork it.
+/// Call when the process has ended or goes on without a template. If it was to fork a template,
+/// another waiting process is told to fork it.
 void PreloadService::lost(Caller& caller) {
   Template* which = caller.which;
   const bool is_maker = which != nullptr && which->state == Template::State::forking &&
@@ -223,7 +225,7 @@ void PreloadService::lost(Caller& caller) {
   if (is_maker) forget(*which);
 }
 
-/// Its callers are assigned anew.
+/// Removes the template and assigns its callers anew.
 void PreloadService::forget(Template& over) {
   std::vector<std::uint32_t> waiting;
   for (Caller* caller : callers_of(over)) {
@@ -232,7 +234,7 @@ void PreloadService::forget(Template& over) {
   }
   std::erase_if(templates_, [&](const auto& one) { return one.get() == &over; });
   for (const std::uint32_t number : waiting) {
-    // One of them may take others with it.
+    // Assigning one caller may also remove or assign others.
     const auto found = std::find_if(callers_.begin(), callers_.end(), [number](const auto& one) {
       return one->number == number && one->which == nullptr;
     });
@@ -368,7 +370,7 @@ void PreloadService::gather(Template& made) {
     made.limit.after(kGather, [this, &made] { hand_over(made); });
 }
 
-/// Hands all callers that wait for it to the template.
+/// Hands the template all callers that wait for it.
 void PreloadService::hand_over(Template& made) {
   made.limit.cancel();
   made.gathers = false;
@@ -397,15 +399,15 @@ void PreloadService::on_set(std::uint32_t number, pid_t successor) {
   const auto found = std::find_if(callers_.begin(), callers_.end(), [&](const auto& one) {
     return one->number == number && one->handed;
   });
-  if (found == callers_.end()) return;  // it ends when it finds that it is alone
+  if (found == callers_.end()) return;  // the successor ends when its connection does
   Caller& caller = **found;
-  // A process that was reaped already would be a rank that never ends.
+  // If the successor was reaped already, the rank would never end.
   const bool is_there = is_child(successor);
   if (is_there) enclosure_.take_in(successor);
   if (is_there && ranks_.replace(caller.pid, successor)) {
     (void)send_packet(caller.handed.get(), std::string(kLeave));
   } else {
-    // The successor ends when the rank goes on without it.
+    // The successor ends by itself when the rank goes on without it.
     (void)send_packet(caller.handed.get(), std::string(kGoOn));
   }
   drop(caller);

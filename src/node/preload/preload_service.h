@@ -23,7 +23,7 @@
 
 namespace dlaunch {
 
-/// A template without a session: see PreloadService::leave().
+/// A template between two sessions: see PreloadService::leave().
 struct LeftTemplate {
   std::string key;
   pid_t pid = 0;
@@ -35,9 +35,9 @@ class PreloadService {
  public:
   /// What RankService knows about its ranks.
   struct Ranks {
-    /// The command of the rank whose first process this is; null: there is none.
+    /// The command of the rank whose first process is `leader`; null: there is no such rank.
     std::function<const std::vector<std::string>*(pid_t leader)> command_of;
-    /// Makes `successor` the rank's first process; false: the rank is not wanted any more.
+    /// Makes `successor` the rank's first process; false: the rank must not run any more.
     std::function<bool(pid_t leader, pid_t successor)> replace;
   };
   using Notice = std::function<void(std::string)>;
@@ -48,20 +48,21 @@ class PreloadService {
   PreloadService& operator=(const PreloadService&) = delete;
 
   void set_ranks(Ranks ranks) { ranks_ = std::move(ranks); }
-  /// Call for each message, before its ranks start.
+  /// Call for each StartRanks before its ranks start.
   void begin(const wire::StartRanks& start);
   /// Adds to `own` what makes the rank's interpreter execute the hook. `base`: the variables that
   /// `own` is added to. Does nothing without `preload`.
   void add_variables(const Environment& base, Environment& own);
-  /// The attempt's ranks are over: those that still wait are left alone. Templates stay, for the
-  /// next attempt.
+  /// Call when the attempt's ranks are over. Processes that still wait are left to go on by
+  /// themselves. Templates stay for the next attempt.
   void end_attempt();
   /// Takes the templates of the session before this one. Each is used if the files that it has
   /// imported are unchanged.
   void adopt(std::vector<LeftTemplate> left);
-  /// Those that the next session may use; this one has none afterwards.
+  /// Returns the templates that the next session may use, and kills the others. This session has
+  /// none afterwards.
   [[nodiscard]] std::vector<LeftTemplate> leave();
-  /// The templates' processes: ours, with none of a job's processes below them.
+  /// The templates' processes. They are dlaunch's own and have no children that belong to a job.
   [[nodiscard]] std::set<pid_t> templates() const;
 
  private:
@@ -104,8 +105,8 @@ class PreloadService {
   std::vector<std::unique_ptr<Template>> templates_;
   std::uint32_t last_number_ = 0;  // of callers and templates
   std::size_t expected_ = 0;  // ranks that have started but not called yet
-  bool has_offered_ = false;  // a rank could use a template: none in a container can
-  bool met_python_ = false;  // a rank's program has called
+  bool has_offered_ = false;  // a rank could use a template; ranks in containers cannot
+  bool met_python_ = false;  // a rank's Python program has connected
   std::set<std::string> told_;
 };
 

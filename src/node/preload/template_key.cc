@@ -16,7 +16,8 @@ std::vector<std::string_view> terminated_words(std::string_view text) {
   return words;
 }
 
-/// What a fork inherits and a program may see; the pids, times and sizes of the file differ anyway.
+/// The lines of the status file that a fork inherits and a program may see. The file's pids, times
+/// and sizes differ anyway.
 std::string inherited_state(std::string_view status) {
   constexpr std::array<std::string_view, 16> kInherited = {
       "Name:",   "Umask:",  "Uid:",    "Gid:",    "Groups:", "SigBlk:",     "SigIgn:",  "SigCgt:",
@@ -31,7 +32,7 @@ std::string inherited_state(std::string_view status) {
   return kept;
 }
 
-/// "7f0000000000 bind:0 file=..." begins each line of numa_maps(5).
+/// The second word of the first line of numa_maps(5): "7f0000000000 bind:0 file=...".
 std::string_view policy_of(std::string_view maps) {
   (void)take_until(maps, ' ');
   return take_until(maps, ' ');

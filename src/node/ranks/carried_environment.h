@@ -1,6 +1,7 @@
 // The environment from which ranks start on a node other than the launcher's
 // (docs/reference/nodes.md, "Environment"): the login environment there, plus those parts of the
-// launcher's whose folders exist on this node too. Pure except for asking which folders exist.
+// launcher's environment whose folders exist on this node too. Pure except for asking which folders
+// exist.
 #pragma once
 
 #include <functional>
@@ -25,7 +26,7 @@ using FolderExists = std::function<bool(const std::string& path)>;
                                               const std::string& workdir,
                                               const FolderExists& exists);
 
-/// The real FolderExists: stat(2), with the permissions of this process.
+/// The FolderExists for real file systems: stat(2), with the permissions of this process.
 [[nodiscard]] bool folder_exists(const std::string& path);
 
 }  // namespace dlaunch

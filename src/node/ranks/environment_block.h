@@ -11,8 +11,8 @@ namespace dlaunch {
 /// What execvp(3) searches if PATH is not set (confstr(3), _CS_PATH).
 inline constexpr const char* kDefaultSearchPath = "/bin:/usr/bin";
 
-/// Built once for all ranks of a node: the inherited environment without what is scrubbed, plus
-/// those of `defaults` that it lacks, plus the shared variables.
+/// Built once for all ranks of a node: the inherited environment without the scrubbed variables,
+/// plus those of `defaults` that it lacks, plus the shared variables.
 class EnvironmentBase {
  public:
   EnvironmentBase(Environment inherited, const std::vector<std::string>& scrub,

@@ -12,8 +12,8 @@ namespace dlaunch {
 
 namespace {
 
-// The last line is the answer. A package whose __init__.py may locate its modules itself is
-// doubtful.
+// The last line that it prints is the answer. A package whose __init__.py may locate its modules
+// itself is doubtful.
 constexpr std::string_view kProgram = R"(
 import os, sys
 def find(name, path):
@@ -52,7 +52,7 @@ std::string missing_module(const ModuleProbe& probe, std::chrono::milliseconds l
   if (::chdir(probe.workdir.c_str()) != 0) return {};
   std::vector<std::string> argv = {probe.python};
   for (const std::string& option : probe.command.options) {
-    // Without -i, -v, -x and the like, which would disturb the answer.
+    // Leaves out -i, -v, -x and similar options, which would disturb the answer.
     const bool matters = option.find_first_of("EIPsS") != std::string::npos;
     if (option.starts_with('-') &&
         option.find_first_not_of("EIPsSuBbOdq", 1) == std::string::npos && matters)

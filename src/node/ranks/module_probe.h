@@ -1,4 +1,4 @@
-// Asks a Python, by starting it, whether it has a module that was not found as a file.
+// Starts a Python to ask it whether it has a module that was not found as a file.
 #pragma once
 
 #include <chrono>
@@ -17,8 +17,8 @@ struct ModuleProbe {
 };
 
 /// The name that `python -m` certainly would not find: the module, or a package followed by
-/// ".__main__". Imports nothing of the user's: neither the module nor the packages that contain it.
-/// Empty after `limit` and in case of doubt. Changes the current folder of the calling process.
+/// ".__main__". Imports no code of the user: neither the module nor the packages that contain it.
+/// Empty after `limit`, or in case of doubt. Changes the current folder of the calling process.
 [[nodiscard]] std::string missing_module(const ModuleProbe& probe, std::chrono::milliseconds limit);
 
 }  // namespace dlaunch

@@ -6,7 +6,7 @@
 
 namespace dlaunch {
 
-/// `path`; a relative one is taken from `folder`.
+/// `path`, resolved from `folder` if it is relative.
 [[nodiscard]] std::string path_from(const std::string& folder, const std::string& path);
 
 /// Sorted, without "." and ".."; at most 10,000. Empty if the folder cannot be read.
@@ -16,8 +16,8 @@ namespace dlaunch {
 [[nodiscard]] std::string nearest_of(const std::string& name,
                                      const std::vector<std::string>& names);
 
-/// A missing path with its first wrong component replaced by a similar one. `path` is as the user
-/// wrote it, relative to `folder`, and so is the answer. Empty: nothing is similar.
+/// A missing path with its first wrong component replaced by a similar one. `path` and the answer
+/// are in the form that the user wrote, relative to `folder`. Empty: nothing is similar.
 [[nodiscard]] std::string near_file(const std::string& path, const std::string& folder);
 
 }  // namespace dlaunch

@@ -65,7 +65,7 @@ std::optional<StartFailure> check_program(const std::string& name, const std::st
   return StartFailure{Step::execute, errno, last, program.search_path};
 }
 
-/// `search_path`: also searched for a name without '/', as bash(1) does for its script.
+/// `search_path`: searched too for a name without '/', as bash(1) searches PATH for its script.
 std::optional<StartFailure> check_file(const std::string& name, const std::string& workdir,
                                        const std::string& search_path) {
   const std::string path = path_from(workdir, name);
@@ -82,7 +82,7 @@ std::optional<StartFailure> check_file(const std::string& name, const std::strin
   return std::nullopt;
 }
 
-/// Python runs a folder, too, if it holds __main__.py.
+/// Python also runs a folder that contains __main__.py.
 std::optional<StartFailure> check_script(const std::string& name, const std::string& workdir) {
   const std::string path = path_from(workdir, name);
   struct stat info {};

@@ -19,10 +19,10 @@ struct PrerequisiteReport {
   std::vector<ModuleProbe> unseen;
 };
 
-/// Reports what is missing in the order workdir, programs, files, what a Python is to run. Without
-/// the workdir, nothing relative to it is checked. `login`: the agent's own environment. Starts
-/// nothing and reads only metadata, pyvenv.cfg and the imports of Python scripts; a file counts as
-/// present if this user may read it.
+/// Reports what is missing in the order workdir, programs, files, Python scripts and modules.
+/// Without the workdir, nothing relative to it is checked. `login`: the agent's own environment.
+/// Starts nothing and reads only metadata, pyvenv.cfg and the imports of Python scripts; a file
+/// counts as present if this user may read it.
 [[nodiscard]] PrerequisiteReport check_prerequisites(const wire::CheckPrerequisites& wanted,
                                                      const Environment& login);
 
@@ -34,7 +34,7 @@ class PrerequisiteCheck {
   PrerequisiteCheck(EventLoop& loop, Report report) : report_(std::move(report)), process_(loop) {}
 
   /// Answers at once unless a Python must be probed. The probe has a limit, after which a module
-  /// counts as present; a further request ends the probe with the same effect.
+  /// counts as present; a further request ends the probe in the same way.
   void begin(const wire::CheckPrerequisites& wanted, const Environment& login);
 
  private:

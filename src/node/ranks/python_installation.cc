@@ -53,7 +53,7 @@ std::string version_of(const std::string& program, const std::string& prefix) {
   return version;
 }
 
-/// A value of pyvenv.cfg, lines KEY = VALUE.
+/// A value from the text of pyvenv.cfg, whose lines are KEY = VALUE.
 std::optional<std::string> setting(const std::string& text, std::string_view key) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
@@ -101,7 +101,7 @@ bool ignores(const PythonCommand& command, std::string_view flags) {
   });
 }
 
-/// Modules that these file names make importable.
+/// The modules that can be imported from files with these names.
 std::vector<std::string> modules_among(const std::vector<std::string>& names) {
   std::vector<std::string> modules;
   for (const std::string& name : names) {
@@ -181,7 +181,7 @@ bool has_module(std::string_view name, const std::vector<std::string>& folders) 
 }
 
 std::string near_module(const std::string& name, const std::vector<std::string>& folders) {
-  // python -m train.py, python -m ./trainer/task.py
+  // For `python -m train.py` and `python -m ./trainer/task.py`.
   std::string dotted = name.substr(name.starts_with("./") ? 2 : 0);
   if (dotted.ends_with(".py")) dotted.erase(dotted.size() - 3);
   std::replace(dotted.begin(), dotted.end(), '/', '.');

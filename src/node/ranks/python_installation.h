@@ -13,7 +13,7 @@ namespace dlaunch {
 struct PythonInstallation {
   std::string version;     // "3.11", "3.11.4"; empty: unknown
   bool is_script = false;  // not Python but a wrapper, which may do anything
-  bool is_shim = false;    // of pyenv or asdf: a script that runs a Python of its choice unchanged
+  bool is_shim = false;    // of pyenv or asdf: a script that selects a Python and runs it unchanged
   std::vector<std::string> standard;  // folders of the standard library
   std::vector<std::string> packages;  // folders of installed modules
 };
@@ -21,7 +21,7 @@ struct PythonInstallation {
 /// The first bytes of a file; empty if it cannot be read.
 [[nodiscard]] std::string beginning_of(const std::string& path, std::size_t most);
 
-/// `path`: absolute, as found in PATH. `env`: of the ranks.
+/// Describes the Python at `path`, which is absolute, as found in PATH. `env`: of the ranks.
 [[nodiscard]] PythonInstallation python_at(const std::string& path, const Environment& env);
 
 /// Folders in which the command's Python looks for modules, in that order, as far as known.
@@ -30,7 +30,8 @@ struct PythonInstallation {
                                                       const std::string& workdir,
                                                       const Environment& env);
 
-/// Whether `python -m NAME` finds a file there. False proves nothing: Python has other ways.
+/// Whether `python -m NAME` finds a file there. False proves nothing, because Python has other ways
+/// to find modules.
 [[nodiscard]] bool has_module(std::string_view name, const std::vector<std::string>& folders);
 
 /// An existing module with a similar name; empty if there is none.

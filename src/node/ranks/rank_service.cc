@@ -20,13 +20,13 @@ namespace {
 // Ranks started in one turn of the loop: enough to be fast, few enough to react to Ctrl-C.
 constexpr std::size_t kStartsPerTurn = 16;
 
-// Open briefly while a rank is started: its ends of three pipes and of a socket, and our end of its
-// input.
+// Open briefly while a rank is started: the rank's ends of three pipes and of a socket, and our end
+// of its input.
 constexpr std::size_t kDescriptorsToStart = 5;
-// For a rank in a container: the runtime's output, the order, the connection to the entry process
+// Per rank in a container: the runtime's output, the order, the connection to the entry process
 // and, until the rank runs, the other ends of its streams.
 constexpr std::size_t kDescriptorsOfContained = 6;
-// For a rank that may wait for a template: its connection, and a copy that the template gets.
+// Per rank that may wait for a template: its connection, and a copy that the template gets.
 constexpr std::size_t kDescriptorsToPreload = 2;
 
 /// Adds the variables by which the rank's MPI library finds its launcher.
@@ -96,7 +96,7 @@ void RankService::prepare() {
 bool RankService::accepts(const wire::StartRanks& request) const {
   const bool known = begun_ && request.attempt == attempt_;
   // The launcher ends one attempt before it starts the next; further messages for an attempt that
-  // was stopped or has ended may be on their way.
+  // was stopped or has ended may still arrive.
   return known ? !closed_ : !active_;
 }
 
@@ -107,7 +107,7 @@ void RankService::start(wire::StartRanks request) {
   lock_cores(request);
   preload_.begin(request);
   pump_.begin(request.attempt, request.log_folder, request.output_credit);
-  // Fail now, and not when output arrives for which no file can be opened.
+  // Fail now, and not later when output arrives and its file cannot be opened.
   if (!descriptors_suffice(request) && !request.ranks.empty()) {
     not_started(request.ranks.front(), {StartFailure::Step::resources, EMFILE,
                                         "pipes and log files of all ranks of the node", ""});
@@ -159,7 +159,8 @@ void RankService::lock_cores(wire::StartRanks& request) {
   const FactsService::Cores cores = facts_.lock_cores(cpus);
   if (!cores.note.empty()) channel_.send(wire::Notice{cores.note});
   if (cores.are_ours) return;
-  // Another run took the cores since the facts: two jobs on one core are worse than no binding.
+  // Another run took the cores after the facts were gathered: two jobs on one core are worse than
+  // no binding.
   for (wire::StartRank& rank : request.ranks) rank.cpus.clear();
 }
 
@@ -240,7 +241,7 @@ tl::expected<pid_t, StartFailure> RankService::start_one(const std::shared_ptr<R
   Environment own = rank.env;
   const auto pmi = connect_to_others(batch, rank, context, own);
   if (!pmi) return tl::unexpected(pmi.error());
-  // A fork of the template could not have the terminal.
+  // A fork of the template could not get the rank's terminal.
   if (!rank.terminal) preload_.add_variables(batch.base.variables(), own);
   const EnvironmentBlock environment(batch.base, own);
   const std::vector<const char*> argv = argv_pointers(command.argv);

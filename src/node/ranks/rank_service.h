@@ -35,8 +35,9 @@ namespace dlaunch {
 struct RankBatch;    // running_rank.h
 struct RunningRank;  // likewise
 
-/// Lives on the agent's one thread. An attempt: start() one or more times; every rank ends by
-/// itself, by stop() or by kill(); then everything that is left is killed and AttemptEnded is sent.
+/// Lives on the agent's one thread. An attempt begins with one or more calls of start(). Each rank
+/// ends by itself, by stop() or by kill(). Then all processes that are left are killed, and
+/// AttemptEnded is sent.
 class RankService {
  public:
   RankService(EventLoop& loop, AgentChannel& channel, OutputPump& pump, StdinPump& stdin_pump,
@@ -48,23 +49,24 @@ class RankService {
 
   /// SIGCHLD must be blocked.
   [[nodiscard]] Status watch_children();
-  /// Prepares what it can before the ranks of an attempt are known; without this call start() does.
+  /// Prepares what it can before the ranks of an attempt are known. Without this call, start() does
+  /// so.
   void prepare();
   void start(wire::StartRanks request);
-  /// Whether start() does anything; false: the attempt is over.
+  /// Whether start() would accept the request; false: the attempt is over.
   [[nodiscard]] bool accepts(const wire::StartRanks& request) const;
-  /// For an attempt whose ranks mpirun starts.
+  /// Starts mpirun, for an attempt whose ranks mpirun starts.
   void start_mpirun(const wire::StartMpirun& request);
   /// An empty list of ranks means all; then no further rank is started.
   void stop(const wire::StopRanks& request);
   void kill(const wire::KillRanks& request);
   void pass(const wire::SignalRanks& request);
   void see(const wire::SeeCheckpoints& question) { checkpoints_.see(question); }
-  /// The process of each rank that is asked for, except those that have ended or were not started.
+  /// The process of each requested rank; 0 for ranks that have ended or were not started.
   [[nodiscard]] std::vector<RankProcess> processes(const wire::TakeStacks& request) const;
   /// The process of each rank that runs now.
   [[nodiscard]] std::vector<RankProcess> running() const;
-  /// Where a program beside the rank runs, or why there can be none.
+  /// Where a program beside the rank runs, or why it cannot run.
   [[nodiscard]] tl::expected<RankPlace, std::string> place_of(
       const wire::OpenTerminal& request) const;
 
@@ -82,7 +84,7 @@ class RankService {
   };
 
   static constexpr std::chrono::milliseconds kKillRound{5};
-  /// Reserved, because stopping and killing read /proc.
+  /// Descriptors kept free, because stopping and killing read /proc.
   static constexpr unsigned long kSpareDescriptors = 16;
 
   void await(const std::shared_ptr<RankBatch>& batch);
@@ -128,7 +130,7 @@ class RankService {
   [[nodiscard]] bool only_templates_left() const;
   void on_ended(const Reaped& reaped, WallTime now);
   void tell_if_port_is_taken();
-  /// Also reports each new fault to the launcher.
+  /// The hardware fault of a GPU, if any. Also reports each new fault to the launcher.
   [[nodiscard]] const std::string& fault_of_gpus();
   void signal_rank(RunningRank& rank, int signal);
   void watch_companion(RunningRank& rank, pid_t companion);
@@ -180,7 +182,7 @@ class RankService {
   bool mpirun_is_to_end_ = false;           // end mpirun when no rank of this node is left
   std::unordered_map<pid_t, std::unique_ptr<RunningRank>> running_;  // by pid of the leader
   std::set<pid_t> leftovers_;
-  std::set<pid_t> lookers_;        // processes of stacks_ and watch_, told to end with the attempt
+  std::set<pid_t> lookers_;        // of stacks_ and watch_, which were told to end with the attempt
   std::set<pid_t> beside_;         // those of terminals_ and preemption_, likewise
   std::set<pid_t> killed_before_;  // in the last round
   std::chrono::milliseconds kill_pause_ = kKillRound;

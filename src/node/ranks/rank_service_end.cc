@@ -21,7 +21,7 @@ namespace {
 constexpr std::chrono::milliseconds kLongestKillRound{1280};
 constexpr std::chrono::seconds kEngineGrace{2};
 
-/// Whether the process, or the last command of a shell, did.
+/// Whether the process died of SIGKILL, or was a shell whose last command did.
 bool died_of_sigkill(const ExitStatus& status) {
   return status.code() == exit_code::kSignalBase + SIGKILL;
 }
@@ -144,7 +144,7 @@ void RankService::end_attempt_if_over() {
   beside_.merge(preemption_.end());
   checkpoints_.end();
   raise_open_file_limit();
-  // Later, because the caller may be iterating over the ranks.
+  // Posted for later, because the caller may be iterating over the ranks.
   loop_.post([this] {
     if (!containers_.needs_clearing()) return finish_attempt();
     kill_timer_.cancel();
@@ -166,7 +166,7 @@ void RankService::finish_attempt() {
 }
 
 void RankService::kill_round() {
-  if (containers_.is_clearing()) return;  // the clearing kills too, and goes on afterwards
+  if (containers_.is_clearing()) return;  // clearing kills too, and another round follows it
   mpi_.expect_end();
   std::set<pid_t> spared = lookers_;
   if (const auto server = mpi_.process()) spared.insert(*server);
@@ -177,8 +177,9 @@ void RankService::kill_round() {
   if (ending_) {
     std::copy_if(killed.begin(), killed.end(), std::inserter(leftovers_, leftovers_.end()),
                  [&](pid_t pid) {
-                   // What a command beside the ranks forked as it was killed is in the command's
-                   // session; a fork that waits to become a rank is in its template's group.
+                   // A process that a command beside the ranks forked while it was killed is in the
+                   // command's session; a fork that waits to become a rank is in its template's
+                   // process group.
                    return !beside_.contains(pid) && !beside_.contains(::getsid(pid)) &&
                           !spared.contains(::getpgid(pid));
                  });
@@ -188,7 +189,7 @@ void RankService::kill_round() {
   killed_before_ = {killed.begin(), killed.end()};
   kill_pause_ = new_ones ? kKillRound : std::min(2 * kill_pause_, kLongestKillRound);
   if (kill_pause_ == kLongestKillRound) tell_stuck(killed);
-  // Their ends arrive as SIGCHLD; further rounds catch what was forked during this one.
+  // Their ends arrive as SIGCHLD; further rounds kill what was forked during this one.
   kill_timer_.after(kill_pause_, [this] {
     if (active_) kill_round();
   });

@@ -76,7 +76,7 @@ RunningRank* RankService::find_contained(Rank rank) {
   return nullptr;
 }
 
-/// The first rank of a container starts alone, and the others start when it runs.
+/// The first rank of a container starts alone; the others start once it runs.
 bool RankService::may_start(const Pending& next) const {
   const auto tried = untried_.find(next.batch->request.ranks[next.index].container);
   return tried == untried_.end() || !tried->second;
@@ -114,7 +114,7 @@ tl::expected<pid_t, StartFailure> RankService::start_contained(
     const std::shared_ptr<RankBatch>& shared, const wire::StartRank& rank) {
   const wire::StartContainer& container = *shared->container(rank);
   const wire::StartRanks& batch = shared->request;
-  // Its terminal is made in the container (contained_started).
+  // The rank's terminal is made in the container (contained_started).
   auto pipes = make_pipes(rank.wants_stdin && !rank.terminal);
   if (!pipes) return tl::unexpected(pipes.error());
   Environment own = rank.env;
@@ -206,8 +206,7 @@ void RankService::contained_left(RunningRank& rank) {
   rank.contained->inside = false;
   count_if_over(rank);
   if (rank.contained->runtime_ended) return;
-  // The runtime ends when it notices the container's end, which it does not if its conmon was
-  // killed.
+  // The runtime ends when it notices the container's end. It never does if its conmon was killed.
   rank.abort_grace = std::make_unique<Timer>(loop_);
   rank.abort_grace->after(kLeaveLimit, [leader = rank.leader] { kill_tree(leader); });
 }

@@ -25,7 +25,7 @@ void RankService::start_none_of(const std::vector<Rank>& ranks) {
 
 void RankService::stop(const wire::StopRanks& request) {
   if (!active_ || request.attempt != attempt_) return;
-  reap();  // a rank that has ended before the signal ended by itself
+  reap();  // a rank that ended before the signal has ended by itself
   if (!active_) return;
   request.ranks.empty() ? start_no_more() : start_none_of(request.ranks);
   for (auto& [pid, rank] : running_) {
@@ -33,7 +33,7 @@ void RankService::stop(const wire::StopRanks& request) {
     rank->signalled = true;
     signal_rank(*rank, request.signal);
   }
-  // Without a rank, here or anywhere, the request is for mpirun.
+  // If no rank of this node is left, the request is for mpirun.
   if (request.ranks.empty() && alive_ == 0) mpirun_.terminate();
   end_attempt_if_over();
 }
@@ -46,7 +46,7 @@ void RankService::pass(const wire::SignalRanks& request) {
       (void)containers_.pass(rank->rank, request.signal);
       continue;
     }
-    // The signal is for the command; dlaunch's own shell would die of it.
+    // The signal is meant for the command; dlaunch's own shell would die of it.
     const bool is_shell = rank->argv != nullptr && runs_command(rank->leader, *rank->argv);
     if (!is_shell) {
       ::kill(rank->leader, request.signal);
@@ -73,7 +73,7 @@ std::vector<RankProcess> RankService::running() const {
   if (!active_ || ending_) return found;
   for (const auto& [pid, running] : running_) {
     if (running->exited) continue;
-    // In a container, the program is below the engine's monitor, which is not our child.
+    // In a container, the program is a descendant of the engine's monitor, which is not our child.
     found.push_back({running->rank, running->contained ? running->outer_pid : pid});
   }
   return found;

@@ -1,4 +1,5 @@
-// The ports that were released for ranks of the attempt, and whether another process has taken one.
+// Records the ports that were released for ranks of the attempt, and finds out whether another
+// process has taken one.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +27,8 @@ class ReleasedPorts {
   }
 
   /// A port on which a process that is not our descendant listens. At most one per attempt, and
-  /// only within five minutes of its release: later failures have other causes. Reads /proc, for at
-  /// most a fifth of a second in all calls of an attempt together, because it blocks the agent.
+  /// only within five minutes of its release: later failures have other causes. Reading /proc
+  /// blocks the agent, so all calls of an attempt together do so for at most a fifth of a second.
   [[nodiscard]] std::optional<Taken> find_taken(MonotonicTime now);
 
  private:

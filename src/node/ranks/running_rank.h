@@ -56,14 +56,14 @@ struct RunningRank {
   pid_t outer_pid = 0;                             // in the node's PID namespace
   const std::vector<std::string>* command = nullptr;
   const std::vector<std::string>* argv = nullptr;  // `command` if that is our own shell, else null
-  std::shared_ptr<RankBatch> batch;                // owns both
+  std::shared_ptr<RankBatch> batch;                // owns `command` and `argv`
   bool wants_stdin = false;
   bool exited = false;
-  bool left = false;       // its proxy has ended, which may end the rank too
+  bool left = false;       // its proxy has ended, so the rank may be about to end
   bool signalled = false;  // by us, on the launcher's request, before it ended
   bool counted_over = false;
   std::unique_ptr<Timer> abort_grace;
-  // Children of dlaunch's own shell that were signalled with it: the rank is not over before they
+  // Children of dlaunch's own shell that were signalled with it: the rank is over only when they
   // have ended.
   std::map<pid_t, std::unique_ptr<WatchedFd>> companions;
 
@@ -73,10 +73,10 @@ struct RunningRank {
     State state = State::starting;
     std::uint32_t container = 0;
     bool runtime_ended = false;
-    bool inside = false;  // its entry process is connected
+    bool inside = false;  // the entry process is connected
     std::unique_ptr<ExternalProcess> runtime;
     std::string said;       // the end of what the runtime has printed
-    UniqueFd in, out, err;  // our ends of its streams, until it runs
+    UniqueFd in, out, err;  // our ends of its streams, until the program runs
     bool is_shown = true;
     std::unique_ptr<Timer> silence;  // for the first rank of an image, while it starts
   };
@@ -96,7 +96,7 @@ struct RankPipes {
 };
 
 /// All three are one terminal; nothing comes from `err`. The terminal does not echo, because the
-/// user's own does, and leaves line ends as they are, for the rank's file.
+/// user's own terminal does, and leaves line ends as they are, for the rank's file.
 inline tl::expected<RankPipes, StartFailure> make_rank_terminal() {
   constexpr TerminalSize kSize{80, 24};
   auto made = open_pseudo_terminal(kSize);

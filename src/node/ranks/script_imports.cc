@@ -47,8 +47,8 @@ std::optional<std::vector<std::string>> path_files(const std::string& folder) {
   bool is_known = true;
   for (const std::string& name : names_in(folder)) {
     if (!name.ends_with(".pth")) continue;
-    // Files of setuptools and virtualenv; -nspkg.pth names namespace packages, whose folders are
-    // listed anyway.
+    // These files are from setuptools and virtualenv; -nspkg.pth names namespace packages, whose
+    // folders are listed anyway.
     if (name == "distutils-precedence.pth" || name == "_virtualenv.pth" ||
         name.ends_with("-nspkg.pth"))
       continue;

@@ -17,8 +17,9 @@ struct PythonInstallation;
 /// hence unconditionally. Pure.
 [[nodiscard]] std::vector<std::string> imports_in(std::string_view program);
 
-/// Sets `found.imports`, installed modules only, and `found.absent`. The latter stays empty if
-/// modules may come from elsewhere: an import hook of a .pth file, a folder that cannot be listed.
+/// Sets `found.imports`, to installed modules only, and `found.absent`. `found.absent` stays empty
+/// if modules may come from elsewhere: an import hook of a .pth file, a folder that cannot be
+/// listed.
 void compare_imports(const PythonInstallation& python, const PythonCommand& command,
                      const std::string& workdir, const Environment& env, FoundProgram& found);
 

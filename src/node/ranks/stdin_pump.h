@@ -17,11 +17,11 @@ class StdinPump {
  public:
   StdinPump(EventLoop& loop, AgentChannel& channel) : loop_(loop), channel_(channel) {}
 
-  /// Takes the pipe to the rank, after its start. Drops what an earlier attempt has left.
+  /// Takes the pipe to the rank, which has started. Drops what an earlier attempt has left.
   /// `is_terminal`: the pipe is a terminal's master; then Ctrl-D marks the end of the input.
   void connect(Attempt attempt, UniqueFd write_end, bool is_terminal = false);
   void add(const wire::StdinData& data);
-  /// The rank has ended: drops what is left.
+  /// Call when the rank has ended: drops what is left.
   void close();
 
  private:

@@ -69,7 +69,7 @@ void ProgramDoor::close() {
   program_.reset();
 }
 
-/// Time limits.
+/// Enforces the time limits of tickets and guests.
 void ProgramDoor::tick() {
   const MonotonicTime now = monotonic_now();
   std::erase_if(tickets_, [now](const Ticket& ticket) { return ticket.until <= now; });

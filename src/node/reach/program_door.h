@@ -2,7 +2,7 @@
 // architecture.md, "dlaunch reaches a node"). A guest, which is dlaunch-fetch (node/fetch), shows a
 // ticket that the launcher made for it and gets the program that this process executes. A guest
 // that shows anything else gets no byte. The program is public; the guest checks it by a hash that
-// it has from the launcher.
+// the launcher has given it.
 #pragma once
 
 #include <sys/types.h>
@@ -22,15 +22,15 @@
 
 namespace dlaunch {
 
-/// The address of this node at which sshd was reached, from SSH_CONNECTION (ssh(1)). Empty: there
-/// is none that others could reach.
+/// The address of this node at which sshd was reached, from SSH_CONNECTION (ssh(1)). Empty: other
+/// nodes could not reach that address, or it is unknown.
 [[nodiscard]] std::string reached_address(const std::string& ssh_connection);
 
 /// Lives on the agent's one thread.
 class ProgramDoor {
  public:
-  /// Guests that have not shown a ticket: at most this many (one more pushes the oldest out), each
-  /// for at most this time.
+  /// The most guests that have not shown a ticket, and the time that each has for it. One guest
+  /// more pushes the oldest out.
   static constexpr std::size_t kMostGuests = 64;
   static constexpr std::chrono::seconds kGreetingLimit{5};
 
@@ -41,8 +41,8 @@ class ProgramDoor {
   ProgramDoor(const ProgramDoor&) = delete;
   ProgramDoor& operator=(const ProgramDoor&) = delete;
 
-  /// Listens until all guests that were announced so far have shown their tickets, or have had
-  /// their time.
+  /// Listens until all guests that were announced so far have shown their tickets, or their time is
+  /// over.
   [[nodiscard]] wire::ProgramServed serve(const wire::ServeProgram& order);
   void close();
   [[nodiscard]] bool listens() const { return listener_ != nullptr; }

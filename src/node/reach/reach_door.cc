@@ -81,8 +81,8 @@ void ReachDoor::receive(const std::shared_ptr<Client>& client) {
       if (!is_same_secret(client->received, door_.nonce)) return disconnect(client);
       answer(*client);
     }
-    receive(client);  // the client closes first, so that TIME_WAIT is on its side and not on rank
-                      // 0's port
+    receive(client);  // the client closes first, so TIME_WAIT is on its side and not on rank 0's
+                      // port
   });
 }
 

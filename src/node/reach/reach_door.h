@@ -1,5 +1,5 @@
 // The temporary listener of node 0 to which other nodes connect before ranks start, to find out at
-// which of its addresses they reach it. Apart from it, only node/stage/stage_door.h and
+// which addresses they can reach node 0. Apart from it, only node/stage/stage_door.h and
 // node/reach/program_door.h have listening TCP sockets of dlaunch that other machines can reach.
 #pragma once
 
@@ -23,8 +23,8 @@ class ReachDoor {
   ReachDoor(const ReachDoor&) = delete;
   ReachDoor& operator=(const ReachDoor&) = delete;
 
-  /// Listens on `held`, which must live until close(); null: the port is not reserved. Closes what
-  /// was open before, and itself after the message's limit.
+  /// Listens on `held`, which must live until close(); null: the port is not reserved. First closes
+  /// what was open before. Closes by itself after the message's limit.
   wire::DoorOpen open(const wire::OpenDoor& door, ReservedPort* held);
   /// Stops listening and resets open connections.
   void close();

@@ -51,8 +51,8 @@ void wait_for_process(const UniqueFd& process) {
 }
 
 int no_agent(const std::string& marker, const SessionFound& found) {
-  // If agent and guardian were killed together, only we are left to end the daemons in their
-  // cgroup.
+  // If agent and guardian were killed together, only this process can still end the daemons in
+  // their cgroup.
   if (found.certain) sweep_abandoned_cgroups();
   std::fprintf(stderr, "dlaunch: %s\n", found.gone.c_str());
   write_all(STDOUT_FILENO, marker + (found.certain ? " gone " : " hidden ") + found.gone + '\n');
@@ -65,14 +65,14 @@ int attach_main(SessionId id, const std::string& marker) {
   const SessionFound found = find_session(session_folders(), id);
   if (!found.connection) return no_agent(marker, found);
   const UniqueFd guardian = guardian_behind(found.connection.get());
-  // Before the agent can send anything.
+  // Written before the agent can send anything.
   if (write_all(STDOUT_FILENO, marker + " ready\n") != 0) return exit_code::kNodeLost;
   if (!send_packet(found.connection.get(), "d", {STDIN_FILENO, STDOUT_FILENO}))
     return exit_code::kNodeLost;
-  // Only the agent decides when they are closed.
+  // Only the agent may decide when the connection is closed.
   redirect_to_null({STDIN_FILENO, STDOUT_FILENO});
-  // When this connection ends in order, nothing of the run is left on the node: as with the first
-  // connection, which ends with the guardian.
+  // When this connection ends in order, no process of the run may be left on the node, as with the
+  // first connection, which ends with the guardian.
   if (wait_for_farewell(found.connection.get())) wait_for_process(guardian);
   return exit_code::kOk;
 }

@@ -8,19 +8,19 @@
 
 namespace dlaunch {
 
-/// Exit code if that agent has ended; stderr says why in one line, and stdout says
-/// `marker` + " gone " + the same.
+/// Exit code if that agent has ended. stderr gets one line that says why, stdout `marker` + " gone
+/// " + the same line.
 inline constexpr int kSessionGone = 72;
-/// The same with " hidden ": there is no trace of the agent, but it may be invisible from here and
+/// Likewise, with " hidden ", if there is no trace of the agent: it may be invisible from here, and
 /// its ranks may still run.
 inline constexpr int kSessionHidden = 74;
 
-/// The byte that an agent sends to the process that brought its connection when it ends in order.
+/// The byte that an agent which ends in order sends to the process that brought its connection.
 inline constexpr char kFarewell = '.';
 
-/// Writes `marker` + " ready" and a newline to stdout, hands stdin and stdout over and stays, so
-/// that sshd keeps the session, until the agent lets go; after a farewell, until its guardian has
-/// ended. Returns the exit code. Blocks.
+/// Writes `marker` + " ready" and a newline to stdout, hands stdin and stdout over, and stays until
+/// the agent closes the connection, so that sshd keeps the session. After a farewell, stays until
+/// the guardian has ended. Returns the exit code. Blocks.
 [[nodiscard]] int attach_main(SessionId id, const std::string& marker);
 
 }  // namespace dlaunch

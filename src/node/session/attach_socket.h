@@ -19,13 +19,13 @@ namespace dlaunch {
 struct NewConnection {
   UniqueFd read;
   UniqueFd write;
-  UniqueFd bringer;  // while it is open, the process that brought the others stays
+  UniqueFd bringer;  // while it is open, the process that brought the connection stays
   wire::Resume resume;
 };
 
-/// Lives on the agent's one thread. A connection counts once a whole Resume of this session has
-/// arrived on it, with a higher number than any before: a connection that was overtaken by a later
-/// one, or abandoned by its launcher, replaces nothing.
+/// Lives on the agent's one thread. A connection counts once a complete Resume of this session,
+/// with a higher number than any before, has arrived on it. So a connection that a later one has
+/// overtaken, or that its launcher has abandoned, replaces nothing.
 class AttachSocket {
  public:
   using OnConnection = std::function<void(NewConnection)>;

@@ -1,9 +1,9 @@
 // The time for which an agent may run ranks without hearing from its launcher. A launcher gives a
 // node up when it has heard nothing from it for lost_after, and may then start the same work
 // elsewhere; by then the ranks here must be dead. So the lease counts from the sending of the
-// latest heartbeat that the launcher is known to have received, not from what was received from it:
-// with a link that works in one direction only, the two differ. fence_after + heartbeat + 2 s <
-// lost_after (jobfile/validate.cc). Pure; one thread at a time.
+// latest heartbeat that the launcher is known to have received, not from the latest message
+// received from the launcher: with a link that works in one direction only, the two differ.
+// fence_after + heartbeat + 2 s < lost_after (jobfile/validate.cc). Pure; one thread at a time.
 #pragma once
 
 #include "model/time.h"
@@ -17,9 +17,9 @@ class Lease {
       : length_(length), beat_(beat), confirmed_(now), seen_(now) {}
 
   /// Call at every beat. After a pause (SIGSTOP, a debugger, swapping) the agent's newest answer is
-  /// as old as the pause was long, so it gets one beat to receive a fresh one before the lease can
-  /// end. Until that arrives there is no second beat: otherwise an agent that is always late
-  /// would never end.
+  /// as old as the pause was long, so the agent gets one beat to receive a fresh one before the
+  /// lease can end. It gets no second beat until a fresh one arrives: otherwise an agent that is
+  /// always late would never end.
   void still_here(MonotonicTime now) {
     if (now - seen_ > 2 * beat_ && !waits_for_fresh_) {
       waits_for_fresh_ = true;
@@ -27,7 +27,7 @@ class Lease {
     }
     seen_ = now;
   }
-  /// The launcher has received the heartbeat that was sent then.
+  /// The launcher has received the heartbeat that was sent at `sent`.
   void confirm(MonotonicTime sent) {
     if (sent > confirmed_) confirmed_ = sent;
     if (sent + beat_ >= grace_until_) waits_for_fresh_ = false;

@@ -55,7 +55,7 @@ Result<std::string> make_below(const std::string& base, const std::string& name)
   auto user = open_private(top.get(), user_folder(), of_user, false);
   if (!user) return tl::unexpected(user.error());
   std::string path = of_user + '/' + name;
-  // An existing one holds the output of another run.
+  // An existing folder holds the output of another run.
   if (auto own = open_private(user->get(), name, path, true); !own)
     return tl::unexpected(own.error());
   return path;

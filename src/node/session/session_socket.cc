@@ -34,12 +34,12 @@ constexpr int kBacklog = 8;
 // session_exists() cannot ask for the owner of a socket whose queue is full, so this queue must
 // hold many attempts while the agent is stopped.
 constexpr int kAbstractBacklog = 1024;
-constexpr int kSocketListens = 0x10000;  // __SO_ACCEPTCON of linux/net.h
+constexpr int kSocketListens = 0x10000;  // __SO_ACCEPTCON in linux/net.h
 constexpr std::time_t kKeepNotes = 24L * 60 * 60;
-// Less than the shortest try of a launcher (launch/connect/reconnection), which includes a login.
+// Shorter than a launcher's shortest attempt (launch/connect/reconnection), which includes a login.
 constexpr std::chrono::milliseconds kGuardianLimit{1500};
 constexpr std::chrono::seconds kConnectLimit{2};
-// Fits into the shortest try of a launcher (supervise/node_return), which includes a login.
+// Fits into a launcher's shortest attempt (supervise/node_return), which includes a login.
 constexpr std::chrono::milliseconds kEndLimit{1000};
 constexpr std::chrono::milliseconds kEndPoll{50};
 constexpr std::size_t kMostCommandLine = std::size_t{64} << 10;
@@ -50,8 +50,8 @@ std::string from_environment(const char* name) {
   return value != nullptr && value[0] == '/' ? value : "";
 }
 
-/// Through the folder's descriptor: the path may be longer than sun_path (unix(7)), and another
-/// folder cannot take its place after it was checked.
+/// Addresses the socket through the folder's descriptor: the path may be longer than sun_path
+/// (unix(7)), and another folder cannot take its place after it was checked.
 sockaddr_un address_in(const UniqueFd& folder, SessionId id) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -65,7 +65,7 @@ struct AbstractAddress {
   socklen_t size = 0;
 };
 
-/// unix(7): begins with a null byte.
+/// Such an address begins with a null byte (unix(7)).
 AbstractAddress abstract_address(const std::string& name) {
   AbstractAddress made;
   made.address.sun_family = AF_UNIX;
@@ -97,7 +97,8 @@ std::vector<AbstractAddress> listeners_of(SessionId id) {
   return found;
 }
 
-/// A socket whose connect(2) gives up after a while: the queue of a stopped agent may be full.
+/// A socket whose connect(2) gives up after a while, because the queue of a stopped agent may be
+/// full.
 UniqueFd impatient_socket() {
   UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const timeval limit{kConnectLimit.count(), 0};
@@ -110,7 +111,7 @@ struct AbstractConnection {
   bool is_full = false;  // the queue of a listener, perhaps of another user, is full
 };
 
-/// Does not wait: another user may have filled the queue of his own listener.
+/// Does not wait, because another user may have filled the queue of a listener.
 AbstractConnection connect_abstract(SessionId id) {
   AbstractConnection result;
   for (const AbstractAddress& to : listeners_of(id)) {
@@ -165,7 +166,8 @@ bool is_listened_at(const sockaddr_un& address) {
                     errno == EAGAIN);
 }
 
-/// By its status file: the folder of a process that is not dumpable belongs to root (proc(5)).
+/// Reads the status file, because the folder of a process that is not dumpable belongs to root
+/// (proc(5)).
 bool is_of_our_user(const std::string& process) {
   const std::string status = read_proc_file(process + "/status", kMostCommandLine);
   const std::string own = "\t" + std::to_string(::geteuid()) + '\t';
@@ -204,7 +206,7 @@ std::string take_note(const UniqueFd& folder, SessionId id) {
 }
 
 void write_note(const UniqueFd& folder, SessionId id, const std::string& note) {
-  // A reader must never find half of it.
+  // A reader must never find half a note.
   const std::string beside = note_name(id) + ".new";
   const UniqueFd file(::openat(folder.get(), beside.c_str(),
                                O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));

@@ -14,12 +14,12 @@ namespace dlaunch {
 /// headers). Reads a few bytes. Error (kCannotExecute): one line that names the file.
 [[nodiscard]] Status check_staged_binary(const std::string& build_id, std::uint64_t size);
 
-/// Waits until this program's own file is on disk (fsync(2)). Error (kCannotExecute): that failed.
+/// Waits until this program's own file is on disk (fsync(2)). Error (kCannotExecute): this failed.
 [[nodiscard]] Status sync_own_binary();
 
 /// The binary's modification time says when it was last used: staging another build removes files
-/// unused for 30 days (launch/connect/remote_script). Sets it to now, unless it is less than a day
-/// old; leaves any other program alone.
+/// unused for 30 days (launch/connect/remote_script). Sets that time to now, unless it is less than
+/// a day old. Does nothing for a program that was not staged.
 void mark_staged_binary_used();
 
 }  // namespace dlaunch

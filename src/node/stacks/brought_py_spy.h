@@ -13,9 +13,11 @@ namespace dlaunch {
 /// Lives on the agent's one thread.
 class BroughtPySpy {
  public:
-  /// nullopt: an earlier piece of the program was refused, and the answer to that piece said so.
+  /// Takes the next piece of the program. nullopt: an earlier piece was refused, as the answer to
+  /// it said.
   [[nodiscard]] std::optional<wire::PySpyTaken> take(const wire::PySpyData& data);
-  /// Can be executed by this process and those that it forks; empty: not all of it is here.
+  /// A path by which this process and its forks can execute it; empty: it has not arrived
+  /// completely.
   [[nodiscard]] std::string path() const;
 
  private:

@@ -11,12 +11,12 @@ namespace dlaunch {
 namespace {
 
 constexpr std::size_t kMostSegments = 256;
-constexpr std::size_t kMostName = 2048;  // names of C++ templates are longer than people think
+constexpr std::size_t kMostName = 2048;  // names from C++ templates can be very long
 constexpr std::size_t kMostNotes = 4096;
 constexpr std::size_t kSymbolsAtOnce = 4096;
 constexpr std::uint64_t kMostSymbols = std::uint64_t{1} << 24;
 
-/// As many whole entries as are there.
+/// Reads as many whole entries as there are.
 template <class Entry>
 std::vector<Entry> entries_at(const ReadAt& read, std::uint64_t offset, std::size_t count) {
   const std::string bytes = read(offset, count * sizeof(Entry));
@@ -25,7 +25,7 @@ std::vector<Entry> entries_at(const ReadAt& read, std::uint64_t offset, std::siz
   return entries;
 }
 
-/// If a function has several names, the least is the one that people use: read, not __read;
+/// If a function has several names, the one that people use sorts first: read, not __read;
 /// PMPI_Recv, which is global, not MPI_Recv, which is weak.
 std::tuple<bool, std::size_t, int> order_of(const std::string& name, unsigned char info) {
   const std::size_t underscores = std::min(name.find_first_not_of('_'), name.size());

@@ -1,5 +1,5 @@
 // The parts of an ELF file that name functions: symbol tables, the build id and the name of a
-// separate debug file. Trusts nothing in it. Pure.
+// separate debug file. Trusts nothing in the file. Pure.
 #pragma once
 
 #include <cstdint>
@@ -27,20 +27,20 @@ class ElfFile {
 
   /// e_machine, elf(5): which processors it is for.
   [[nodiscard]] std::uint16_t machine() const { return machine_; }
-  /// A program that runs without a dynamic linker and libraries.
+  /// Whether it is a program that runs without a dynamic linker and libraries.
   [[nodiscard]] bool is_static_program() const;
   /// Empty: it has none.
   [[nodiscard]] std::string build_id() const;
   /// The name in .gnu_debuglink; empty: none.
   [[nodiscard]] std::string debug_link() const;
-  /// The address that the linker has given to what is at an offset of the file.
+  /// The address that the linker has assigned to an offset of the file.
   [[nodiscard]] std::optional<std::uint64_t> address_of(std::uint64_t offset) const;
   /// The unwind table (.eh_frame_hdr).
   [[nodiscard]] std::optional<Elf64_Phdr> unwind_table() const;
 
-  /// Adds names from .symtab. False: it has been stripped off.
+  /// Adds names from .symtab. False: that section was stripped.
   bool name_functions(FunctionNames& wanted) const;
-  /// Adds names from .dynsym, which has only those that other objects may use.
+  /// Adds names from .dynsym, which has only names that other objects may use.
   void name_exported(FunctionNames& wanted) const;
 
  private:

@@ -17,7 +17,8 @@ namespace {
 constexpr std::string_view kOperator = "operator";
 constexpr std::string_view kAnonymous = "(anonymous namespace)";
 
-/// "(...)" groups outside of template arguments, less "(anonymous namespace)" and "operator()".
+/// Removes "(...)" groups outside template arguments, except "(anonymous namespace)" and
+/// "operator()".
 std::string without_parameters(std::string_view name) {
   std::string short_name;
   int angles = 0;
@@ -57,7 +58,7 @@ std::string without_parameters(std::string_view name) {
   return short_name;
 }
 
-/// Without the result type, which names of templates have, and a member function's qualifiers.
+/// Removes the result type, which names of templates have, and a member function's qualifiers.
 std::string without_result(std::string name) {
   for (const std::string_view suffix : {" &", " &&", " volatile", " const"}) {
     if (name.ends_with(suffix)) name.resize(name.size() - suffix.size());

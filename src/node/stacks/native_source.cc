@@ -23,9 +23,9 @@ namespace dlaunch {
 
 namespace {
 
-/// A thread stops in microseconds, or it cannot.
+/// A thread that can stop does so in microseconds.
 constexpr std::chrono::milliseconds kToStop{50};
-/// For the names, after the last thread.
+/// Time for finding the names after the last thread was taken.
 constexpr std::chrono::milliseconds kToName{1000};
 
 std::optional<ElfFile> open_elf(const std::string& path) {
@@ -52,7 +52,7 @@ std::string hex(const std::string& bytes) {
   return text;
 }
 
-/// Libraries whose waits use the CPU, just like a Python program that computes.
+/// Whether a library is loaded whose waits use the CPU, just like a Python program that computes.
 bool has_waits_that_spin(const ProcessMemory& memory) {
   constexpr std::array<std::string_view, 3> kLibraries{"/libmpi.so", "/libmpich.so", "/libcuda.so"};
   return std::any_of(memory.mappings().begin(), memory.mappings().end(), [&](const Mapping& one) {
@@ -62,16 +62,16 @@ bool has_waits_that_spin(const ProcessMemory& memory) {
   });
 }
 
-/// Now: the other sources have taken their time.
+/// Looks again, because the other sources have taken some time.
 bool still_uses_the_cpu(pid_t process) {
   const std::string stat = read_proc_file("/proc/" + std::to_string(process) + "/stat", 4096);
   return stat_field(stat, 3) == "R";
 }
 
-/// An object that one or more processes have mapped, and what is asked of it.
+/// An object that one or more processes have mapped, and the names to find in it.
 struct Object {
   pid_t pid = 0;        // one of them, through which its files are opened
-  MappedObject mapped;  // there
+  MappedObject mapped;  // in that process
   const ProcessMemory* memory = nullptr;
   std::optional<ElfFile> image;  // as it is in memory
   std::string build_id;
@@ -164,7 +164,7 @@ class NativeStacks {
     rank.remarks.insert(rank.remarks.end(), remarks.begin(), remarks.end());
   }
 
-  /// Once all threads are taken: each file is read once for all of them.
+  /// Call once all threads are taken, so each file is read once for all of them.
   void name() {
     for (auto& [key, object] : objects_) object.find_names();
     for (auto& [thread, found] : stacks_) {
@@ -180,7 +180,7 @@ class NativeStacks {
     if (thread.state == "t") return "";  // said already
     std::optional<ThreadSnapshot> snapshot;
     if (thread.state == "D") {
-      // It would stop only after its wait, and we shall not wait for that.
+      // It would stop only after its wait, and we do not wait for that.
       snapshot = snapshot_blocked_thread(memory, thread.id);
       if (!snapshot) return "it is in an uninterruptible wait";
     } else {

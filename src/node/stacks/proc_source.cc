@@ -50,13 +50,13 @@ std::string status_of(const std::string& folder) {
   return read_proc_file(folder + "status", std::size_t{1} << 14);
 }
 
-/// Who traces it; 0: no process.
+/// The process that traces it; 0: none.
 pid_t tracer_of(const std::string& folder) {
   return static_cast<pid_t>(number_after(status_of(folder), "TracerPid"));
 }
 
-/// Totals of the whole process; but only its main thread's context switches, since other threads
-/// wake up on a timer while it waits.
+/// Totals of the whole process, except context switches, which are those of its main thread: other
+/// threads wake up on a timer while it waits.
 void read_totals(ProcessStack& process) {
   const std::string folder = folder_of(process.pid);
   const std::string stat = read_proc_file(folder + "stat", 4096);
@@ -73,7 +73,8 @@ void read_totals(ProcessStack& process) {
   process.waited_ms = parse_waited(read_proc_file(folder + "schedstat", 4096)) / kNanos;
 }
 
-/// The kernel functions in which a thread waits: all where we may read them (root), else the last.
+/// The kernel functions in which a thread waits: all of them if we may read them (root), else only
+/// the last.
 std::vector<StackFrame> kernel_frames(const std::string& folder) {
   std::vector<StackFrame> frames;
   std::string stack = read_proc_file(folder + "stack", std::size_t{1} << 14);

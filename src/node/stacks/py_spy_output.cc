@@ -57,7 +57,7 @@ ThreadStack& thread_for(const json& said, ProcessStack& process, const ThreadNum
 
 bool add_py_spy_output(std::string_view text, ProcessStack& process, const ThreadNumbers& numbers) {
   json said = json::parse(text, nullptr, false);
-  // The JSON comes after what py-spy logs to the same pipe.
+  // py-spy may log to the same pipe before it writes the JSON.
   for (std::size_t at = text.find("\n["); said.is_discarded() && at != std::string_view::npos;
        at = text.find("\n[", at + 1))
     said = json::parse(text.substr(at + 1), nullptr, false);

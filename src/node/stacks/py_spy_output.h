@@ -13,9 +13,9 @@ namespace dlaunch {
 using ThreadNumbers = std::map<std::int64_t, std::int32_t>;
 
 /// Adds the frames in the JSON of `py-spy dump --json`, which may follow lines of its log, to the
-/// threads of that process; a thread whose number py-spy does not know (before Python 3.11, all but
-/// the main thread) is added. A number that is not in `numbers` counts as one of our PID namespace.
-/// False: the text is not such JSON.
+/// threads of that process. Adds a thread for one whose number py-spy does not report (before
+/// Python 3.11, all but the main thread). Numbers that are not in `numbers` count as numbers in our
+/// PID namespace. False: the text is not such JSON.
 [[nodiscard]] bool add_py_spy_output(std::string_view json, ProcessStack& process,
                                      const ThreadNumbers& numbers = {});
 

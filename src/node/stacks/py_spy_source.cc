@@ -42,7 +42,7 @@ std::string folder_in(const std::string& path) {
   return path.substr(0, path.rfind('/') == std::string::npos ? 0 : path.rfind('/'));
 }
 
-/// Where it may be: beside dlaunch, in the rank's environment, in the asker's, in the agent's.
+/// Looks beside dlaunch, in the rank's environment, in the asker's PATH, and in the agent's.
 std::string find_py_spy(pid_t rank, const std::string& askers_path) {
   std::string path = folder_in(link_target("/proc/self/exe"));
   const auto add = [&path](const std::string& more) {
@@ -79,7 +79,7 @@ ThreadNumbers numbers_inside(const ProcessStack& process) {
   return numbers;
 }
 
-/// A running py-spy; destroying the object kills it.
+/// A running py-spy. The destructor kills it.
 class PySpy {
  public:
   PySpy(const std::string& program, ProcessStack& process, RankStacks& rank)
@@ -87,7 +87,7 @@ class PySpy {
     auto pipe = make_pipe();
     if (!pipe) return;
     const std::string target = std::to_string(process.pid);
-    // In this mode py-spy stops nothing, and ends by itself when the process has ended.
+    // In this mode py-spy stops no process, and ends by itself when the process has ended.
     const std::vector<std::string> words = {program,         "dump",  "--json",
                                             "--nonblocking", "--pid", target};
     const std::vector<const char*> argv = argv_pointers(words);
@@ -184,7 +184,7 @@ void add_python_stacks(const StackRequest& request, std::vector<RankStacks>& ran
   };
   std::vector<Target> targets;
   for (RankStacks& rank : ranks) {
-    std::optional<std::string> program;  // looked for once there is something for it to do
+    std::optional<std::string> program;  // searched for only if there is a process for it
     for (ProcessStack& process : rank.processes) {
       const bool has_ended = !process.threads.empty() && process.threads.front().state == "Z";
       if (has_ended || !is_python(process.pid)) continue;

@@ -14,7 +14,7 @@ namespace dlaunch {
 
 namespace {
 
-/// Time for what the side process does after the last source: it must answer before it is killed.
+/// Time that the side process has after the last source, to answer before it is killed.
 constexpr std::chrono::milliseconds kToAnswer{200};
 
 }  // namespace

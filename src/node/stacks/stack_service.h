@@ -1,5 +1,5 @@
-// The agent's answer to where ranks stand. A side process looks, so nothing that hangs holds up the
-// agent; it is killed when its time is over.
+// Answers where the ranks of this node stand. A side process takes the stacks, so nothing that
+// hangs can hold up the agent; it is killed when its time is over.
 #pragma once
 
 #include <functional>
@@ -24,14 +24,14 @@ class StackService {
 
   StackService(EventLoop& loop, Report report) : report_(std::move(report)), process_(loop) {}
 
-  /// Answers once, after the question's limit at the latest. Abandons an earlier question without
-  /// an answer. `ranks`: the process of each rank of the question.
+  /// Answers once, at the latest when the question's limit is over. Abandons an earlier question
+  /// without an answer. `ranks`: the process of each rank of the question.
   void take(const wire::TakeStacks& question, std::vector<RankProcess> ranks);
   [[nodiscard]] std::optional<wire::PySpyTaken> take(const wire::PySpyData& data) {
     return py_spy_.take(data);
   }
-  /// The attempt is over: answers a question that is under way by saying so, and ends the side
-  /// process with all that it has started. Returns these processes, which are not the job's.
+  /// The attempt is over: answers a question that is under way with that, and ends the side process
+  /// with all that it has started. Returns these processes, which are not the job's.
   [[nodiscard]] std::set<pid_t> abandon();
 
  private:

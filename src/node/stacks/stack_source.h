@@ -1,5 +1,5 @@
-// Where the processes of ranks stand, from several sources. Runs in a side process of the agent
-// (node/side_process.h), because what it reads may hang; it forks and waits.
+// Finds out where the processes of ranks stand, from several sources. Runs in a side process of the
+// agent (node/side_process.h), because what it reads may hang; it forks and waits.
 #pragma once
 
 #include <string>
@@ -19,27 +19,28 @@ struct RankProcess {
 
 struct StackRequest {
   std::vector<RankProcess> ranks;
-  std::string path;      // a PATH where py-spy is looked for, after the rank's own
+  std::string path;      // a PATH to search for py-spy after the rank's own
   std::string brought;   // the launcher's py-spy, for where there is no other; empty: none
   MonotonicTime end{0};  // no source begins anything that may last longer
-  bool native = false;   // frames of C, C++ and Fortran of programs in Python too
+  bool native = false;   // also C, C++ and Fortran frames of Python programs
 };
 
-/// Adds to what earlier sources have found. What it cannot find out becomes a remark.
+/// Adds to what earlier sources have found. Reports what it cannot find out as a remark.
 using StackSource = void (*)(const StackRequest& request, std::vector<RankStacks>& ranks);
 
-/// /proc: the processes and threads of each rank, their states and system calls. The first of all
-/// sources: the others add frames to these threads.
+/// /proc: the processes and threads of each rank, their states and system calls. It runs before all
+/// other sources, which add frames to these threads.
 void read_proc_stacks(const StackRequest& request, std::vector<RankStacks>& ranks);
 
-/// py-spy (https://github.com/benfred/py-spy) in its mode that stops nothing: frames of Python.
+/// py-spy (https://github.com/benfred/py-spy) in its non-blocking mode, which stops no process:
+/// frames of Python.
 void add_python_stacks(const StackRequest& request, std::vector<RankStacks>& ranks);
 
 /// ptrace(2), libunwind and ELF files: frames of C, C++ and Fortran. Stops each thread for a
-/// moment. So in Python programs it looks at all threads only if it is asked to, and otherwise only
-/// at a main thread that uses the CPU while a library whose waits spin is loaded: that interrupts
-/// no system call. Runs after add_python_stacks(): where the interpreter begins depends on Python's
-/// frames.
+/// moment. In Python programs, it therefore looks at all threads only if asked to. Otherwise it
+/// looks only at a main thread that uses the CPU while a library is loaded whose waits spin; this
+/// interrupts no system call. Runs after add_python_stacks(), because which frames belong to the
+/// interpreter depends on Python's frames.
 void add_native_stacks(const StackRequest& request, std::vector<RankStacks>& ranks);
 
 [[nodiscard]] bool is_python(pid_t pid);

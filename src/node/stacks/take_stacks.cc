@@ -24,7 +24,7 @@ namespace dlaunch {
 namespace {
 
 constexpr std::chrono::milliseconds kForNative{1500};
-// In CBOR a field costs its name too.
+// In CBOR, a field's name costs bytes too.
 constexpr std::size_t kFrameCost = 48;
 constexpr std::size_t kThreadCost = 64;
 constexpr std::size_t kProcessCost = 64;
@@ -61,7 +61,7 @@ std::string read_until(int fd, MonotonicTime end) {
   }
 }
 
-/// To at most `most` bytes.
+/// Trims the rank's stacks to at most `most` bytes.
 void trim(RankStacks& rank, std::size_t most) {
   std::size_t cost = cost_of(rank);
   std::size_t left_out = 0;
@@ -79,8 +79,8 @@ void trim(RankStacks& rank, std::size_t most) {
     rank.remarks.push_back(counted(left_out, "thread") + " left out: the answer was too large");
 }
 
-/// Asks a source in a process of its own: if it waits for a file system that does not answer, what
-/// other sources have found is reported anyway.
+/// Asks a source in a process of its own: if the source waits for a file system that does not
+/// answer, the findings of other sources are reported anyway.
 void ask_apart(StackSource source, const char* what, const StackRequest& request,
                std::vector<RankStacks>& ranks) {
   constexpr std::chrono::milliseconds kToAnswer{50};
@@ -136,7 +136,7 @@ void trim_stacks(std::vector<RankStacks>& ranks, std::size_t most) {
 std::vector<RankStacks> take_stacks(const StackRequest& request) {
   std::vector<RankStacks> ranks;
   read_proc_stacks(request, ranks);
-  StackRequest first = request;  // a py-spy that hangs leaves time for the other source
+  StackRequest first = request;  // so a py-spy that hangs leaves time for the other source
   first.end -= kForNative;
   ask_apart(add_python_stacks, "Python frames", first, ranks);
   ask_apart(add_native_stacks, "C, C++ and Fortran frames", request, ranks);

@@ -1,4 +1,4 @@
-// The answer of a node to where its ranks stand: all sources, within the size of an answer.
+// Answers for one node where its ranks stand: asks all sources, and limits the size of the answer.
 #pragma once
 
 #include <cstddef>
@@ -15,12 +15,12 @@ inline constexpr std::size_t kMostStackBytes = std::size_t{900} << 10;
 /// about as long as `request.end` allows.
 [[nodiscard]] std::vector<RankStacks> take_stacks(const StackRequest& request);
 
-/// Threads of a process with equal stacks become one with a count; the main thread stays by itself.
+/// Threads of a process with equal stacks become one with a count; the main thread stays separate.
 /// Pure.
 void join_equal_threads(ProcessStack& process);
 
-/// Leaves out threads, the largest first and a main thread last, until all ranks together have at
-/// most `most` bytes; a remark says so. Pure.
+/// Leaves out threads of each rank, the last ones first and main threads at the end, until the rank
+/// has at most its share of `most` bytes. A remark says so. Pure.
 void trim_stacks(std::vector<RankStacks>& ranks, std::size_t most);
 
 }  // namespace dlaunch

@@ -9,7 +9,8 @@
 
 #include "node/stacks/elf_file.h"
 
-// Exported by libunwind for tools that, like perf, find the tables themselves; in no header.
+// Exported by libunwind for tools that, like perf, find the tables themselves; declared in no
+// header.
 extern "C" int UNW_OBJ(dwarf_search_unwind_table)(unw_addr_space_t, unw_word_t, unw_dyn_info_t*,
                                                   unw_proc_info_t*, int, void*);
 
@@ -67,7 +68,7 @@ MappedObject object_at(const ProcessMemory& memory, std::uint64_t address) {
   const auto is_of_it = [&](const Mapping& one) {
     return one.file == its->file && one.path == its->path;
   };
-  // A file may be mapped more than once: the part that begins with its start is the one.
+  // A file may be mapped more than once, so go back to the mapping with the file's start.
   std::size_t begin = static_cast<std::size_t>(its - all.data());
   while (begin > 0 && all[begin].offset > 0 &&
          (is_of_it(all[begin - 1]) || all[begin - 1].path.empty()))
@@ -161,7 +162,8 @@ std::vector<std::uint64_t> Unwinder::unwind(const ThreadSnapshot& thread, std::s
     unw_word_t address = 0;
     if (::unw_get_reg(&cursor, UNW_REG_IP, &address) != 0 || address == 0) break;
     addresses.push_back(address - (is_return_address ? 1 : 0));
-    // A frame that a signal has interrupted has an exact address: it has called nothing.
+    // The address of a frame that a signal has interrupted is exact, because that frame has called
+    // nothing.
     is_return_address = ::unw_is_signal_frame(&cursor) <= 0;
   } while (addresses.size() < most && ::unw_step(&cursor) > 0);
   return addresses;

@@ -1,4 +1,4 @@
-// From a copy of a thread to the functions that it is in (libunwind).
+// Finds the functions that a thread is in, from a copy of its state (libunwind).
 #pragma once
 
 #include <cstdint>
@@ -30,8 +30,8 @@ class Unwinder {
   Unwinder(const Unwinder&) = delete;
   Unwinder& operator=(const Unwinder&) = delete;
 
-  /// An address inside each function, innermost first; at most `most`. A return address may be that
-  /// of the next function, so the address before it is given.
+  /// An address inside each function, innermost first; at most `most`. A return address may already
+  /// belong to the next function, so the result has the address before it.
   [[nodiscard]] std::vector<std::uint64_t> unwind(const ThreadSnapshot& thread, std::size_t most);
 
  private:

@@ -1,5 +1,5 @@
-// The node's side of `collect`: sends files to the launcher by a staging in which the launcher is
-// the only target (launch/collect/collect_run.h is the other end).
+// The node's side of `collect`: sends files to the launcher, by a staging whose only target is the
+// launcher (launch/collect/collect_run.h is the other end).
 #pragma once
 
 #include <cstdint>

@@ -155,7 +155,8 @@ class Search {
     return {};
   }
 
-  /// Cheap for most of the tens of thousands of files: only links and a few names matter.
+  /// Must be cheap, because there may be tens of thousands of files: only links and a few names
+  /// matter.
   void look_at(std::uint32_t entry) {
     const SyncEntry& file = staged_.entries[entry].entry;
     const bool is_link = file.kind == Kind::link;
@@ -191,7 +192,7 @@ bool is_of_system(const std::string& path) {
                      [&](const char* folder) { return path.starts_with(folder); });
 }
 
-/// The folder of the Python at `path`, with its library, if it can be copied; else empty.
+/// The folder that contains the Python at `path` and its library, if it can be copied; else empty.
 std::string python_folder(const fs::path& path) {
   std::error_code error;
   const fs::path bin = path.filename() == "bin" ? path : path.parent_path();
@@ -203,7 +204,7 @@ std::string python_folder(const fs::path& path) {
   return {};
 }
 
-/// The text as YAML within [] or {}.
+/// The text, quoted if YAML needs it within [] or {}.
 std::string yaml_text(const std::string& text) {
   if (text.find_first_of(" ,:{}[]#'\"&*!|>%@`\\") == std::string::npos) return text;
   std::string quoted;

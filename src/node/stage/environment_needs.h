@@ -27,15 +27,15 @@ struct StagedEnvironments {
     std::string path;         // on the nodes
     std::string environment;  // likewise
   };
-  std::vector<Need> needs;         // at most 64; none of them is staged, to any path
-  std::vector<std::string> moved;  // environments whose path on the nodes differs from that here
+  std::vector<Need> needs;         // at most 64; paths that are not staged themselves
+  std::vector<std::string> moved;  // environments that have another path on the nodes than here
 };
 
 /// Looks at and reads files. A folder is an environment if it has a file pyvenv.cfg or, as with
 /// conda and pixi, a folder conda-meta.
 [[nodiscard]] StagedEnvironments staged_environments(const StagedEntries& staged);
 
-/// What to do if nodes lack what is needed: lines of an error.
+/// Lines for an error that say what to do if nodes lack these paths.
 [[nodiscard]] std::vector<std::string> advice_on(
     const std::vector<StagedEnvironments::Need>& needs);
 

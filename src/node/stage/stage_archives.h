@@ -21,13 +21,14 @@ class StageArchives {
   StageArchives(EventLoop& loop, StageFiles& files, std::function<void()> heard)
       : loop_(loop), files_(files), heard_(std::move(heard)) {}
 
-  /// Begins to unpack archives that have begun to arrive, and tells the unpackers how much of each
-  /// has arrived. Call it when all entries were looked at, and again when more has arrived.
+  /// Starts unpacking archives whose first bytes have arrived, and tells the unpackers how much of
+  /// each archive has arrived. Call it when all entries were looked at, and again when more has
+  /// arrived.
   void go_on();
   /// Why an archive cannot be unpacked; empty: nothing is wrong so far.
   [[nodiscard]] const std::string& problem() const { return problem_; }
   [[nodiscard]] bool is_complete() const;
-  /// Ends unpackers that are under way, which then clean up. True: none is under way.
+  /// Ends the unpackers under way, which then clean up. True: none is under way.
   [[nodiscard]] bool give_up();
   /// Grows while archives are unpacked.
   [[nodiscard]] std::uint64_t work() const;

@@ -29,7 +29,8 @@ namespace {
 constexpr std::int64_t kAlive = 0;
 constexpr std::int64_t kWrites = 1;
 constexpr std::size_t kMostBytes = std::size_t{4} << 20;
-// Agents take turns to look at the claims and make one: how often they try, and the pause between.
+// Agents take turns to look at the claims and make one. How often they try, and the pause in
+// between.
 constexpr int kTries = 50;
 constexpr useconds_t kTry = 5'000;  // microseconds
 
@@ -159,8 +160,8 @@ std::vector<std::string> StageClaims::users_of(const std::string& target) const 
   return users;
 }
 
-/// `clears`: removes the files of dead agents. Only the holder of the turn may: a file being made
-/// has no lock yet.
+/// `clears`: removes the files of dead agents. Only the holder of the turn may do so, because a
+/// file that is being made has no lock yet.
 std::vector<StageClaims::Claim> StageClaims::others(bool clears) const {
   std::vector<Claim> claims;
   const std::unique_ptr<DIR, int (*)(DIR*)> list(

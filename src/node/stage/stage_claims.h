@@ -1,7 +1,7 @@
-// Which stagings of this user write to which targets on this node, and which runs use them. A claim
-// is a file in ${XDG_CACHE_HOME:-~/.cache}/dlaunch/claims (0700) that its agent keeps locked
-// (os/files.h): the kernel drops the lock however the agent dies, so only locked files count as
-// claims. Without a home folder, or if its file system has no locks, nothing is claimed, and no
+// Records which stagings of this user write to which targets on this node, and which runs use them.
+// A claim is a file in ${XDG_CACHE_HOME:-~/.cache}/dlaunch/claims (0700) that its agent keeps
+// locked (os/files.h): the kernel drops the lock however the agent dies, so only locked files count
+// as claims. Without a home folder, or if its file system has no locks, nothing is claimed, and no
 // staging waits for another.
 #pragma once
 
@@ -15,8 +15,8 @@
 
 namespace dlaunch {
 
-/// For one thread. Not thread-safe between threads; safe between processes. Targets are absolute
-/// paths; a target that lies in another counts as the same target.
+/// For one thread; safe between processes. Targets are absolute paths; a target that lies in
+/// another counts as the same target.
 class StageClaims {
  public:
   /// `env`: the agent's own.
@@ -29,19 +29,19 @@ class StageClaims {
     std::string by;
     std::string target;
   };
-  /// Claims the targets for writing, and gives up earlier claims, except for what it uses under the
-  /// same name `by`. Another agent's claim under that name does not count: that is another node of
-  /// the same staging, on this machine. Returns who else has claimed one of the targets; then none
-  /// of them is claimed here. Takes at most a fraction of a second.
+  /// Claims the targets for writing, and gives up earlier claims, except those in use under the
+  /// same name `by`. Another agent's claim under that name does not count: it is another node of
+  /// the same staging on this machine. Returns who else has claimed one of the targets; in that
+  /// case claims none of them. Takes at most a fraction of a second.
   [[nodiscard]] std::optional<Other> claim(const std::string& by,
                                            const std::vector<std::string>& targets);
   [[nodiscard]] bool has_claimed() const { return own_.valid(); }
-  /// From now on it uses the claimed targets and no longer writes to them.
+  /// From now on the claimed targets are used, and no longer written to.
   void use();
   void release();
   /// Gives up what it claimed for writing, not what it uses.
   void give_up();
-  /// Who else uses the target, sorted, each once.
+  /// The other users of the target, sorted, each once.
   [[nodiscard]] std::vector<std::string> users_of(const std::string& target) const;
 
  private:

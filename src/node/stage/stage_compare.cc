@@ -1,4 +1,5 @@
-// The first half of a staging: what is there, here and on the nodes, and which blocks are missing.
+// The first half of a staging: finds out what is here and on the nodes, and which blocks are
+// missing.
 #include <algorithm>
 
 #include "node/stage/stage_run.h"
@@ -30,7 +31,7 @@ void StageRun::list_some() {
     return fail("the size is " + size_text(report_.extent.bytes) + ", but `collect_limit` is " +
                 size_text(settings_.most_bytes));
   if (settings_.collects) return begin_nodes();
-  // This turn is long if an environment has thousands of links, but nothing runs yet.
+  // This turn takes long if an environment has thousands of links, but nothing runs yet.
   environments_ = source_->environments();
   if (!settings_.needs_all) environments_.needs.clear();
   for (const std::string& folder : environments_.moved)
@@ -65,7 +66,8 @@ void StageRun::take(Node& node, const wire::StageClaimed& claimed) {
   all_claimed();
 }
 
-/// All nodes or none: two stagings with some nodes each would wait for each other.
+/// Either all nodes are claimed or none: two stagings that have claimed some nodes each would wait
+/// for each other.
 void StageRun::all_claimed() {
   if (!all([](const Node& node) { return node.has_claimed || !node.problem.empty(); })) return;
   for (const Node& node : nodes_) {
@@ -110,7 +112,8 @@ void StageRun::claim_again(MonotonicTime now) {
   begin_nodes();
 }
 
-/// A few thousand entries at a time: otherwise those for all nodes would fill the memory.
+/// Sends a few thousand entries at a time; otherwise those in transit to all nodes would fill the
+/// memory.
 void StageRun::announce(Node& node) {
   const std::vector<StageEntry>& entries = source_->entries();
   while (!node.all_announced && node.announced - node.looked < kMostAnnounced) {
@@ -231,7 +234,7 @@ void StageRun::flush_hashes() {
   untold_.clear();
 }
 
-/// Everything that is known about the nodes becomes one stream.
+/// Makes one stream of all blocks that nodes lack.
 void StageRun::compare() {
   source_->unmark();
   const sync::BlockMap& map = source_->map();

@@ -114,14 +114,14 @@ void StageDoor::dismiss(const std::shared_ptr<Guest>& guest) {
   std::erase(guests_, kept);
 }
 
-/// The key was used: no other guest is listened to.
+/// The key was used, so no other guest is heard.
 void StageDoor::connect(const std::shared_ptr<Guest>& guest, std::uint64_t position) {
   // NOLINTNEXTLINE(performance-unnecessary-copy-initialization): as above
   const std::shared_ptr<Guest> kept = guest;
   std::erase(guests_, kept);
   close();
   connection_.emplace(Connection{kept, SealedSender(order_.key.down), position});
-  connection_->sender.seal({}, connection_->out);  // the answer, by which the guest knows us
+  connection_->sender.seal({}, connection_->out);  // the answer, by which the guest recognizes us
   watch_end();
   send_more();
 }

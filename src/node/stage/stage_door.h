@@ -4,7 +4,7 @@
 // node/reach/reach_door.h and node/reach/program_door.h.
 //
 // A guest first sends kGreetingBytes: the ticket in the clear, then, sealed, the position from
-// which it wants to go on. A guest that sends anything else gets no byte of an answer.
+// which it wants to go on. A guest that sends anything else gets no answer.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ inline constexpr std::size_t kPositionBytes = 8;
 inline constexpr std::size_t kGreetingBytes =
     kSealKeyBytes + kSealHeaderBytes + kPositionBytes + kSealOverhead;
 
-/// What a node says first on a connection.
+/// What a node sends first on a connection.
 [[nodiscard]] std::string stage_greeting(const StageKey& key, std::uint64_t position);
 /// nullopt: the greeting was not made with this key.
 [[nodiscard]] std::optional<std::uint64_t> read_stage_greeting(const StageKey& key,
@@ -38,8 +38,8 @@ class StageFiles;
 /// Lives on the agent's one thread.
 class StageDoor {
  public:
-  /// Guests that have not sent their greeting: one more than this many pushes the oldest out, and
-  /// each has this time.
+  /// The most guests that have not sent their greeting, and the time that each has for it. One
+  /// guest more pushes the oldest out.
   static constexpr std::size_t kMostGuests = 64;
   static constexpr std::chrono::seconds kGreetingLimit{5};
 
@@ -57,9 +57,9 @@ class StageDoor {
   /// Where it listens.
   [[nodiscard]] const std::vector<StageAddress>& addresses() const { return addresses_; }
   [[nodiscard]] bool listens() const { return !listeners_.empty(); }
-  /// Nothing is left to do: the time limit has passed, or the connection has ended.
+  /// Whether nothing is left to do: the time limit has passed, or the connection has ended.
   [[nodiscard]] bool is_over() const { return !listens() && !connection_; }
-  /// Call it when more blocks, or all, may have been written.
+  /// Call it when more blocks may have been written.
   void send_more();
   void close();
 

@@ -117,7 +117,7 @@ bool StageFiles::look_some(std::vector<StageWant>& wants) {
 
 void StageFiles::look_at(std::uint32_t number, std::vector<StageWant>& wants) {
   Item& item = items_[number];
-  if (is_source_[item.at.root]) return;  // the source keeps everything
+  if (is_source_[item.at.root]) return;  // the source stays as it is
   const SyncEntry& entry = item.at.entry;
   const bool is_open = errors_[item.at.root] == 0;
   if (is_open && !item.at.unpack.empty()) {
@@ -170,12 +170,12 @@ void StageFiles::hash_some(std::vector<StageWant>& wants) {
   for (std::uint64_t budget = kBytes; budget > 0; budget -= std::min(budget, sync::kBlockBytes)) {
     const std::uint64_t length = std::min(sync::kBlockBytes, size - hashing_->done);
     const int fd = hashing_->basis.holder_of(hashing_->done, length);
-    // What cannot be read here is sent, and so is all after it.
+    // A block that cannot be read here is requested, and so are all blocks after it.
     if (fd < 0 || read_exactly(fd, hashing_->done, length, bytes) != 0) return hashing_.reset();
     hashing_->done += length;
     work_ += length;
-    // A complete part has yet to become the file, and a longer file has yet to be cut: so the last
-    // block is requested, after which they are.
+    // A complete part must still become the file, and a longer file must still be cut. Both happen
+    // after the last block, so it is requested.
     const bool is_last = hashing_->done == size;
     const bool is_the_file = !hashing_->basis.part && hashing_->basis.old_size == size;
     if (!is_last || is_the_file) wants.back().hashes.push_back(block_hash(bytes));
@@ -256,7 +256,7 @@ void StageFiles::make(std::uint32_t number) {
   SyncTree& tree = tree_of(item);
   item.is_whole = !item.is_fetched;
   if (item.is_fetched || item.action == Action::keep) return;
-  // Best effort, as in a sync: the content counts.
+  // A failure is ignored, as in a sync, because the content counts.
   if (item.action == Action::set_mode) return static_cast<void>(tree.set_mode(entry));
   if (item.is_same) return static_cast<void>(tree.set_mode_and_time(entry));
   if (item.action != Action::make) {
@@ -266,7 +266,7 @@ void StageFiles::make(std::uint32_t number) {
   int error = 0;
   if (entry.kind == Kind::folder) {
     error = make_folder(tree, entry);
-    // Its mode is set last, because the mode may forbid even the owner to write.
+    // The folder's own mode is set last, because the mode may forbid even the owner to write.
     if ((entry.mode & kOwner) != kOwner) made_folders_.push_back(number);
   } else if (entry.kind == Kind::link) {
     error = tree.make_link(entry.path, entry.target);
@@ -384,7 +384,7 @@ void StageFiles::end_file(const StrongHash& hash) {
   const auto size = static_cast<off_t>(item.at.entry.size);
   int error = ::ftruncate(current.basis.part.get(), size) == 0 ? 0 : errno;
   SyncEntry entry = item.at.entry;
-  // The file must not be mistaken for the archive later.
+  // A wrong time, so that the file is not mistaken for the archive later.
   if (item.was_unpacked) entry.mtime = entry.mtime == 0 ? 1 : 0;
   if (error == 0) error = tree_of(item).finish_part(entry, current.basis.part);
   item.is_whole = error == 0;

@@ -3,8 +3,8 @@
 //
 // A file is written from its beginning to its end into a part beside its place, from blocks and,
 // between them, from what was there already: an earlier part, or the file that it replaces. It gets
-// its name when its hash is the launcher's. A part that is not complete stays, and the next staging
-// goes on from it.
+// its name once its hash equals the launcher's. A part that is not complete stays, and the next
+// staging goes on from it.
 #pragma once
 
 #include <cstdint>
@@ -28,12 +28,12 @@ namespace dlaunch {
 /// Lives on the agent's one thread. Each function does at most a few milliseconds of work.
 class StageFiles {
  public:
-  /// Why it cannot go on; then no other function may be called. Empty: it can go on.
+  /// Why the staging cannot go on; no other function may be called then. Empty: it can go on.
   [[nodiscard]] const std::string& problem() const { return problem_; }
 
   // ---- comparing
 
-  /// `env`: the agent's own. `origins`: of each root. `by`: who stages, for the records.
+  /// `env`: the agent's own. `origins`: one for each root. `by`: who stages, for the records.
   void open(const std::vector<std::string>& roots, const std::vector<StageOrigin>& origins,
             const Environment& env, const std::string& by = {});
   void add(std::vector<StageEntry> entries);
@@ -46,7 +46,8 @@ class StageFiles {
   void add(const std::vector<BlockRun>& runs, const std::vector<std::uint32_t>& same);
   /// Call it after the last run: checks that the file systems have room for all.
   void check_room();
-  /// After check_room(): the targets in which it will change more than modes and times.
+  /// Call after check_room(). The targets in which this staging will change more than modes and
+  /// times.
   [[nodiscard]] std::vector<std::string> changed_targets();
   /// Makes `why` the problem(), so that the staging does not go on.
   void refuse(std::string why) { problem_ = std::move(why); }
@@ -57,12 +58,12 @@ class StageFiles {
   [[nodiscard]] bool make_some();
   void set_hash(std::uint32_t entry, const StrongHash& hash) { hashes_[entry] = hash; }
   void take(const std::vector<sync::Piece>& pieces);
-  /// Forgets what take() got and what is not written yet.
+  /// Forgets what take() got and was not written yet.
   void drop_queue();
   /// True: there is more to do at once.
   [[nodiscard]] bool write_some();
-  /// Removes what is gone from the source, and sets the modes of folders: call it when
-  /// is_complete(). True: done.
+  /// Call when is_complete(): removes what is gone from the source, and sets the modes of folders.
+  /// True: done.
   [[nodiscard]] bool finish_some();
   /// Files and folders that finish_some() has removed.
   [[nodiscard]] std::uint64_t removed() const;
@@ -72,7 +73,7 @@ class StageFiles {
   [[nodiscard]] std::uint64_t position() const { return position_; }
   /// Grows with all work done, even while position() stays the same.
   [[nodiscard]] std::uint64_t work() const { return work_; }
-  /// Bytes that take() got and that are not written, with their headers.
+  /// Bytes, with their headers, that take() got and that are not written yet.
   [[nodiscard]] std::uint64_t queued() const { return queued_; }
 
   // ---- archives (stage_files_archives.cc), which StageArchives unpacks
@@ -91,21 +92,23 @@ class StageFiles {
   [[nodiscard]] std::uint64_t arrived(std::uint32_t number) const;
   /// All its bytes are right, and so is its hash.
   [[nodiscard]] bool is_whole(std::uint32_t number) const { return items_[number].is_whole; }
-  /// For reading, while the file is written or later; on error invalid, with errno.
+  /// Opens it for reading, even while the file is being written. Invalid, with errno: an error.
   [[nodiscard]] UniqueFd open_archive(std::uint32_t number);
-  /// From then on the archive's file is only kept for the next node, until remove_unpacked().
+  /// Marks the archive as unpacked: its file is then only kept for the next node, until
+  /// remove_unpacked().
   void set_unpacked(std::uint32_t number) { items_[number].is_unpacked = true; }
   /// Removes the files of archives that are unpacked. Then no other function may be called.
   void remove_unpacked();
 
   // ---- for the next node
 
-  /// The file that a reader was in last.
+  /// The file that a reader has read from last.
   struct Reader {
     std::uint32_t entry = 0;
     UniqueFd fd;
   };
-  /// Appends the block at a position before position(), as a piece. Returns 0 or an errno.
+  /// Appends the block at `position`, which must be before position(), as a piece. Returns 0 or an
+  /// errno.
   [[nodiscard]] int read(std::uint64_t position, Reader& reader, std::string& out);
 
  private:
@@ -118,9 +121,9 @@ class StageFiles {
     std::uint64_t part_size = 0;
     bool is_whole = false;      // after making: its file is complete
     bool is_unpacked = false;   // an archive whose content is here
-    bool was_unpacked = false;  // before this staging: its file only passes on what others lack
+    bool was_unpacked = false;  // before this staging: its file only passes on what others need
   };
-  /// What a file is made from, apart from blocks that arrive.
+  /// What a file is made from besides the blocks that arrive.
   struct Basis {
     UniqueFd part;
     std::uint64_t part_size = 0;

@@ -40,7 +40,7 @@ std::uint64_t StageFiles::arrived(std::uint32_t number) const {
 UniqueFd StageFiles::open_archive(std::uint32_t number) {
   const Item& item = items_[number];
   if (!current_ || current_->entry != number) return tree_of(item).open_file(item.at.entry.path);
-  // Not the descriptor itself, which can be written to and holds the lock.
+  // A new descriptor, because the part's own can be written to and holds the lock.
   const std::string part = "/proc/self/fd/" + std::to_string(current_->basis.part.get());
   return UniqueFd(::open(part.c_str(), O_RDONLY | O_CLOEXEC));
 }

@@ -10,7 +10,7 @@ namespace dlaunch {
 
 using Action = sync::Decision::Action;
 
-/// A file that was here already gets blocks too, if other nodes lack them.
+/// A file that was here already also gets blocks if other nodes lack them.
 bool StageFiles::is_written(const Item& item) {
   return item.action == Action::make ||
          (item.is_fetched && (item.action == Action::send || item.action == Action::compare));

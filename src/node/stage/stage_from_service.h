@@ -1,6 +1,6 @@
 // The node's side of a `stage` line whose files are on a node: stages them to all nodes. It speaks
-// to the nodes' agents through the launcher (launch/stage/job_staging.h is that end); the blocks
-// go from here to the first node over a connection of their own.
+// to the nodes' agents through the launcher (launch/stage/job_staging.h is the other end); the
+// blocks go from here to the first node over a connection of their own.
 #pragma once
 
 #include <cstdint>

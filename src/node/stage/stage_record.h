@@ -1,7 +1,7 @@
-// What stagings from one path of the launcher have put at a target of this node: a later staging
-// removes what is gone from that path, unless it was changed here. Otherwise the files of an old
-// version of a Python package would stay beside the new ones. node/stage/staged_targets.h lists the
-// records.
+// Records what stagings from one path of the launcher have put at a target of this node. A later
+// staging removes what is gone from that path, unless it was changed here. Without that, the files
+// of an old version of a Python package would stay beside the new ones. node/stage/staged_targets.h
+// lists the records.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ class StageRecord {
   /// An entry of the source. `is_ours`: this staging writes it, or an earlier one is known to have
   /// written it.
   void add(const SyncEntry& entry, bool is_ours);
-  /// Whether something that is here is gone from the source, and remove_some() would remove it.
+  /// Whether remove_some() would remove something: an entry that is here but gone from the source.
   [[nodiscard]] bool has_gone(SyncTree& tree) const;
   /// Call it before anything is written, because a staging may be interrupted. `about`: what to
   /// record about the target; its time and author count only if the staging `writes` to the target.

@@ -192,7 +192,7 @@ StageDoor::Blocks StageRun::blocks_for(std::size_t index) {
                   std::uint64_t position, std::string& pieces) {
                 std::string bytes;
                 const std::uint64_t block = stream_.at(position);
-                // The error is reported when the node gets the block by send().
+                // The error will be reported when the block is sent by send().
                 if (!source_->read(block, *reader, bytes).empty()) return false;
                 sync::append_piece({block, block_hash(bytes), bytes}, pieces);
                 nodes_[index].moved_at = monotonic_now();
@@ -255,7 +255,7 @@ void StageRun::take(Node& node, const wire::StageProgress& progress) {
 }
 
 void StageRun::take(Node& node, const wire::StageDone& done) {
-  if (stage_ == Stage::listing) return;  // this ends another agent's staging: ours has not begun
+  if (stage_ == Stage::listing) return;  // this is for an earlier staging: ours has not begun
   node.problem = plain_line(done.problem);
   if (node.problem.empty() && stage_ != Stage::moving)
     node.problem = "its agent ended the staging too early";
@@ -281,7 +281,7 @@ void StageRun::take(Node& node, const wire::StageDone& done) {
 
 // ---- blocks from here
 
-/// Each node in turn, so that none waits for another.
+/// Sends to each node in turn, so that none waits for another.
 bool StageRun::move_some() {
   bool more = false;
   const MonotonicTime now = monotonic_now();
@@ -335,7 +335,7 @@ void StageRun::watch_links(MonotonicTime now) {
                           (is_moving && !node.is_done);
     if (!is_asked || !node.problem.empty()) continue;
     const Node* const source = is_moving && node.source ? &nodes_[*node.source] : nullptr;
-    // The node has what its source has: the source is the slow one.
+    // The node has all that its source has, so the source is the slow one.
     if (source != nullptr && node.is_linked && source->position <= node.position) continue;
     const MonotonicTime since =
         std::max({is_moving ? node.moved_at : node.heard_at, patient_from_});

@@ -1,8 +1,9 @@
-// `stage`: copies files and folders to the nodes, each byte once over the link of the machine that
-// has them: the first node gets the blocks from here, each other node from the one before it. It
-// runs on the launcher, and on a node whose files are staged (node/stage/stage_from_service.h).
-// docs/how-to/stage-data.md has the rules, docs/decisions/020-stage-through-a-chain.md the reasons;
-// node/stage/stage_service.h is the other end.
+// `stage`: copies files and folders to the nodes, sending each byte only once over the link of the
+// machine that has them: the first node gets the blocks from here, each other node from the one
+// before it. It runs on the launcher, and on a node whose files are staged
+// (node/stage/stage_from_service.h). docs/how-to/stage-data.md has the rules,
+// docs/decisions/020-stage-through-a-chain.md the reasons; node/stage/stage_service.h is the other
+// end.
 //
 // The nodes compare what they have; what any of them lacks becomes one stream of blocks, the same
 // for all nodes that get any. Nothing is sent before all nodes have room for it.
@@ -43,21 +44,21 @@ struct StageRunSettings {
   bool for_ranks = false;  // ranks use the targets afterwards
   std::string by;  // who stages, for others that want the same targets: "run 20261120-210142-k3f"
   bool needs_all = true;  // what environments need must be on the nodes
-  /// For `collect`: errors say only what is wrong, because there is only one target, and nothing is
-  /// removed there.
+  /// For `collect`: nothing is removed at the target, and errors do not name it, because there is
+  /// only one.
   bool collects = false;
   std::uint64_t most_bytes = std::numeric_limits<std::uint64_t>::max();  // of all items together
   std::vector<To> nodes;
-  /// Addresses at which the second node may reach the first one; indexes into `nodes`.
+  /// Addresses at which the second node may reach the first one. Arguments: indexes into `nodes`.
   std::function<std::vector<std::string>(std::size_t, std::size_t)> addresses;
   /// If this runs on a node: the user's name for it, and its addresses at which another node may
   /// reach it to get blocks from here, not by send().
   std::string self{};
   std::function<std::vector<std::string>(std::size_t)> own_addresses{};
-  Duration window_delay{500};  // a node gets as much at once as it takes in this time
+  Duration window_delay{500};  // a node is sent as much at once as it takes in this time
   Duration stall{60'000};      // a node that takes nothing for this long has failed
-  Duration bridge{15'000};     // a node that gets nothing for this long gets another source
-  Duration patience{3'600'000};  // for the end of another staging of the same target
+  Duration bridge{15'000};     // a node that receives nothing for this long gets another source
+  Duration patience{3'600'000};  // how long to wait for another staging of the same target
 };
 
 /// Lives on the engine's one thread. Never runs for longer than a few milliseconds at a time.
@@ -101,7 +102,7 @@ class StageRun {
     std::uint32_t looked = 0;     // of these
     bool all_announced = false;
     bool has_claimed = false;
-    wire::StageClaimed other{};  // who has a target, if it could not claim it
+    wire::StageClaimed other{};  // who has claimed a target, if this node could not
     bool has_answered = false;
     bool has_looked = false;
     bool is_ready = false;
@@ -111,8 +112,8 @@ class StageRun {
     std::vector<std::uint32_t> same;
     std::uint32_t link = 0;
     std::optional<std::size_t> source{};  // index of the node that feeds it; none: this machine
-    std::unique_ptr<StageDoor> door;      // from here: where it connects to; null: by send()
-    bool has_no_door = false;             // it could not connect, or that connection has ended
+    std::unique_ptr<StageDoor> door;      // for blocks from here; null: they go by send()
+    bool has_no_door = false;             // `door` failed, or its connection has ended
     bool is_linked = false;
     StageKey key;                // until the source listens
     std::uint64_t position = 0;  // blocks that it has

@@ -17,7 +17,7 @@ constexpr std::size_t kMostHashes = 8192;        // likewise, about
 constexpr std::uint64_t kMostQueued = 4U << 20;  // bytes from another node that wait for the disk
 constexpr std::uint64_t kTold = 16;              // blocks between two StageProgress
 constexpr std::size_t kMostDoors = 64;
-// How often a node that makes no progress, because it reads what it has, reports that it works.
+// How often a node reports that it works while it makes no progress because it reads what it has.
 constexpr std::chrono::seconds kSignOfLife{1};
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The receiving side of `stage`: its half of the conversation with the sending side
+// The receiving side of `stage`: the exchange of messages with the sending side
 // (node/stage/stage_run.h), the files (StageFiles), and the connections to other nodes. It runs on
 // the nodes and, for `collect`, on the launcher.
 #pragma once
@@ -39,20 +39,20 @@ class StageService {
   /// Ends a staging in any state: no socket and no descriptor stays open. What it has staged counts
   /// as in use until release().
   void abandon();
-  /// The ranks are over.
+  /// Call when the ranks are over.
   void release() { claims_.release(); }
 
  private:
   enum class Stage : std::uint8_t { looking, looked, ready, making, writing, done };
 
-  /// Once there is a problem, further orders of the launcher are ignored.
+  /// Whether an order belongs to this staging. Once there is a problem, further orders are ignored.
   [[nodiscard]] bool is_current(std::uint32_t id) const {
     return files_ && id == id_ && problem().empty();
   }
   [[nodiscard]] const std::string& problem() const {
     return files_->problem().empty() && archives_ ? archives_->problem() : files_->problem();
   }
-  /// Grows as long as it works.
+  /// Grows as long as work is done.
   [[nodiscard]] std::uint64_t work_done() const { return files_->work() + archives_->work(); }
   [[nodiscard]] bool claim(const wire::StageBegin& begin);
   void refuse_what_others_use();

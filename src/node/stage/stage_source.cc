@@ -84,7 +84,7 @@ std::string StageSource::problem_of(const StageItem& item, bool is_file,
              ", which an archive is unpacked into";
   }
   if (!item.unpack) return "";
-  // The launcher's machine may be a node.
+  // The launcher's machine may itself be a node.
   for (const StageItem& one : items_) {
     if (sync::lies_in(real_path(one.from), real_path(to)))
       return one.from + ": lies in " + to + ", which is replaced as a whole";
@@ -98,7 +98,7 @@ std::string StageSource::problem_of(const StageItem& item, bool is_file,
              : item.from + ": cannot be unpacked: archives are " + sync::kArchives;
 }
 
-/// An archive is a file beside its target.
+/// An archive is staged as a file beside its target.
 void StageSource::add_file(const StageItem& item, const std::string& to, const struct stat& info) {
   const std::size_t slash = to.rfind('/');
   roots_.push_back(slash == 0 ? "/" : to.substr(0, slash));

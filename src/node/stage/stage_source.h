@@ -1,4 +1,4 @@
-// What `stage` copies, on the launcher's machine: the list of files, and their blocks and hashes.
+// What `stage` copies, on the machine that has the files: the list of files, and their blocks.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ namespace dlaunch {
 
 class StageSource {
  public:
-  /// `what`: begins each error, as in "stage: ".
+  /// `what`: the beginning of each error, such as "stage: ".
   StageSource(std::vector<StageItem> items, std::string what)
       : items_(std::move(items)), what_(std::move(what)) {}
 
@@ -33,14 +33,14 @@ class StageSource {
 
   /// Folders on the nodes, by index as in StageEntry.
   [[nodiscard]] const std::vector<std::string>& roots() const { return roots_; }
-  /// By root, with markers that exist until unmark(). `removes` is false for a file, for an empty
-  /// folder, and for a target that lies in another target or contains one.
+  /// The origin of each root, with markers that exist until unmark(). `removes` is false for a
+  /// file, for an empty folder, and for a target that lies in another target or contains one.
   [[nodiscard]] std::vector<StageOrigin> origins(const std::string& machine) const;
   void unmark() { markers_.clear(); }
   /// The paths on the nodes, by item.
   [[nodiscard]] const std::vector<std::string>& targets() const { return targets_; }
   [[nodiscard]] const std::vector<StageEntry>& entries() const { return entries_; }
-  /// Looks at files again.
+  /// Reads files again to find out what staged environments need.
   [[nodiscard]] StagedEnvironments environments() const;
   [[nodiscard]] const sync::BlockMap& map() const { return map_; }
   [[nodiscard]] const SyncExtent& extent() const { return extent_; }
@@ -51,7 +51,7 @@ class StageSource {
     std::uint32_t entry = 0;
     EntryFile file;
   };
-  /// Appends the bytes of a block. Returns what is wrong with its file; empty: nothing.
+  /// Appends the bytes of a block. Returns what is wrong with its file; empty if nothing is.
   [[nodiscard]] std::string read(std::uint64_t block, Reader& reader, std::string& bytes) const;
 
  private:

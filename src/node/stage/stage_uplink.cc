@@ -39,14 +39,14 @@ StageUplink::StageUplink(EventLoop& loop, const wire::StageFeed& order, std::uin
     tries_.push_back(one);
     one->socket.on_writable([this, one] { greet(one); });
   }
-  // Not from within the constructor.
+  // Later, because callbacks must not be called from the constructor.
   if (tries_.empty()) limit_.after(std::chrono::nanoseconds(0), [this] { end(problem_); });
 }
 
 void StageUplink::greet(const std::shared_ptr<Try>& one) {
   if (const int error = connect_error(one->socket.get()); error != 0)
     return give_up(one, errno_text(error));
-  // So few bytes always fit into an empty socket buffer.
+  // These few bytes always fit into an empty socket buffer.
   const std::string greeting = stage_greeting(key_, position_);
   const ssize_t n = ::send(one->socket.get(), greeting.data(), greeting.size(), MSG_NOSIGNAL);
   if (n != static_cast<ssize_t>(greeting.size())) return give_up(one, errno_text(errno));
@@ -69,7 +69,7 @@ void StageUplink::receive(const std::shared_ptr<Try>& one) {
   if (!holds_) wait(one);
 }
 
-/// False: this may be gone.
+/// False: this object may have been destroyed.
 bool StageUplink::take(const std::shared_ptr<Try>& one) {
   std::string frame;
   for (;;) {

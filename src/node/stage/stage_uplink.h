@@ -22,14 +22,14 @@ class StageUplink {
   struct Callbacks {
     std::function<void()> connected;
     std::function<void(const std::vector<sync::Piece>&)> pieces;
-    /// Nothing more comes. Called once, unless this is destroyed before; the callback may destroy
-    /// this.
+    /// Nothing more will arrive. Called once, unless this object is destroyed before. The callback
+    /// may destroy it.
     std::function<void(std::string)> ended;
     /// Whether more can be taken now; if not, go_on() must be called when it can.
     std::function<bool()> has_room;
   };
 
-  /// `position`: in the stream, from where to go on.
+  /// `position`: where in the stream to go on.
   StageUplink(EventLoop& loop, const wire::StageFeed& order, std::uint64_t position,
               Callbacks callbacks);
   ~StageUplink() { close(); }
@@ -61,7 +61,7 @@ class StageUplink {
   const std::uint64_t position_;
   Callbacks callbacks_;
   Timer limit_;
-  std::vector<std::shared_ptr<Try>> tries_;  // only one after it has answered
+  std::vector<std::shared_ptr<Try>> tries_;  // only one is left once it has answered
   bool holds_ = false;                       // has_room() was false
   std::string problem_;
 };

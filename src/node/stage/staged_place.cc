@@ -144,7 +144,8 @@ bool StagedPlace::is_left(const std::string& path, Leftover& left) {
   return true;
 }
 
-/// `in_target`: the folder belongs to a target, so parts of any file count.
+/// Adds the leftovers in a folder. `in_target`: the folder belongs to a target, so parts of any
+/// file count.
 void StagedPlace::add_left_in(const std::string& folder, bool in_target,
                               std::vector<Leftover>& left) {
   UniqueFd fd = tree_.open_folder(folder);
@@ -201,7 +202,8 @@ void StagedPlace::clean_leftovers() {
   }
 }
 
-/// The user may have moved the data away and made a link to it: then it is no longer dlaunch's.
+/// False if the user may have moved the data away and made a link to it; then it is no longer
+/// dlaunch's.
 bool StagedPlace::is_where_it_was() const {
   std::error_code error;
   const std::string real = std::filesystem::canonical(root_, error).string();
@@ -219,11 +221,12 @@ void StagedPlace::clean() {
   about_.unpacked ? clean_unpacked() : clean_entries();
   if (!entries_.empty()) return record_.save(entries_, about_);
   record_.remove();
-  // The folder was made for what is gone now. rmdir(2) removes it only if empty, and no link.
+  // The folder was made for files that are gone now. rmdir(2) removes it only if it is empty, and
+  // never a link.
   if (about_.made_folder && about_.target == root_) static_cast<void>(::rmdir(root_.c_str()));
 }
 
-/// Makes read-only folders writable: they were staged with their own modes.
+/// Makes read-only folders writable, which were staged with their own modes.
 void StagedPlace::open_folders() {
   for (const auto& [path, entry] : entries_) {
     if (entry.kind != Kind::folder) continue;

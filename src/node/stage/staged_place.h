@@ -1,4 +1,4 @@
-// One record of a staging, and what is still there of the files that it names.
+// One record of a staging, and which of the files that it names are still there.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ class StagedPlace {
   void clean();
 
  private:
-  /// Something that an interrupted staging has left and that no process writes.
+  /// Something that an interrupted staging has left and that no process is writing.
   struct Leftover {
     std::string path;
     bool is_folder = false;

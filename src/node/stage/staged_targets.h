@@ -1,4 +1,4 @@
-// What stagings have put on this node, and its removal: `dlaunch stage --list` and `--clean`. Only
+// Lists and removes what stagings have put on this node: `dlaunch stage --list` and `--clean`. Only
 // what a record of a staging names is removed, if it is still what the staging put there; no link
 // is followed out of a target. Trees may be large and disks slow, so a separate process does it.
 #pragma once

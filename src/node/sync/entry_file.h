@@ -1,4 +1,4 @@
-// The content of one file of the workdir, as it was when the list was made: reading notices changes
+// The content of one file of the workdir as it was when the list was made. Reading detects changes
 // since then.
 #pragma once
 
@@ -15,8 +15,8 @@ class EntryFile {
  public:
   enum class Outcome : std::uint8_t { good, changed, failed };
 
-  /// `samples`: if the file has only grown since they were taken, what was appended is left out;
-  /// null: growth counts as a change.
+  /// `samples`: if the file has only grown since they were taken, the appended bytes are left out.
+  /// Null: growth counts as a change.
   Outcome open(const std::string& root, const SyncEntry& entry, const ContentHash* samples);
   /// Appends up to `size` of the bytes that follow. After the last byte it checks once more whether
   /// the file has changed.

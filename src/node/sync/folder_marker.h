@@ -1,5 +1,5 @@
-// A file by which nodes find out that what they see is the folder of the launcher's machine itself,
-// for example by NFS.
+// A file by which nodes notice that the folder they see is the launcher's own, for example over
+// NFS.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace dlaunch {
 
-/// Makes the file in its constructor, and removes it in its destructor. It also removes old
-/// files of launchers that were killed.
+/// The constructor makes the file and removes old ones of launchers that were killed; the
+/// destructor removes the file.
 class FolderMarker {
  public:
   FolderMarker() = default;

@@ -14,7 +14,7 @@ struct GitFolder {
   std::string own;     // with HEAD
   std::string common;  // with branches and info/exclude; shared by all work trees of the repository
 
-  /// May be missing.
+  /// The file may be missing.
   [[nodiscard]] std::string exclude_file() const { return common + "/info/exclude"; }
 };
 
@@ -24,11 +24,11 @@ struct GitFolder {
 
 /// The text of a .gitignore or info/exclude; empty: it is missing or is not a regular file (git
 /// does not follow a link either). Errors, exit_code::kPreflight: it cannot be read or is larger
-/// than 1 MiB. Then nothing may be copied, because what it excludes is unknown.
+/// than 1 MiB. After an error nothing may be copied, because what the file excludes is unknown.
 [[nodiscard]] Result<std::string> read_ignore_file(const std::string& path);
 
-/// The checked-out commit and branch of the work tree that `folder` (a real path) is in. Does not
-/// set `changes`. Empty without a work tree, or with another format (reftable).
+/// The checked-out commit and branch of the work tree that contains `folder` (a real path). Does
+/// not set `changes`. Empty without a work tree, or with another format (reftable).
 [[nodiscard]] GitState read_git(const std::string& folder);
 
 }  // namespace dlaunch

@@ -64,8 +64,8 @@ void Stager::on(const wire::SyncBegin& begin) {
     return send_(wire::SyncFolder{begin.id, true});
   }
   int error = tree_.open(root_, true);
-  // Without a marker the launcher cannot write to its own folder, and this may be the same folder:
-  // then it must be writable only if something has to be written.
+  // Without a marker, the launcher cannot write to its own folder, and this may be that folder. It
+  // then must be writable only if something has to be written.
   if (error == 0 && is_marker) error = check_writable();
   if (error != 0) return fail("", error);
   record_.emplace(env_, root_, begin.origin);
@@ -136,7 +136,7 @@ void Stager::look_at(std::uint32_t number) {
     case Action::keep:
       break;
     case Action::set_mode:
-      static_cast<void>(tree_.set_mode(item.entry));  // best effort: the content counts
+      static_cast<void>(tree_.set_mode(item.entry));  // a failure is ignored: the content counts
       break;
     case Action::compare:
       return begin_hash(number);
@@ -162,14 +162,15 @@ void Stager::make(Item& item, const sync::Decision& decision) {
     item.state = State::late;
     return;
   }
-  // A link is replaced in one step; before a folder can be made, what is there must be removed.
+  // A link replaces what is there in one step; before a folder can be made, what is there must be
+  // removed.
   int error = 0;
   if (decision.clear && item.entry.kind == Kind::folder) error = tree_.remove(path, false);
   if (error == 0) {
     error = item.entry.kind == Kind::folder ? tree_.make_folder(path)
                                             : tree_.make_link(path, item.entry.target);
   }
-  // Another node that shares this folder may have been faster.
+  // Another node that shares this folder may have made it first.
   if (error == EEXIST && item.entry.kind == Kind::folder) error = 0;
   if (error != 0) return fail_before(item, path, error);
   unrecorded_ = true;
@@ -210,7 +211,8 @@ void Stager::end_hash(bool readable) {
   if (wants_.contents.size() >= kMostTold) tell(false);
 }
 
-/// Finds what an earlier sync wrote that is unchanged since and not among the entries.
+/// Finds paths that an earlier sync wrote, that are unchanged since, and that are no longer among
+/// the launcher's entries.
 void Stager::find_gone_some() {
   auto at = gone_from_ ? recorded_.upper_bound(*gone_from_) : recorded_.begin();
   for (std::size_t i = 0; i < kLooks && at != recorded_.end(); ++i, ++at) {
@@ -260,8 +262,8 @@ void Stager::took(std::uint64_t cost) {
   send_(wire::SyncTaken{id_, taken_});
 }
 
-/// Records what this pass has written, and what earlier passes have left and this one has not
-/// removed. An entry that is not replaced yet is recorded as the earlier pass left it.
+/// Records what this pass has written, and what earlier passes wrote and this one has not removed.
+/// An entry that is not replaced yet is recorded as the earlier pass left it.
 void Stager::save_record() {
   SyncEntries entries;
   for (const Item& item : items_) {
@@ -397,7 +399,7 @@ void Stager::finish_late_ones() {
     item.state = State::written;
     unrecorded_ = true;
   }
-  // Modes of folders last, because they may forbid even the owner to write.
+  // Modes of folders are set last, because they may forbid even the owner to write.
   while (!made_folders_.empty()) {
     const Item& made = items_[made_folders_.back()];
     made_folders_.pop_back();
@@ -410,7 +412,7 @@ std::string Stager::shown(const std::string& path) const {
   return path.empty() ? root_ : root_ + '/' + path;
 }
 
-/// For a failure before the item was changed.
+/// Call for a failure before the item was changed.
 void Stager::fail_before(Item& item, const std::string& path, int error) {
   item.state = State::unseen;
   item.ours = false;

@@ -1,6 +1,6 @@
-// The node's side of `sync: true`: finds out what of the launcher's workdir is missing here,
-// requests and writes it. docs/how-to/sync-code.md says what is kept, replaced and removed;
-// sync/rules.h decides.
+// The node's side of `sync: true`: finds out which parts of the launcher's workdir are missing
+// here, requests them and writes them. docs/how-to/sync-code.md says what is kept, replaced and
+// removed; sync/rules.h decides.
 //
 // Works in small pieces between other work of the agent, so that heartbeats continue however many
 // files there are. One pass at a time; an unfinished one leaves only complete files.
@@ -52,8 +52,8 @@ class Stager {
     SyncEntry entry;
     State state = State::unseen;
     bool ours = false;                   // written by a sync, or about to be
-    bool replaces = false;               // something that no sync has written
-    bool takes_place_of_folder = false;  // of one that a sync has made, empty by then
+    bool replaces = false;               // takes the place of something that no sync has written
+    bool takes_place_of_folder = false;  // a folder that a sync has made, empty by then
   };
   struct Hashing {
     std::uint32_t item = 0;
@@ -103,7 +103,7 @@ class Stager {
   bool all_looked_at_ = false;
   bool is_writable_ = false;  // was checked
   std::vector<Item> items_;
-  std::set<std::string> paths_;  // of all items, to find what is gone
+  std::set<std::string> paths_;  // of all items, to find paths that are gone
   std::deque<std::pair<std::size_t, std::uint64_t>>
       unseen_;            // end of each message's items, and its cost
   std::size_t next_ = 0;  // next item to look at

@@ -28,7 +28,8 @@ constexpr off_t kMostBytes = off_t{256} << 20;
 constexpr std::size_t kMostRecords = 10'000;
 constexpr const char* kFolder = "/sync";
 
-/// Nodes may share the home folder with the records, and each have a workdir at the same path.
+/// Identifies the node and the folder: nodes may share the home folder with the records and each
+/// have a workdir of their own at the same path.
 std::string node_text(const std::string& root) {
   struct stat info {};
   if (::stat(root.c_str(), &info) != 0) info = {};
@@ -70,7 +71,7 @@ std::optional<SyncEntries> entries_of(const std::string& text, const wire::SyncB
     const auto frame = reader.next();
     if (!frame || !*frame) return std::nullopt;
     const auto message = wire::decode<wire::ToAgent>(**frame);
-    if (!message) {  // StagedSeen; another version's message is skipped: the record then says less
+    if (!message) {  // StagedSeen, or a message of another version, which is skipped
       const auto said = wire::decode<wire::FromAgent>(**frame);
       const auto* seen = said ? std::get_if<wire::StagedSeen>(&*said) : nullptr;
       if (about != nullptr && seen != nullptr && seen->targets.size() == 1)

@@ -23,11 +23,11 @@ class SyncRecord {
   /// `env`: the agent's own. `root` must exist.
   SyncRecord(const Environment& env, const std::string& root, const std::string& origin);
 
-  /// Empty also if there is no record, or one that is not ours, damaged or of another version.
+  /// Also empty if there is no record, or if it is not ours, is damaged or has another version.
   /// `about`: what a staging's record says about the target; records of old versions say nothing.
   [[nodiscard]] SyncEntries load(std::optional<StagedTarget>* about = nullptr) const;
-  /// Writes it whole or not at all, without an error: a missing record only makes a sync remove
-  /// less.
+  /// Writes the record completely or not at all. Reports no error: if the record is missing, a sync
+  /// only removes less.
   void save(const SyncEntries& entries, const std::optional<StagedTarget>& about = {}) const;
   void remove() const;
 
@@ -47,8 +47,8 @@ struct FoundRecord {
   std::string root;
   std::string origin;
 };
-/// Calls `each` for all records of this node, also those of syncs. Their texts are input: the home
-/// folder may be writable on other machines.
+/// Calls `each` for all records of this node, also those of syncs. Their content is untrusted
+/// input, because other machines may write to the home folder.
 void for_each_record(const Environment& env, const std::function<void(const FoundRecord&)>& each);
 
 /// ${XDG_CACHE_HOME:-~/.cache}/dlaunch; empty if neither variable has an absolute path.

@@ -50,7 +50,7 @@ std::optional<struct statvfs> file_system_of(int folder) {
   return ::statvfs(path.c_str(), &info) == 0 ? std::optional(info) : std::nullopt;
 }
 
-/// mkdir -p. Returns the error of the last component, or 0.
+/// Like mkdir -p. Returns the error of the last component, or 0.
 int make_folders(const std::string& path) {
   for (std::size_t end = path.find('/', 1); end != std::string::npos; end = path.find('/', end + 1))
     ::mkdir(path.substr(0, end).c_str(), kPermissions);
@@ -107,7 +107,8 @@ UniqueFd SyncTree::step_into(int above, const std::string& name) const {
   how.flags = kFolder;
   how.resolve = RESOLVE_NO_XDEV;
   UniqueFd fd(static_cast<int>(::syscall(SYS_openat2, above, name.c_str(), &how, sizeof how)));
-  // Linux before 5.6 and filters of some containers lack openat2(2): refuse at least other devices.
+  // Linux before 5.6 lacks openat2(2), and filters of some containers forbid it: refuse at least
+  // other devices.
   if (fd || (errno != ENOSYS && errno != EPERM)) return fd;
   fd.reset(::openat(above, name.c_str(), kFolder));
   struct stat info {};
@@ -229,7 +230,8 @@ int SyncTree::set(const SyncEntry& entry, bool time) {
   std::string name;
   const int folder = folder_of(entry.path, name);
   if (folder < 0) return errno;
-  // Through a descriptor: fchmodat(2) would follow a link that was made in the meantime.
+  // Sets them through a descriptor, because fchmodat(2) would follow a link that was made in the
+  // meantime.
   UniqueFd fd(::openat(folder, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (!fd && errno == EACCES) {  // perhaps ours but not readable: use /proc
     fd.reset(::openat(folder, name.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
@@ -316,7 +318,7 @@ int SyncTree::begin_file(const std::string& path, NewFile& file) {
   if (!file.folder_) return EMFILE;
   if (unnamed_works_) {
     file.fd_.reset(::openat(folder, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600));
-    // open(2): errors of a file system or kernel without unnamed files.
+    // These are the errors of a file system or kernel without unnamed files (open(2)).
     unnamed_works_ =
         file.fd_ || (errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT && errno != EINVAL);
     if (unnamed_works_) return file.fd_ ? 0 : errno;

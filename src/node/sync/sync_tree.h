@@ -1,6 +1,6 @@
-// The workdir of a node while a sync writes it: paths below one folder; none leads out of it.
-// Symbolic links in a path are never followed, not even those that appear meanwhile. A file gets
-// its name only when it is complete.
+// The workdir of a node while a sync writes to it. All paths are below one folder, and none leads
+// out of it. Symbolic links in a path are never followed, not even those that appear meanwhile. A
+// file gets its name only when it is complete.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,9 @@ class SyncTree {
  public:
   /// Opens the folder, following links in its path; with `make`, makes missing folders.
   [[nodiscard]] int open(const std::string& root, bool make);
-  /// Whether paths that cross a mount point are refused from now on (EXDEV): for removals.
+  /// For removals: whether paths that cross a mount point are refused from now on (EXDEV).
   void stay_on_mount(bool stays);
-  /// 0 if files can be made in it.
+  /// Returns 0 if files can be made in the folder.
   [[nodiscard]] int check_writable() const;
   /// Whether the folder itself contains this name.
   [[nodiscard]] bool has(const std::string& name) const;
@@ -32,26 +32,27 @@ class SyncTree {
   /// The file system; 0: unknown.
   [[nodiscard]] std::uint64_t device() const;
 
-  /// Sizes and times only of files. Kind::nothing, with errno, also for a path below something that
-  /// is not a folder.
+  /// Returns sizes and times for files only. Kind::nothing, with errno, also for a path below
+  /// something that is not a folder.
   [[nodiscard]] sync::Found look(const std::string& path);
   [[nodiscard]] UniqueFd open_file(const std::string& path);
-  /// For listing; invalid, with errno, if it is not a folder, even if it is a link to one.
+  /// Opens a folder for listing. Invalid, with errno, if it is not a folder, even if it is a link
+  /// to one.
   [[nodiscard]] UniqueFd open_folder(const std::string& path);
-  /// With mode 0700 until set_mode().
+  /// The folder has mode 0700 until set_mode().
   [[nodiscard]] int make_folder(const std::string& path);
   [[nodiscard]] int make_link(const std::string& path, const std::string& target);
-  /// Makes `path` another name of the file `other`; replaces what has that name, except a folder.
+  /// Makes `path` another name of the file `other`. Replaces what is at `path`, except a folder.
   [[nodiscard]] int make_hard_link(const std::string& path, const std::string& other);
-  /// A new file that has its name at once: for a tree that is not in use yet. It replaces what
-  /// has the name, except a folder, and has mode 0600 until set_mode_and_time().
+  /// Makes a new file that has its name at once, for a tree that is not in use yet. It replaces
+  /// what has the name, except a folder, and has mode 0600 until set_mode_and_time().
   [[nodiscard]] int make_file(const std::string& path, UniqueFd& file);
   [[nodiscard]] int set_mode(const SyncEntry& entry);
   [[nodiscard]] int set_mode_and_time(const SyncEntry& entry);
   [[nodiscard]] static int set_mode_and_time(const UniqueFd& file, const SyncEntry& entry);
-  /// A folder only if it is empty.
+  /// Removes a folder only if it is empty.
   [[nodiscard]] int remove(const std::string& path, bool is_folder);
-  /// Swaps two existing names in one step. EINVAL: this file system cannot.
+  /// Swaps two existing names in one step. EINVAL: the file system does not support it.
   [[nodiscard]] int exchange(const std::string& path, const std::string& other);
   [[nodiscard]] int rename(const std::string& path, const std::string& to);
 
@@ -73,13 +74,13 @@ class SyncTree {
     std::string part_;  // temporary name, if the file system has no unnamed files
   };
   [[nodiscard]] int begin_file(const std::string& path, NewFile& file);
-  /// Sets mode and time of the entry and names the file; replaces what has the name, except a
-  /// folder.
+  /// Sets the entry's mode and time, and gives the file its name. Replaces what has that name,
+  /// except a folder.
   [[nodiscard]] int finish_file(const SyncEntry& entry, NewFile& file);
 
-  /// A file that is being staged, beside its place and under a name that a later staging of the
-  /// same path finds. Locked (flock(2)) until it is closed. EWOULDBLOCK: another process holds it.
-  /// ENOENT, without `make`: there is none.
+  /// Opens a file that is being staged: it lies beside its place, under a name that a later staging
+  /// of the same path finds. It is locked (flock(2)) until it is closed. EWOULDBLOCK: another
+  /// process holds it. ENOENT, without `make`: there is none.
   [[nodiscard]] int open_part(const std::string& path, bool make, UniqueFd& part);
   /// Like finish_file().
   [[nodiscard]] int finish_part(const SyncEntry& entry, UniqueFd& part);

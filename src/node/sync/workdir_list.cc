@@ -27,7 +27,7 @@ constexpr mode_t kPermissions = 0777;
 constexpr std::size_t kLargestTold = 4;
 constexpr const char* kIndent = "\n         ";
 
-/// Without "." and "..", sorted.
+/// Reads the names in the folder, without "." and "..", and sorts them. Returns 0 or an errno.
 int read_names(int folder, std::vector<std::string>& names) {
   const int copy = ::openat(folder, ".", kFolder);
   if (copy < 0) return errno;
@@ -125,7 +125,7 @@ void WorkdirLister::enter_rules_above() {
     begin = end + 1;
   }
   prefix_ = way;
-  // If the job's folder is ignored as a whole, the job needs its contents nevertheless.
+  // Even if the job's folder is ignored as a whole, the job needs its content.
   if (left_out) rules_ = {};
 }
 
@@ -145,7 +145,7 @@ void WorkdirLister::open(UniqueFd fd, std::string path) {
   levels_.push_back(std::move(level));
 }
 
-/// Whether `name` is a run folder; only if the level is the folder of run folders.
+/// Whether `name` is a run folder; false unless the level is the folder of run folders.
 bool WorkdirLister::is_run(const Level& level, const std::string& name) const {
   struct stat info {};
   return level.holds_runs && ::fstatat(level.fd.get(), (name + "/run.json").c_str(), &info, 0) == 0;

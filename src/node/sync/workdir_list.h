@@ -21,7 +21,7 @@ struct WorkdirListSettings {
   std::uint64_t most_files = 0;
   std::uint64_t most_bytes = 0;
   /// The folder itself was named, as by `stage`: it may be any folder, and .gitignore files do not
-  /// count. What is too much must then be packed into one file.
+  /// count. If it has too many files, the error says to pack them into one.
   bool is_named = false;
   std::string what = "sync: ";  // begins each error
 };
@@ -33,12 +33,12 @@ class WorkdirLister {
   WorkdirLister(WorkdirLister&&) = default;
   ~WorkdirLister();
 
-  /// Reads about `names` names. True: it is complete, or there is an error.
+  /// Reads about `names` names. True: the list is complete, or there is an error.
   [[nodiscard]] bool step(std::size_t names = 512);
   /// After step() has returned true. Errors: exit_code::kJobFile if the workdir must not be copied
   /// (too large, the home folder, /), with what to do; kPreflight if something cannot be read.
   [[nodiscard]] const Status& status() const { return status_; }
-  /// Folders before what is in them, each folder's names sorted by their bytes.
+  /// The entries: each folder before its content, and the names in a folder sorted by their bytes.
   [[nodiscard]] std::vector<SyncEntry> take() { return std::move(entries_); }
   [[nodiscard]] SyncExtent extent() const { return extent_; }
   /// Entries left out because they are neither files, folders nor links.

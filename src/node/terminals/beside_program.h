@@ -27,15 +27,15 @@ struct RankPlace {
   std::vector<int> cpus;     // empty: not bound
   OpenFileLimit open_files;  // of ranks
   int cgroup = -1;           // see SpawnRequest
-  /// The rank whose container it is in, whose first process starts the program and knows all of the
-  /// above; none: it is in no container.
+  /// The rank, if it runs in a container: the container's first process starts the program and
+  /// knows all of the above. nullopt: there is no container.
   std::optional<Rank> container;
 };
 
-/// The command with each "{pid}" replaced. Pure.
+/// The command, with `pid` in place of each "{pid}". Pure.
 [[nodiscard]] std::vector<std::string> with_pid(std::vector<std::string> argv, pid_t pid);
 
-/// The process that stands for a rank: its leader, or the one command that a shell of ours waits
+/// The process that represents a rank: its leader, or the one command that a shell of ours waits
 /// for. `own_shell`: the leader's command line if it is such a shell, else null.
 [[nodiscard]] pid_t process_of_rank(pid_t leader, const std::vector<std::string>* own_shell);
 
@@ -51,14 +51,14 @@ struct BesideTerminal {
 };
 [[nodiscard]] tl::expected<BesideTerminal, StartFailure> make_beside_terminal(TerminalSize size);
 
-/// Starts it as leader of a session of its own. Returns its pid.
+/// Starts the program as leader of a session of its own. Returns its pid.
 [[nodiscard]] tl::expected<pid_t, StartFailure> start_beside(const wire::OpenTerminal& request,
                                                              const RankPlace& place,
                                                              const BesideStreams& streams);
 
 /// Our descendants in these sessions.
 [[nodiscard]] std::vector<pid_t> members_of(const std::set<pid_t>& sessions);
-/// Also to stopped processes.
+/// Sends the signal to each process, and wakes those that are stopped.
 void signal_each(const std::vector<pid_t>& processes, int number);
 
 }  // namespace dlaunch

@@ -19,10 +19,10 @@ namespace {
 
 constexpr std::size_t kPiece = std::size_t{16} << 10;
 constexpr std::size_t kMostAtOnce = 64;
-/// Between SIGHUP and SIGKILL, for a shell that writes its history.
+/// Time between SIGHUP and SIGKILL, for a shell that writes its history.
 constexpr std::chrono::seconds kHangUpGrace{2};
 
-/// A program's ends of three pipes, and ours.
+/// The program's ends of three pipes, and ours.
 struct Pipes {
   BesideStreams its;
   BesideStreams ours;
@@ -161,7 +161,7 @@ void TerminalService::wait(Terminal& terminal, Outlet& outlet) {
   });
 }
 
-/// False: there is nothing to read now, or the user has to take output first.
+/// False: nothing can be read now, or the user must take output first.
 bool TerminalService::read_some(Terminal& terminal, Outlet& outlet) {
   const std::uint64_t room = wire::kMostTerminal - (terminal.sent - terminal.taken);
   if (outlet.at_end || room == 0) return false;
@@ -170,7 +170,7 @@ bool TerminalService::read_some(Terminal& terminal, Outlet& outlet) {
       ::read(outlet.fd.get(), bytes.data(), std::min<std::size_t>(bytes.size(), room));
   if (n < 0 && errno == EINTR) return true;
   if (n < 0 && errno == EAGAIN) return false;
-  // The master of a terminal reports the end of all its users by EIO (pty(7)).
+  // The master of a terminal reports by EIO that all its users have ended (pty(7)).
   outlet.at_end = n <= 0;
   if (outlet.at_end) return false;
   terminal.sent += static_cast<std::uint64_t>(n);
@@ -179,7 +179,8 @@ bool TerminalService::read_some(Terminal& terminal, Outlet& outlet) {
   return true;
 }
 
-/// Once the program has ended: sends what it has left in its streams, where others may still write.
+/// Call once the program has ended: sends what is left in its streams, to which other processes may
+/// still write.
 void TerminalService::pump(Terminal& terminal) {
   for (const auto& outlet : terminal.outlets) {
     while (read_some(terminal, *outlet)) {
@@ -280,7 +281,8 @@ void TerminalService::container_left(Rank rank) {
   std::erase_if(hung_up_, [&](const auto& one) { return one.first.container == rank; });
 }
 
-/// Later: the caller is still learning of other ends, and ending a terminal sends messages.
+/// Ends it later, because the caller is still handling the ends of other processes, and ending a
+/// terminal sends messages.
 void TerminalService::end_later(Terminal& terminal, const ExitStatus& status) {
   terminal.status = status;
   loop_.post([this, id = terminal.id] {
@@ -289,7 +291,8 @@ void TerminalService::end_later(Terminal& terminal, const ExitStatus& status) {
   });
 }
 
-/// The session goes on without its leader and its terminal, if only to ignore the signal.
+/// Sends SIGHUP to the session, and SIGKILL later: its processes may live on without leader and
+/// terminal, if only because they ignore the signal.
 void TerminalService::hang_up(const Session& session) {
   if (session.leader == 0) return;  // its start was never reported
   if (session.container) {
@@ -322,7 +325,7 @@ void TerminalService::kill_hung_up() {
   if (!hung_up_.empty()) kill_.after(next - monotonic_now(), [this] { kill_hung_up(); });
 }
 
-/// What runs in a container ends with it.
+/// Programs in a container end with it.
 std::set<pid_t> TerminalService::end_all(const std::string& why) {
   std::set<pid_t> sessions;
   const auto add = [&](const Session& session) {

@@ -30,22 +30,23 @@ class TerminalService {
   TerminalService(const TerminalService&) = delete;
   TerminalService& operator=(const TerminalService&) = delete;
 
-  /// An error says why there is nothing to be beside.
+  /// Starts the requested program. `place`: where; an error says why there is no rank to start it
+  /// beside.
   void open(const wire::OpenTerminal& request, const tl::expected<RankPlace, std::string>& place);
   void on(const wire::TerminalInput& input);
   void on(const wire::ResizeTerminal& resize);
   void on(const wire::TerminalTaken& taken);
-  /// SIGHUP to all processes of the session, then SIGKILL.
+  /// Sends SIGHUP to all processes of the session, and later SIGKILL.
   void on(const wire::CloseTerminal& close);
   /// Call for every child that was reaped. True: it was one of these programs.
   bool was_reaped(const Reaped& reaped);
-  /// News of a rank's container, about terminals of that rank only: a program beside the rank runs,
-  /// or has ended; all have ended.
+  /// Call for news from a rank's container, which concern only terminals of that rank: a program
+  /// beside the rank runs; it has ended; all have ended.
   void started(Rank rank, const BesideStarted& news, UniqueFd terminal);
   void ended(Rank rank, const wire::TerminalEnded& news);
   void container_left(Rank rank);
-  /// Tells the launcher that each of them ends, and why; SIGHUP to their sessions. Returns all
-  /// their processes: the caller kills them.
+  /// Tells the launcher that all the programs end, and why. Sends SIGHUP to their sessions. Returns
+  /// all their processes, which the caller kills.
   std::set<pid_t> end_all(const std::string& why);
 
  private:
@@ -74,7 +75,7 @@ class TerminalService {
   Send send_;
   ContainerService& containers_;
   std::map<std::uint32_t, std::unique_ptr<Terminal>> terminals_;
-  std::map<Session, MonotonicTime> hung_up_;  // and when to kill what is left of each
+  std::map<Session, MonotonicTime> hung_up_;  // sessions, and when to kill what is left of each
   Timer kill_;
 };
 

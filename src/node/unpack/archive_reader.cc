@@ -47,7 +47,7 @@ ArchiveMember::Kind kind_of(archive_entry* entry) {
 
 }  // namespace
 
-/// What libarchive calls; `self` is the reader.
+/// Functions that libarchive calls; `self` is the reader.
 struct ArchiveReader::Callbacks {
   static la_ssize_t read(archive* archive, void* self, const void** bytes) {
     auto& reader = *static_cast<ArchiveReader*>(self);
@@ -84,7 +84,7 @@ std::string ArchiveReader::open() {
     return errno_text(error);
   file_.seek(0);
   is_zip_ = sync::is_zip(beginning);
-  // Decided by the beginning, because libarchive would look for the end of a zip in every file.
+  // The beginning decides, because libarchive would look for the end of a zip in every file.
   if (is_zip_) {
     ::archive_read_support_format_zip_seekable(a);
     ::archive_read_set_seek_callback(a, &Callbacks::seek);
@@ -130,8 +130,8 @@ std::string ArchiveReader::next(std::optional<ArchiveMember>& member) {
   return "";
 }
 
-/// A tar ends with blocks of zeros, and libarchive takes a tar that was cut between two members for
-/// complete. If it is compressed, the end of the compressed data is missing too.
+/// A tar ends with blocks of zeros, but libarchive takes a tar that was cut between two members for
+/// complete. If the tar is compressed, the end of the compressed data is missing too.
 std::string ArchiveReader::check_end() {
   const bool is_plain = ::archive_filter_code(archive_.get(), 0) == ARCHIVE_FILTER_NONE;
   if (is_zip_ || !is_plain) return "";

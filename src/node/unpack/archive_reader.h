@@ -1,5 +1,6 @@
 // The members of an archive, by libarchive: tar (pax, GNU, ustar), also compressed, and zip. A zip
-// has its list of members at the end, so none of it can be read before all of it is there.
+// has its list of members at the end, so nothing can be read from it before it has arrived
+// completely.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +27,8 @@ struct ArchiveMember {
   std::string target{};    // of links of both kinds
 };
 
-/// For one thread. Functions return an empty text if all is well, else what is wrong: "truncated
-/// gzip input".
+/// For one thread. Functions return what is wrong, such as "truncated gzip input", or an empty
+/// text.
 class ArchiveReader {
  public:
   /// `file` must outlive this.
@@ -40,7 +41,7 @@ class ArchiveReader {
   /// nullopt: no more.
   [[nodiscard]] std::string next(std::optional<ArchiveMember>& member);
   struct Piece {
-    std::uint64_t offset = 0;  // in the member: what is left out is a hole
+    std::uint64_t offset = 0;  // in the member; bytes between pieces are a hole
     std::string_view bytes;    // until the next call
   };
   /// What the latest member contains. nullopt: no more.

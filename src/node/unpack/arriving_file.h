@@ -1,5 +1,5 @@
-// An archive that is read while it arrives: the agent writes the file and says up to where it is
-// right; a reader waits for more.
+// An archive that is read while it arrives: the agent writes the file and says how many bytes are
+// right so far; a reader waits for more.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +10,10 @@
 
 namespace dlaunch {
 
-/// What the agent adds to end the reading: every call fails with ECANCELED.
+/// What the agent adds to stop the reader: every call then fails with ECANCELED.
 inline constexpr std::uint64_t kGiveUp = std::uint64_t{1} << 62;
 
-/// For one thread. Every wait ends with the agent: its end kills this process (os/spawn.h).
+/// For one thread. No wait outlasts the agent, whose end kills this process (os/spawn.h).
 class ArrivingFile {
  public:
   /// `arrived`: an eventfd(2) without EFD_NONBLOCK, to which the agent adds the number of bytes

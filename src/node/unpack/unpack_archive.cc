@@ -48,7 +48,7 @@ std::string UnpackArchive::run() {
   return problem;
 }
 
-/// The place may be there from a staging that was interrupted.
+/// The place may be left from an interrupted staging.
 std::string UnpackArchive::open() {
   if (const int error = parent_.open(order_.parent, false); error != 0) return errno_text(error);
   const std::string place = sync::unpacking_beside(order_.name);
@@ -56,14 +56,14 @@ std::string UnpackArchive::open() {
   if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return errno_text(errno);
   place_ = lock_own_folder(path);
   if (!place_ && errno != EWOULDBLOCK) return place + ": is not a folder of this user";
-  // There is no lock, or it is on a folder that its owner has removed meanwhile.
+  // We have no lock, or it is on a folder that its owner has removed meanwhile.
   struct stat ours {};
   struct stat now {};
   if (!place_ || ::fstat(place_.get(), &ours) != 0 || ::lstat(path.c_str(), &now) != 0 ||
       ours.st_ino != now.st_ino)
     return "another staging unpacks it: that of another run, or of another node that shares the "
            "folder";
-  // Where two folders cannot be exchanged, the old one may be here and nowhere else.
+  // On a file system that cannot exchange folders, the old one may be here and nowhere else.
   if (parent_.look(order_.name).kind == sync::Found::Kind::nothing)
     static_cast<void>(parent_.rename(place + kOld, order_.name));
   int error = clear_folder(place_, sign_);
@@ -117,7 +117,7 @@ std::string UnpackArchive::take(const ArchiveMember& member) {
   return error == 0 ? std::string() : wrong_member(member, error);
 }
 
-/// Those above a path.
+/// Makes the folders above a path.
 int UnpackArchive::make_folders(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   if (slash == std::string::npos || folders_.contains(path.substr(0, slash))) return 0;
@@ -151,7 +151,7 @@ std::string UnpackArchive::make_file(const ArchiveMember& member, const std::str
       return wrong_member(member, error);
     end = piece->offset + piece->bytes.size();
   } while (true);
-  // It may end with a hole.
+  // The file may end with a hole.
   if (end < member.size && ::ftruncate(file.get(), static_cast<off_t>(member.size)) != 0)
     return wrong_member(member, errno);
   SyncEntry entry;
@@ -170,15 +170,15 @@ int UnpackArchive::set(SyncTree& tree, const std::string& path, const Folder& fo
   return folder.mtime ? tree.set_mode_and_time(entry) : tree.set_mode(entry);
 }
 
-/// The record names old and new folder while they change places, so that, if this process ends in
-/// between, neither is taken for someone else's.
+/// While the old and the new folder change places, the record names both. So neither is taken for
+/// another user's if this process ends in between.
 std::string UnpackArchive::put_in_place() {
   const std::string content = sync::unpacking_beside(order_.name) + kContent;
   auto identity = identity_of_folder(parent_, content);
   if (!identity) return errno_text(errno);
   identity->size = file_.size();
   identity->mtime = order_.mtime;
-  // In reverse order: what is in a folder comes after it in folders_.
+  // In reverse order, because a folder's content comes after it in folders_.
   int error = 0;
   const Folder top = folders_["."];
   folders_.erase(".");
@@ -212,7 +212,7 @@ int UnpackArchive::exchange(const std::string& content) {
   }
   int error = parent_.exchange(content, order_.name);
   if (error != EINVAL && error != ENOSYS) return error;
-  // This file system cannot: for a moment the target is not there.
+  // This file system cannot exchange them, so for a moment the target does not exist.
   const std::string old = sync::unpacking_beside(order_.name) + kOld;
   error = parent_.rename(order_.name, old);
   if (error != 0) return error;

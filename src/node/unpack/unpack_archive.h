@@ -1,6 +1,6 @@
-// Unpacks an archive into a folder beside its target, and puts that in the target's place once all
-// of it is there and the archive's hash is right. Until then the target stays as it was. A member
-// that would be written elsewhere refuses the archive as a whole.
+// Unpacks an archive into a folder beside its target, which takes the target's place once
+// everything is unpacked and the archive's hash is right. Until then the target stays as it was. If
+// any member would be written elsewhere, the whole archive is refused.
 #pragma once
 
 #include <cstdint>
@@ -25,18 +25,18 @@ struct UnpackOrder {
 /// For one thread of a process that does nothing else: its calls block.
 class UnpackArchive {
  public:
-  /// `file` must outlive this. `sign` is called again and again while it works.
+  /// `file` must outlive this. `sign` is called repeatedly while it works.
   UnpackArchive(UnpackOrder order, ArrivingFile& file, std::function<void()> sign)
       : order_(std::move(order)), file_(file), reader_(file), sign_(std::move(sign)) {}
 
-  /// Empty: done; else what is wrong with the archive or the file system. Leaves nothing but the
-  /// target.
+  /// Empty: done; else what is wrong with the archive or the file system. Leaves no other file
+  /// behind than the target.
   [[nodiscard]] std::string run();
   /// Members that are devices, FIFOs or sockets.
   [[nodiscard]] std::uint64_t skipped() const { return skipped_; }
 
  private:
-  /// Set at the end, because the mode may forbid even the owner to write.
+  /// A folder's mode and time, set at the end because the mode may forbid even the owner to write.
   struct Folder {
     std::uint32_t mode = 0;
     std::optional<std::int64_t> mtime{};
@@ -62,7 +62,7 @@ class UnpackArchive {
   std::map<std::string, Folder> folders_;
   Folder usual_;  // for folders that are not members
   std::uint64_t skipped_ = 0;
-  bool holds_old_ = false;  // what was the target could not be put back, and is in the place
+  bool holds_old_ = false;  // the old target could not be put back and is still in the place
 };
 
 }  // namespace dlaunch

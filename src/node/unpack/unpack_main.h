@@ -1,10 +1,11 @@
 // `dlaunch agent --unpack`: the process in which an agent has an archive unpacked
-// (node/unpack/unpacker.h). libarchive's calls block, and what it reads comes from elsewhere: so
-// this process has neither the agent's loop nor its memory.
+// (node/unpack/unpacker.h). libarchive's calls block and its input is untrusted, so it runs apart
+// from the agent's loop and memory.
 //
 // It gets the archive as descriptor 0, an eventfd as kArrivedFd (ArrivingFile), and the order as
-// variables, because a command line is visible to all. It writes to its stdout: a kUnpackSign now
-// and then, and at the end kUnpacked and the number of members left out, or kNotUnpacked and why.
+// variables, because a command line is visible to all users. It writes to its stdout: a kUnpackSign
+// now and then, and at the end kUnpacked and the number of members left out, or kNotUnpacked and
+// why.
 #pragma once
 
 namespace dlaunch {

@@ -23,7 +23,7 @@ namespace {
 constexpr std::size_t kMostPath = 4096;
 constexpr std::size_t kMostRecord = 4096;  // bytes; it has at most two lines
 
-/// nullopt, with errno: it cannot be read.
+/// Whether it is an empty folder. nullopt, with errno: it cannot be read.
 std::optional<bool> is_empty_folder(SyncTree& tree, const std::string& path) {
   UniqueFd fd = tree.open_folder(path);
   if (!fd) return std::nullopt;
@@ -97,7 +97,7 @@ std::string why_not_replaced(SyncTree& tree, const std::string& name,
     return " is a mount point and cannot be replaced: name a folder in it";
   if (is_mounted_in(tree, name))
     return " has a file system mounted below it, and cannot be replaced: name another folder";
-  // Without a time of birth, a folder that a user has made since may have the same number.
+  // Without a time of birth, a folder that a user has made since may have the same inode number.
   const bool is_ours = std::any_of(record.begin(), record.end(), [&](const auto& one) {
     return one.born != 0 && one.is_same_folder(*identity);
   });

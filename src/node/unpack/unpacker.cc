@@ -100,7 +100,7 @@ void Unpacker::read() {
   if (n < 0 && (errno == EINTR || errno == EAGAIN)) return watch();
   if (n > 0) {
     std::string more(bytes, static_cast<std::size_t>(n));
-    // Only before its last word, which may contain dots.
+    // Signs come only before the process's last message, which may contain dots.
     const std::size_t signs =
         said_.empty() ? std::min(more.find_first_not_of(kUnpackSign), more.size()) : 0;
     signs_ += signs;

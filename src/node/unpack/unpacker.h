@@ -26,16 +26,17 @@ class Unpacker {
                                                                const UniqueFd& archive,
                                                                std::uint64_t size,
                                                                std::function<void()> heard);
-  /// Kills the process: what it has made beside the target stays, and the next one cleans it up.
+  /// Kills the process. What it has made beside the target stays until the next unpacker cleans it
+  /// up.
   ~Unpacker();
   Unpacker(const Unpacker&) = delete;
   Unpacker& operator=(const Unpacker&) = delete;
 
   /// This many bytes of the archive are right, from the beginning on. Never fewer than before.
   void arrived(std::uint64_t bytes);
-  /// All bytes are right, and so is their hash: what is unpacked takes the target's place.
+  /// Call when all bytes and their hash are right: the unpacked files then take the target's place.
   void is_right() { arrived(size_ + 1); }
-  /// The process cleans up and ends, or, after is_right(), ends as it would have anyway.
+  /// Makes the process clean up and end. After is_right(), it has no effect.
   void give_up();
 
   [[nodiscard]] bool is_over() const { return outcome_.has_value(); }

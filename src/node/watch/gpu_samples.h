@@ -1,4 +1,4 @@
-// The use of GPUs as nvidia-smi reports it again and again. Pure; any text is allowed. Source:
+// The use of GPUs as nvidia-smi reports it repeatedly. Pure; any text is allowed. Source:
 // `nvidia-smi --help-query-gpu`.
 #pragma once
 
@@ -26,12 +26,12 @@ struct GpuSample {
 /// drivers before 535 name the reasons for lower clocks differently, and refuse unknown names.
 [[nodiscard]] std::vector<std::string> gpu_samples_command(unsigned seconds, bool old_names);
 
-/// nullopt: not such a line, but for example an error message.
+/// nullopt: the line is something else, such as an error message.
 [[nodiscard]] std::optional<GpuSample> parse_gpu_sample(std::string_view line);
 
 /// The use of a rank's GPUs: `visible` is its CUDA_VISIBLE_DEVICES, nullopt: all GPUs. If several
-/// ranks of a node see several GPUs each, a rank has the one whose index is its local rank, as in
-/// frameworks.
+/// ranks of a node see several GPUs each, each rank uses the GPU whose index is its local rank, as
+/// frameworks choose it.
 void add_gpu_use(std::span<const GpuSample> gpus, const std::optional<std::string>& visible,
                  std::uint32_t local_rank, bool is_alone, RankPulse& rank);
 

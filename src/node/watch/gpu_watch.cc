@@ -60,7 +60,7 @@ void GpuWatch::take(const std::string& bytes) {
   if (line_.size() > kLongestLine) line_.clear();
   if (!has_failed_ || old_names_) return;
   old_names_ = true;
-  // Later: this is called by the process that is replaced.
+  // Later, because the object that is replaced here is calling this function.
   loop_.post([this] {
     if (!process_) return;
     ::kill(process_->pid(), SIGKILL);

@@ -1,5 +1,5 @@
-// The use of this node's GPUs while ranks run: an nvidia-smi that goes on printing, because each
-// new one costs as much processor time as an hour of it. If it hangs, only these figures are lost.
+// The use of this node's GPUs while ranks run: one nvidia-smi keeps printing it, because starting
+// another costs as much CPU time as an hour of printing. If it hangs, only these figures are lost.
 #pragma once
 
 #include <memory>
@@ -23,9 +23,9 @@ class GpuWatch {
  public:
   explicit GpuWatch(EventLoop& loop) : loop_(loop) {}
 
-  /// Starts it where there is a driver; `login` has the PATH.
+  /// Starts nvidia-smi if there is a driver. `login`: has the PATH.
   void begin(const Environment& login);
-  /// Ends it. Returns its process, which is not the job's.
+  /// Ends nvidia-smi. Returns its process, which is not the job's.
   [[nodiscard]] std::optional<pid_t> end();
   /// The samples of the last report, by index; none if it is too old or there are no GPUs.
   [[nodiscard]] std::span<const GpuSample> samples(MonotonicTime now) const;
@@ -39,7 +39,7 @@ class GpuWatch {
   std::unique_ptr<ExternalProcess> process_;
   bool old_names_ = false;
   bool has_failed_ = false;
-  std::string line_;  // whose end has not arrived
+  std::string line_;  // a line whose end has not arrived
   std::vector<GpuSample> samples_;
   MonotonicTime reported_{0};
 };

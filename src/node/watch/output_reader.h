@@ -27,8 +27,8 @@ class MetricPatterns {
   std::vector<std::optional<MetricPattern>> patterns_;
 };
 
-/// For one rank. It gets the end of each stream now and then, and bounds what it looks at: if a
-/// rank prints more than kMostLooked in between, only the end counts.
+/// For one rank. Gets the end of each stream now and then, and limits what it looks at: if a rank
+/// prints more than kMostLooked in between, only the end counts.
 class OutputReader {
  public:
   static constexpr std::size_t kMostLooked = std::size_t{16} << 10;
@@ -48,7 +48,7 @@ class OutputReader {
  private:
   struct Found {
     std::string value;
-    bool in_stdout = false;  // as in the summary, stderr counts only for what stdout lacks
+    bool in_stdout = false;  // as in the summary, stderr counts only for metrics that stdout lacks
   };
 
   std::shared_ptr<const MetricPatterns> patterns_;

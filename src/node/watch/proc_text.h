@@ -11,8 +11,8 @@ namespace dlaunch {
 /// From /proc/PID/stat.
 struct ProcessStat {
   char state = '?';
-  std::uint64_t started = 0;  // ticks since boot: with the pid, it names a process for good
-  std::uint64_t ticks = 0;    // user and system time, with children that were waited for
+  std::uint64_t started = 0;  // ticks since boot; with the pid, it identifies a process uniquely
+  std::uint64_t ticks = 0;    // user and system time, including children that were waited for
   std::uint64_t pages = 0;    // resident
   bool operator==(const ProcessStat&) const = default;
 };
@@ -38,15 +38,16 @@ struct CpuTime {
 /// Bytes, from /proc/meminfo.
 [[nodiscard]] std::uint64_t parse_available_memory(std::string_view meminfo);
 
-/// Bytes received and sent by all network cards, from /proc/net/dev. Loopback, bridges, tunnels,
-/// bonds and the ends of containers' links carry what a card counts, or nothing that leaves.
+/// Bytes received and sent by all network cards, from /proc/net/dev. Leaves out loopback, bridges,
+/// tunnels, bonds and the ends of containers' links: a card counts their traffic too, or it never
+/// leaves the machine.
 [[nodiscard]] std::uint64_t parse_network_bytes(std::string_view dev);
 
-/// From /proc/pressure/memory: in how much of the last 10 s some process waited for memory.
+/// From /proc/pressure/memory: the share of the last 10 s in which some process waited for memory.
 [[nodiscard]] std::uint32_t parse_stall_permille(std::string_view pressure);
 
-/// A sum over the processes of a rank that never falls: the share of an ended process stays in the
-/// total, unless the parent has taken over that share by waiting for the process.
+/// A total over the processes of a rank that never decreases: the share of a process stays in it
+/// after the process has ended, unless the parent has taken over that share by waiting for it.
 class RisingTotal {
  public:
   std::uint64_t add(std::uint64_t sum) {

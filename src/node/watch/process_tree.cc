@@ -42,7 +42,7 @@ std::uint64_t ticks_in_second() {
 
 }  // namespace
 
-/// False: it has ended, or its number belongs to another process now.
+/// False: it has ended, or its pid belongs to another process now.
 bool ProcessTree::read(Known& process, Depth depth) {
   const auto stat = parse_process_stat(read_proc_file(file_of(process.pid, "stat")));
   if (!stat || (!process.is_new && stat->started != process.stat.started)) return false;

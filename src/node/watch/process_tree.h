@@ -1,5 +1,5 @@
-// The processes of a rank, looked at again and again at little cost. Reads only files of /proc that
-// do not wait for a lock of the process: stat, io, status, schedstat and children.
+// The processes of a rank, looked at repeatedly at little cost. Reads only files of /proc that do
+// not wait for a lock of the process: stat, io, status, schedstat and children.
 #pragma once
 
 #include <chrono>
@@ -29,8 +29,8 @@ class ProcessTree {
   /// Fills in what /proc says about the rank.
   void look(Depth depth, RankPulse& rank);
 
-  /// The longest time that the main thread of one of them had to wait for a CPU since the last
-  /// call, because other processes had the CPU or a limit did not allow it.
+  /// The longest time that the main thread of any of the processes had to wait for a CPU since the
+  /// last call, because other processes had the CPU or a limit did not allow it.
   [[nodiscard]] std::chrono::nanoseconds waited();
 
  private:

@@ -15,7 +15,7 @@ namespace dlaunch {
 
 namespace {
 
-constexpr std::chrono::seconds kSilence{10};    // the launcher hears of us that often
+constexpr std::chrono::seconds kSilence{10};    // the launcher hears from us at least this often
 constexpr std::chrono::seconds kNodeEvery{10};  // some files of /proc cost a millisecond
 constexpr std::uint32_t kCountersEvery = 5;     // looks
 constexpr std::uint32_t kWholeEvery = 60;       // looks
@@ -52,7 +52,7 @@ std::uint32_t clock_mhz(std::uint32_t cores) {
   return count == 0 ? 0 : static_cast<std::uint32_t>(sum / count);
 }
 
-/// Apart from ages, which the launcher can count itself.
+/// Whether they differ, apart from ages, which the launcher can count itself.
 bool differs(const RankPulse& now, RankPulse told) {
   told.quiet_ms = now.quiet_ms;
   told.heartbeat_ms = now.heartbeat_ms;
@@ -135,7 +135,7 @@ void RankWatch::look_now(MonotonicTime now) {
     pulse.ranks.push_back(std::move(seen));
   }
   if (pulse.ranks.empty() && now - reported_ < kSilence && looks_ > 1) return;
-  // The first two give the use of processors since the start.
+  // The first two looks show the use of CPUs since the start.
   if (looks_ <= 2 || now - node_looked_ >= kNodeEvery) look_at_node(now);
   reported_ = now;
   pulse.node = node_;
@@ -164,7 +164,7 @@ void RankWatch::look_at_output(Watched& watched, RankPulse& rank) const {
   for (std::size_t i = 0; i < kStreams.size(); ++i)
     written[i] = pump_.written(rank.rank, kStreams[i]);
   rank.output = written[0].bytes + written[1].bytes;
-  // The later one last: it has the last line.
+  // Looks at the stream that was written last at the end, because it has the last line.
   const std::size_t first = written[0].last > written[1].last ? 1 : 0;
   for (const std::size_t i : {first, 1 - first}) {
     if (written[i].bytes == std::exchange(watched.written[i], written[i].bytes)) continue;
@@ -186,8 +186,8 @@ void RankWatch::look_at_heartbeat(Watched& watched, MonotonicTime now, RankPulse
   rank.heartbeat_ms = rank.heartbeats == 0 ? 0 : millis(now - watched.heartbeat_seen);
 }
 
-/// Finds waits due to a limit of a container or a job (cpu.max) or to others on the same CPUs: the
-/// node as a whole may have CPUs to spare.
+/// Finds waits for a CPU due to a limit of a container or job (cpu.max), or to other processes on
+/// the same CPUs: the node as a whole may still have free CPUs.
 void RankWatch::look_for_cpu_waits(std::chrono::milliseconds passed) {
   std::int64_t longest = 0;
   std::optional<Rank> whose;

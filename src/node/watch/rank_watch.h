@@ -1,6 +1,7 @@
-// Looks at the ranks of this node from outside, in a fixed rhythm, and reports what has changed.
-// Costs little: one small file of /proc per process and look, the rest at every fifth or sixtieth
-// look, and no wake-up of its own, since the agent's heartbeat calls it.
+// Looks at the ranks of this node from outside, at fixed intervals, and reports what has changed.
+// Costs little: one small file of /proc per process and look, and the rest at every fifth or
+// sixtieth look. The agent's heartbeat calls it, so it needs wake-ups of its own only if looks are
+// more frequent than heartbeats.
 #pragma once
 
 #include <chrono>
@@ -41,7 +42,8 @@ class RankWatch {
              const Environment& login, Running running);
   /// Does nothing before the next look is due.
   void look();
-  /// The attempt is over. Returns processes of this watch that may still exist; not the job's.
+  /// The attempt is over. Returns processes of this watch that may still exist; they are not the
+  /// job's.
   std::set<pid_t> end();
 
  private:

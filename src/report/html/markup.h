@@ -1,5 +1,5 @@
-// Pieces of HTML and SVG. What comes from a job or its ranks passes through html() or
-// script_data(): it is hostile. Pure.
+// Pieces of HTML and SVG. Every text from a job or its ranks is untrusted and must pass through
+// html() or script_data(). Pure.
 #pragma once
 
 #include <string>
@@ -15,13 +15,13 @@ void put(std::string& out, const Parts&... parts) {
 
 /// `text` for an element or a quoted attribute: one line, as plain_line() cleans it.
 [[nodiscard]] std::string html(std::string_view text);
-/// The same for several lines; at most `most` bytes of them, then how much is missing.
+/// Like html(), for several lines: at most `most` bytes of them, then a note how much is missing.
 [[nodiscard]] std::string html_lines(std::string_view text, std::size_t most);
 
 /// JSON for a <script type="application/json">: no byte of it can end the element.
 [[nodiscard]] std::string script_data(std::string json);
 
-/// The path of a file as a relative link: each byte that has a meaning in a URL is escaped.
+/// The path of a file as a relative link; escapes each byte that has a meaning in a URL.
 [[nodiscard]] std::string url_path(std::string_view path);
 
 /// The number with at most `places` decimal places, without trailing zeros: "12.5".

@@ -30,7 +30,8 @@ std::size_t node_of(const json& rank) {
   return static_cast<std::size_t>(std::clamp(json_real(rank, "node", 0), 0.0, 1e9));
 }
 
-/// The variables of one rank, by name. plan.json has no values of `env_pass` and `env_secret`.
+/// The variables of one rank, by name. plan.json does not have the values of `env_pass` and
+/// `env_secret`.
 std::map<std::string, std::string> variables_of(const json& plan, std::size_t rank) {
   std::map<std::string, std::string> all;
   const auto add = [&](const json& object) {
@@ -55,8 +56,8 @@ void write_variables(JsonText& json_text, const json& object) {
 }
 
 /// {"all": {...}, "nodes": [{...}], "of": [node of each rank], "names": [...], "ranks": [[values in
-/// the order of names, or null]], "why": {name: reason}}: what ranks share occurs once. `count`:
-/// set to the number of ranks that fit.
+/// the order of names, or null]], "why": {name: reason}}: values that ranks share occur once. Sets
+/// `count` to the number of ranks that fit.
 std::string data_of(const json& plan, std::size_t& count) {
   std::string out;
   JsonText text(out);

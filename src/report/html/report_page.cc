@@ -20,7 +20,7 @@ namespace {
 
 using nlohmann::json;
 
-/// The files that are JSON, parsed.
+/// The parsed contents of the files that are JSON.
 struct Parsed {
   json summary = json::object();
   json plan = json::object();
@@ -34,7 +34,7 @@ void parse(ReportInput& input, Parsed& parsed) {
     const char* name;
     const std::string& text;
     json& object;
-    const char* parts;  // parts of the page that only this file has
+    const char* parts;  // parts of the page that need this file
   };
   const std::array<File, 3> all{{
       {"summary.json", input.summary_json, parsed.summary, "ledger, attempts or ends of ranks"},
@@ -51,7 +51,7 @@ void parse(ReportInput& input, Parsed& parsed) {
   }
 }
 
-/// No code that runs after this sees a secret.
+/// Code that runs after this does not see secrets.
 void mask(ReportInput& input, Parsed& parsed) {
   ReportSecrets& secrets = parsed.secrets;
   secrets.take_from_plan(parsed.plan);
@@ -63,7 +63,7 @@ void mask(ReportInput& input, Parsed& parsed) {
   for (Incident& one : parsed.story.incidents) one.text = secrets.masked(std::move(one.text));
 }
 
-/// The end of the run. If it was lost, a sample may be the last thing that its launcher wrote.
+/// The end of the run. If the run was lost, a sample may be the last thing that its launcher wrote.
 WallTime end_of(const ReportInput& input, const json& samples) {
   constexpr double kLongest = 1e9;  // seconds
   if (input.state != name_of(RunState::lost)) return input.ended;
@@ -84,8 +84,8 @@ bool is_ending(std::string_view statement) {
                      [&](std::string_view one) { return statement.starts_with(one); });
 }
 
-/// What the summary on the screen said: the statement about the end as the headline, then the rest
-/// as it was.
+/// What the summary on the screen said: the statement about the end becomes the headline; the rest
+/// is unchanged.
 struct Cause {
   std::string headline;
   std::string rest;

@@ -1,5 +1,5 @@
-// `dlaunch report`: a run folder as one HTML file that needs nothing else: no server, no network,
-// no other file. It is readable without its script. Pure.
+// `dlaunch report`: a run folder as one HTML file that needs no server, no network and no other
+// file. The page is readable without its script. Pure.
 #pragma once
 
 #include <string>
@@ -10,14 +10,14 @@
 
 namespace dlaunch {
 
-/// What a run folder holds; empty: the file is not there, or is damaged.
+/// The contents of a run folder; empty: the file does not exist, or cannot be read.
 struct ReportInput {
   std::string id;
   std::string name;   // of the job; may be empty
   std::string state;  // "failed"
   std::string text;   // how it ended, or how long it has been running, as a sentence
   WallTime started{};
-  WallTime ended{};     // now, if the run goes on
+  WallTime ended{};     // now, if the run has not ended
   std::string version;  // of dlaunch
   std::string job_yaml;
   std::string plan_json;
@@ -29,7 +29,7 @@ struct ReportInput {
   std::vector<std::string> files;                           // relative to the run folder, ascending
   std::vector<std::string> notes;                           // what is missing, and why
   std::string
-      folder;         // of the run, relative to the page's, with a slash at the end, or empty
+      folder;         // path from the page's folder to the run folder, ends with a slash; or empty
   std::string nonce;  // random letters and digits: the browser executes only the script that has it
 };
 
@@ -40,7 +40,7 @@ struct ReportText {
   std::string trace;
 };
 
-/// If a file is damaged, its parts of the page are missing, and the page says so. Neither text has
+/// If a file is damaged, the page leaves out the parts that need it, and says so. Neither text has
 /// values of variables whose names look secret.
 [[nodiscard]] ReportText report_text(ReportInput input);
 

@@ -1,5 +1,5 @@
-// The parts of a report, each as HTML; empty where there is nothing to show. For report_page.cc.
-// Pure.
+// The parts of a report, each as HTML; a part is empty if it has nothing to show. For
+// report_page.cc. Pure.
 #pragma once
 
 #include <string>
@@ -34,11 +34,11 @@ struct ReportFiles {
 [[nodiscard]] std::string attempts_part(const ReportFiles& files);
 [[nodiscard]] std::string ranks_part(const ReportFiles& files);
 [[nodiscard]] std::string incidents_part(const ReportFiles& files);
-/// `open`: unfolds the newest stacks.
+/// `open`: the newest stacks are unfolded.
 [[nodiscard]] std::string stacks_part(const ReportFiles& files, bool open);
 [[nodiscard]] std::string preflight_part(const ReportFiles& files);
 [[nodiscard]] std::string plan_part(const ReportFiles& files);
-/// The variables of one rank, and the data of all for the script.
+/// The variables of one rank, and for the script those of all ranks.
 [[nodiscard]] std::string environment_part(const ReportFiles& files);
 [[nodiscard]] std::string files_part(const ReportFiles& files);
 

@@ -23,7 +23,7 @@ using nlohmann::json;
 /// One value for each step of time; NaN: unknown.
 using Series = std::vector<double>;
 
-constexpr std::size_t kMostNodes = 512;       // with plots
+constexpr std::size_t kMostNodes = 512;       // nodes with plots
 constexpr std::size_t kMostPoints = 120'000;  // in the plots of all nodes
 constexpr std::size_t kLeastPoints = 30;
 constexpr std::size_t kUsualPoints = 300;
@@ -40,7 +40,7 @@ Series series_of(const json& list) {
   return series;
 }
 
-/// Means (for memory: maxima) of `each` values at a time.
+/// Replaces every `each` values by their mean, or by their maximum if `is_peak`.
 Series thinned(const Series& all, std::size_t each, bool is_peak) {
   Series few;
   for (std::size_t i = 0; i < all.size(); i += each) {
@@ -76,22 +76,22 @@ std::optional<double> least(const Series& series) {
   return low;
 }
 
-/// Where the value lies between `low` (0) and `high` (1). If both are 0, at the bottom; if both are
-/// another constant, in the middle.
+/// Where the value lies between `low` (0) and `high` (1). If both are 0, the value is at the
+/// bottom; if both are the same other number, in the middle.
 double part_of(double value, double low, double high) {
   if (!(high > low)) return low == 0 ? 0 : 0.5;
   const double part = (value / 2 - low / 2) / (high / 2 - low / 2);  // the range may overflow
   return std::isfinite(part) ? std::clamp(part, 0.0, 1.0) : 0.5;
 }
 
-/// The numbers of a path, as short as SVG allows.
+/// Appends a number to a path, as short as SVG allows.
 void add_number(std::string& path, int number, bool is_first) {
   if (number >= 0 && !is_first) path += ' ';
   path += std::to_string(number);
 }
 
-/// Relative steps to each known value, from `low` (bottom) to `high` (top) in `units`. The x of a
-/// value is its index; `gaps`: whether unknown values break the line.
+/// A path of relative steps to each known value; `low` is at the bottom and `high` at the top of
+/// `units` units. The x of a value is its index; `gaps`: whether unknown values break the line.
 std::string line_path(const Series& series, double low, double high, int units, bool gaps) {
   std::string path;
   int x = 0;
@@ -116,14 +116,14 @@ std::string line_path(const Series& series, double low, double high, int units, 
     x = next_x;
     y = next_y;
   }
-  // A path may not end with a command without numbers, nor hold one.
+  // A path must not contain a command without numbers, not even at its end.
   for (auto at = path.find("lM"); at != std::string::npos; at = path.find("lM", at))
     path.erase(at, 1);
   if (path.ends_with('l')) path.pop_back();
   return path;
 }
 
-/// From `low` forward and from `high` back: the area between them.
+/// The area between `low` and `high`: the path follows `low` forward and `high` back.
 std::string band_path(const Series& low, const Series& high, double bottom, double top, int units) {
   std::string path;
   const auto add = [&](std::size_t i, double value) {
@@ -137,15 +137,15 @@ std::string band_path(const Series& low, const Series& high, double bottom, doub
   return path.empty() ? "" : path + 'Z';
 }
 
-/// All digits that a person may want to see under the pointer.
+/// The number with all digits that a user may want to see under the pointer.
 std::string exact_number(double value) {
   std::array<char, 32> text{};
   std::snprintf(text.data(), text.size(), "%.9g", value);
   return text.data();
 }
 
-/// A plot whose whole width is the time of the run. `steps`: that time, in units of x. Each
-/// value is centred on the step that it stands for.
+/// A plot whose whole width is the time of the run. `steps`: that time in units of x. Each value is
+/// centred on the step that it represents.
 std::string plot(std::string_view kind, double steps, int units, double low, double high,
                  std::string_view unit, std::string_view paths) {
   std::string out;
@@ -160,7 +160,7 @@ struct Quantity {
   const char* name;  // in samples.json
   const char* title;
   const char* unit;  // for the script: "cores", "MB", "%", "B/s"
-  double scale;      // to this unit
+  double scale;      // factor from samples.json to this unit
   bool is_peak;
 };
 constexpr std::array kQuantities{
@@ -181,7 +181,7 @@ std::string amount(double value, std::string_view unit) {
   return three_digits(value) + ' ' + std::string(unit);
 }
 
-/// The plots of all nodes; all plots of one quantity have the same scale.
+/// The plots of all nodes. All plots of a quantity have the same scale.
 class NodePlots {
  public:
   NodePlots(const json& samples, double length) : nodes_(json_member(samples, "nodes")) {
@@ -284,8 +284,8 @@ std::string metric_plot(const std::string& name, const Series& low, const Series
   return out;
 }
 
-/// How fast `step` has grown between two samples; NaN after a restart, which makes it fall, and for
-/// the last sample, whose time was not over.
+/// How fast `step` grows between two samples. NaN after a restart, which makes `step` fall, and for
+/// the last sample, whose time step was not complete.
 Series rate_of(const Series& step, double seconds) {
   Series rate(step.size(), std::numeric_limits<double>::quiet_NaN());
   std::optional<std::size_t> before;
@@ -322,7 +322,7 @@ std::string metrics_part(const ReportFiles& files) {
     out += metric_plot(name, series_of(json_member(metric, "low")),
                        series_of(json_member(metric, "mean")), high, steps);
     if (name != "step") continue;
-    // Not the mean, which depends on which ranks reported a value in that time.
+    // Uses the highest value: the mean depends on which ranks reported a value in that time.
     const Series rate = rate_of(high, step);
     out += metric_plot("steps per second", rate, rate, rate, steps);
   }

@@ -16,7 +16,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::string_view kMask = "***";
-// Shorter values occur as parts of words.
+// Shorter values may be parts of words.
 constexpr std::size_t kLeastValue = 8;
 constexpr std::size_t kLeastInJob = 4;
 
@@ -49,8 +49,8 @@ void ReportSecrets::take_from_plan(json& plan) {
 std::string ReportSecrets::take_from_job(std::string_view yaml) {
   constexpr std::size_t kOutside = std::string_view::npos;
   std::string out;
-  std::size_t env = kOutside;     // indent of the `env` that the line is in
-  std::size_t secret = kOutside;  // indent of the secret variable that the line belongs to
+  std::size_t env = kOutside;     // indent of the `env` that contains the line
+  std::size_t secret = kOutside;  // indent of the secret variable to which the line belongs
   while (!yaml.empty()) {
     const std::string_view line = take_line(yaml);
     const std::string_view content = trimmed(line);

@@ -1,5 +1,5 @@
-// Masks the values of variables whose names look secret, such as API_KEY: a report is made to be
-// shared, so it has *** in their place. Pure.
+// Replaces the values of variables whose names look secret, such as API_KEY, by ***, because users
+// share reports. Pure.
 #pragma once
 
 #include <set>
@@ -14,13 +14,14 @@ class ReportSecrets {
  public:
   /// Masks the secret values among the variables of plan.json, and remembers them.
   void take_from_plan(nlohmann::json& plan);
-  /// The text of job.yaml without the secret values of its `env`, which are remembered, and with
-  /// *** for each remembered value of 4 characters or more, wherever it occurs.
+  /// The text of job.yaml in which *** replaces the secret values of its `env`, which are
+  /// remembered, and every occurrence of a remembered value of 4 characters or more.
   [[nodiscard]] std::string take_from_job(std::string_view yaml);
 
-  /// The text with *** for each value of 8 characters or more; shorter ones occur in other words.
+  /// The text with *** in place of each remembered value of 8 characters or more; shorter ones may
+  /// be parts of other words.
   [[nodiscard]] std::string masked(std::string text) const;
-  /// Masks each string in the value likewise.
+  /// Masks each string in the JSON value in the same way.
   void mask(nlohmann::json& value) const;
 
  private:

@@ -59,7 +59,7 @@ std::string log_links(const ReportFiles& files, const std::string& attempt, std:
   return out;
 }
 
-/// How a rank ended, as summary.json has it.
+/// How a rank ended, according to summary.json.
 std::string end_text(const json& rank) {
   const std::string how = json_string(rank, "how");
   std::string text = how;
@@ -149,7 +149,7 @@ std::string ranks_table(const std::string& rows, std::size_t count) {
   return out;
 }
 
-/// Before there is a summary: the last attempt, as events.jsonl has it.
+/// The ranks of the last attempt according to events.jsonl, for a run without a summary.
 std::string ranks_so_far(const ReportFiles& files) {
   if (files.story.attempts.empty()) return "";
   const StoryAttempt& attempt = files.story.attempts.back();
@@ -194,7 +194,7 @@ std::string ranks_part(const ReportFiles& files) {
 std::string incidents_part(const ReportFiles& files) {
   const auto& all = files.story.incidents;
   std::string rows;
-  // The first and the last incidents say most.
+  // Leaves out the middle, because the first and the last incidents are the most informative.
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (all.size() > kMostIncidents && i == kMostIncidents / 2) {
       i = all.size() - kMostIncidents / 2;
@@ -212,7 +212,7 @@ std::string incidents_part(const ReportFiles& files) {
 
 namespace {
 
-/// The file is named by its time.
+/// The title says the time, which is the name of the file.
 std::string stacks_title(const ReportFiles& files, const std::string& file) {
   const std::string name = file.substr(0, file.rfind('.'));
   const auto time = parse_time(name);

@@ -36,9 +36,9 @@ std::string ranks_text(std::uint32_t first, std::uint32_t last) {
                        : "ranks " + std::to_string(first) + '-' + std::to_string(last);
 }
 
-/// Neighbours that began and ended together, in the same way.
+/// Neighbouring ranks that began and ended at the same time, and ended in the same way.
 struct Bar {
-  RankPeriod span;  // of the first
+  RankPeriod span;  // of the first rank
   std::uint32_t last = 0;
 };
 
@@ -61,7 +61,7 @@ std::vector<Bar> bars_of(const RunStory& story, double tolerance) {
 }
 
 std::vector<Bar> few_bars(const RunStory& story) {
-  constexpr double kInvisible = 2000;  // a part of the width
+  constexpr double kInvisible = 2000;  // fraction of the width that is too narrow to see
   std::vector<Bar> bars;
   for (double parts = kInvisible; parts > 1; parts /= 2) {
     bars = bars_of(story, story.length / parts);
@@ -104,7 +104,7 @@ class Timeline {
         number(y), "\" height=\"", number(high), "\">");
   }
 
-  /// The node of each group of rows, and the number of its first rank, where there is room.
+  /// Writes the node of each group of rows and, where there is room, the number of its first rank.
   void labels() {
     put(out_, "<svg class=\"names\" height=\"", number(height_), "\">");
     const auto text = [&](double y, std::string_view place, std::string_view what) {
@@ -144,7 +144,7 @@ class Timeline {
     out_ += "</g>\n";
   }
 
-  /// Like `tick` in page.js.
+  /// The same as `tick` in page.js.
   static std::string tick_text(double time) {
     constexpr double kMinute = 60;
     constexpr double kHour = 3600;
@@ -167,7 +167,7 @@ class Timeline {
   void bars() {
     const double gap = row_ > 4 ? 2 : 0;
     const std::vector<Bar> all = few_bars(story_);
-    left_out_bars_ = all.size() - std::min(all.size(), kMostBars);  // the earliest attempts
+    left_out_bars_ = all.size() - std::min(all.size(), kMostBars);  // bars of the earliest attempts
     for (std::size_t i = left_out_bars_; i < all.size(); ++i) {
       const Bar& bar = all[i];
       const RankPeriod& span = bar.span;
@@ -194,7 +194,7 @@ class Timeline {
     left_out_marks_ = story_.incidents.size() - most;
     std::vector<Incident> shown(story_.incidents.end() - static_cast<std::ptrdiff_t>(most),
                                 story_.incidents.end());
-    // Failures are drawn over the others.
+    // Failures are drawn last, over other incidents.
     std::stable_sort(shown.begin(), shown.end(),
                      [](const Incident& a, const Incident& b) { return a.weight < b.weight; });
     for (const Incident& one : shown) {

@@ -44,7 +44,7 @@ constexpr std::array kKinds{
     KnownKind{"node-added", Incident::Weight::note, "name"},
     KnownKind{"node-withdrawn", Incident::Weight::note, ""},
 };
-// Events too usual to be incidents.
+// Events that are too common to be incidents.
 constexpr std::array<std::string_view, 10> kUsual{
     "node-ready", "plan-made", "rank-started", "rank-exited", "node-empty",
     "tick",       "copying",   "user-asked",   "gap",         "mpirun-ended"};
@@ -94,7 +94,8 @@ class StoryReader {
     return std::chrono::duration<double>(at - story_.started).count();
   }
 
-  /// Clamped to the run: clocks of nodes are corrected only by a measured offset.
+  /// Clamped to the time of the run, because clocks of nodes are corrected only by a measured
+  /// offset.
   [[nodiscard]] double time_in(const json& event, const char* name) const {
     const auto time = parse_time(json_string(event, name));
     return std::clamp(time ? since_start(*time) : last_, 0.0, story_.length);
@@ -133,7 +134,8 @@ class StoryReader {
       turn(PhaseSpan::Kind::stop, at);
   }
 
-  /// The job has made no progress for some time: begins a phase that lasts until it makes progress.
+  /// Handles an event about a job without progress: begins a phase that lasts until it makes
+  /// progress.
   void stall(const json& event) {
     const bool works = json_string(event, "verdict") == "working";
     if (works && phase_ == PhaseSpan::Kind::stalled) turn(PhaseSpan::Kind::run, last_);
@@ -146,7 +148,8 @@ class StoryReader {
     if (phase_ == PhaseSpan::Kind::stalled && moves_ <= now) turn(PhaseSpan::Kind::run, moves_);
   }
 
-  /// When ranks printed again, from the samples, as events do not say it. Infinity: never.
+  /// When ranks printed again, taken from the samples because events do not say it. Infinity:
+  /// never.
   [[nodiscard]] double next_output(double after) const {
     const double step = std::max(json_real(samples_, "step_s", 1), 1.0);
     const auto first = static_cast<std::size_t>(after / step) + 1;
@@ -263,7 +266,8 @@ class StoryReader {
     return text + ')';
   }
 
-  /// Only the plan of the last attempt has names, and it numbers its nodes differently.
+  /// Takes names from the plan of the last attempt, the only one with names; the plan numbers nodes
+  /// differently.
   void name_nodes() {
     std::map<std::int64_t, std::string> names;
     const json& nodes = json_member(plan_, "nodes");
@@ -298,13 +302,13 @@ class StoryReader {
   PhaseSpan::Kind phase_ = PhaseSpan::Kind::connect;
   double since_ = 0;
   double moves_ = 0;                 // when a stall ends
-  std::vector<std::int64_t> nodes_;  // of the attempt's ranks
+  std::vector<std::int64_t> nodes_;  // node of each rank of the attempt
   std::vector<std::vector<std::int64_t>> nodes_of_attempts_;
-  std::vector<Open> open_;  // ranks of the attempt that run
+  std::vector<Open> open_;  // running ranks of the attempt
   std::size_t running_ = 0;
   std::size_t started_ = 0;
   bool has_failed_ = false;
-  double last_end_ = 0;                                      // of a rank
+  double last_end_ = 0;                                      // when a rank last ended
   std::vector<std::pair<std::size_t, std::int64_t>> about_;  // incidents and their nodes
 };
 

@@ -1,4 +1,4 @@
-// What happened in a run and when: events.jsonl as spans and points of time. Pure.
+// What happened in a run and when: the events of events.jsonl as periods and points in time. Pure.
 #pragma once
 
 #include <cstdint>
@@ -64,9 +64,9 @@ struct RunStory {
 [[nodiscard]] const char* name_of(PhaseSpan::Kind);
 [[nodiscard]] const char* name_of(Incident::Weight);
 
-/// `events`: the content of events.jsonl; lines that do not hold an event are skipped. `plan`:
-/// plan.json of the last attempt. `samples`: samples.json, which shows when a stall ended. `ended`:
-/// the end of the run, or now. `is_lost`: its launcher was killed, and its ranks with it.
+/// `events`: the content of events.jsonl; lines that are not events are skipped. `plan`: plan.json
+/// of the last attempt. `samples`: samples.json, which shows when a stall ended. `ended`: the end
+/// of the run, or now. `is_lost`: the launcher was killed, and its ranks with it.
 [[nodiscard]] RunStory read_story(std::string_view events, const nlohmann::json& plan,
                                   const nlohmann::json& samples, WallTime started, WallTime ended,
                                   bool is_lost);

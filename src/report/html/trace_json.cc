@@ -11,7 +11,7 @@ namespace dlaunch {
 
 namespace {
 
-constexpr std::int64_t kRun = 1;  // the process for what belongs to no node
+constexpr std::int64_t kRun = 1;  // the process for everything that belongs to no node
 constexpr std::int64_t kPhases = 1;
 constexpr std::int64_t kAttempts = 2;
 constexpr std::int64_t kIncidents = 3;

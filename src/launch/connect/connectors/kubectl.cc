@@ -13,8 +13,8 @@ namespace dlaunch {
 
 namespace {
 
-/// `kubectl VERB`, with the cluster and the namespace of the job; else those of the user's
-/// kubeconfig.
+/// `kubectl VERB` with the job's cluster and namespace; what the job does not name is that of the
+/// user's kubeconfig.
 std::vector<std::string> kubectl(const Connect& connect, const char* verb) {
   std::vector<std::string> words = {"kubectl", verb};
   for (const char* key : {"context", "namespace"}) {

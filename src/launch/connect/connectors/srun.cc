@@ -57,7 +57,7 @@ bool is_of_slurm(std::string_view line) {
   return line.starts_with("srun: ") || line.starts_with("slurmstepd");
 }
 
-/// Printed when all is well, or after the cause.
+/// Whether the line is one that is also printed when all is well, or that only follows the cause.
 bool says_nothing(std::string_view line) {
   constexpr std::array<std::string_view, 12> kParts = {"lacks support for cpu binding",
                                                        "Job step aborted: Waiting",

@@ -1,5 +1,5 @@
-// ssh: the job's settings, and options that override those settings in the user's ssh_config that
-// would break a channel. The rest of that file applies.
+// ssh with the job's settings, and with options that override those settings of the user's
+// ssh_config that would break a channel. The rest of that file applies.
 #include <algorithm>
 #include <array>
 #include <sstream>

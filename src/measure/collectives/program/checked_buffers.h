@@ -14,7 +14,7 @@ namespace dlaunch::collectives {
 /// Called regularly, since a large buffer takes a while.
 using Progress = std::function<void()>;
 
-/// Overwrites the buffer, so that elements a call does not write are found wrong.
+/// Overwrites the buffer, so that compare() counts elements that a call does not write as wrong.
 Status spoil(Memory& memory, char* buffer, std::uint64_t bytes, const Progress& progress);
 
 Status fill(Memory& memory, char* buffer, DataType type, const Pattern& pattern,

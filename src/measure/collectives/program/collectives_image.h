@@ -6,7 +6,7 @@
 
 namespace dlaunch::collectives {
 
-/// 0: dlaunch-collectives-mpi, empty where there was no MPI when dlaunch was built. 1:
+/// 0: dlaunch-collectives-mpi, empty if there was no MPI when dlaunch was built. 1:
 /// dlaunch-collectives-nccl, which loads libnccl.so.2 by itself; empty without NCCL or CUDA
 /// toolkit.
 [[nodiscard]] CarriedProgram image(std::size_t number);

@@ -1,4 +1,4 @@
-// The memory of a measurement's buffers: host memory, or this rank's GPU; a file for each.
+// The memory of a measurement's buffers: host memory, or this rank's GPU; each has its own file.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ class Memory {
   /// Null: not enough memory.
   [[nodiscard]] virtual void* allocate(std::size_t bytes) = 0;
   virtual void release(void* memory) = 0;
-  /// Between this memory and host memory; synchronous.
+  /// Copy between this memory and host memory, synchronously.
   virtual Status copy_in(void* to, const void* from, std::size_t bytes) = 0;
   virtual Status copy_out(void* to, const void* from, std::size_t bytes) = 0;
 };
@@ -36,7 +36,7 @@ class Memory {
 class Buffer {
  public:
   Buffer() = default;
-  /// data() is null where there was not enough memory.
+  /// data() is null if there was not enough memory.
   Buffer(Memory& memory, std::size_t bytes)
       : memory_(&memory), data_(bytes > 0 ? memory.allocate(bytes) : nullptr), size_(bytes) {}
   ~Buffer() {

@@ -19,8 +19,8 @@ struct Context {
   std::vector<std::string> hosts{};  // index = rank
 };
 
-/// To be called before any library writes: keeps stdout as a private descriptor for the records,
-/// and sends everything else that is printed to stdout (NCCL and UCX log there) to stderr.
+/// Call before any library writes: keeps stdout as a private descriptor for the records, and sends
+/// everything else that is printed to stdout (NCCL and UCX log there) to stderr.
 void keep_stdout_for_records();
 
 /// Writes a record to the original stdout, unbuffered, at rank 0; else does nothing.

@@ -1,5 +1,5 @@
 // The mode "alone": a single rank, whose all_reduce is a copy within its own memory. It shows that
-// the library starts and moves data correctly, and how fast; nothing about links.
+// the library starts and moves data correctly, and how fast, but says nothing about links.
 #include <algorithm>
 #include <chrono>
 #include <vector>

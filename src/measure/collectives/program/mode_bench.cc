@@ -108,7 +108,7 @@ class Bench {
                                    measure::short_size(sizes.send + sizes.receive) + " bytes"};
   }
 
-  /// In place, by the rule of each operation in communicator.h.
+  /// The buffers of a call; if in place, by the rule of each operation in communicator.h.
   [[nodiscard]] Call call_of(std::uint64_t count, Buffers buffers) const {
     if (buffers == Buffers::out_of_place) return {count, send_.data(), receive_.data()};
     const std::size_t part = static_cast<std::size_t>(world_.rank()) * count * width_;

@@ -150,7 +150,7 @@ class Check {
 
   Status measure_rounds() {
     const int rounds = measure::rounds_for(nodes()) * measure::repeats_for(nodes());
-    std::vector<double> mine;  // for each round: speed and latency, where this rank leads a pair
+    std::vector<double> mine;  // for each round: speed and latency, if this rank leads a pair
     for (int round = 0; round < rounds; ++round) {
       const auto pairs = measure::pairs_of_round(nodes(), round % measure::rounds_for(nodes()));
       measure::Exchange result;
@@ -296,7 +296,7 @@ class Check {
 
   // ---- all together
 
-  /// From rank 0: a '1' for each node that takes part.
+  /// What rank 0 decides: a '1' for each node that takes part.
   Result<std::string> good_ones() {
     std::string good(static_cast<std::size_t>(nodes()), '1');
     if (team_.rank() == 0) {

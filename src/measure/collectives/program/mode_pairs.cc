@@ -1,5 +1,5 @@
 // The mode "pairs": measures every two ranks, in rounds in which all ranks are busy, so that a slow
-// link is known by the names of its ends.
+// link is identified by its two ends.
 #include <algorithm>
 #include <chrono>
 #include <string>

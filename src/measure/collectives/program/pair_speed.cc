@@ -33,8 +33,8 @@ class PairSpeed {
   }
 
  private:
-  /// A few round trips, fewer where each takes long: with each, the leading rank sends whether it
-  /// is the last.
+  /// A few round trips, fewer if each takes long. In each, the leading rank sends whether it is the
+  /// last.
   Status ping(double& best_us) {
     constexpr int kWarmup = 3;
     constexpr int kPings = 50;
@@ -77,7 +77,7 @@ class PairSpeed {
     return memory_.copy_out(&number, word_.data(), sizeof number);
   }
 
-  /// Both ways at once; returns seconds.
+  /// Exchanges buffers both ways at once; returns seconds.
   Result<double> swap(std::size_t bytes) {
     if (give_.size() < bytes) give_ = Buffer(memory_, bytes);
     if (take_.size() < bytes) take_ = Buffer(memory_, bytes);

@@ -16,7 +16,7 @@ namespace dlaunch::collectives {
 
 class Pattern {
  public:
-  /// `salt`: different for each call, so that results of an earlier call are found wrong.
+  /// `salt`: different for each call, so that the results of an earlier call count as wrong.
   Pattern(DataType type, ReduceOp op, int ranks, std::uint64_t salt);
 
   /// The contribution of `rank` to a reduction, elements first .. first + count - 1. `out` must

@@ -18,7 +18,7 @@ namespace dlaunch::collectives {
 
 namespace {
 
-int log_fd = -1;  // one per process, as NCCL's environment
+int log_fd = -1;  // one per process, like NCCL's environment
 
 std::optional<BackendKind> backend_named(const std::string& name) {
   if (name == "mpi") return BackendKind::mpi;

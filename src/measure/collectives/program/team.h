@@ -21,12 +21,12 @@ class Team {
 
   /// Returns once all ranks have called it and the stream is idle.
   Status barrier();
-  /// Element by element; every rank gives equally many values and gets the same result.
+  /// Element by element; every rank passes the same number of values and gets the same result.
   Result<std::vector<double>> max(const std::vector<double>& mine);
   Result<std::vector<double>> sum(const std::vector<double>& mine);
-  /// The values of rank 0, then of rank 1, ...; every rank gives equally many.
+  /// The values of rank 0, then of rank 1, ...; every rank passes the same number.
   Result<std::vector<double>> gather(const std::vector<double>& mine);
-  /// By rank. Longer texts are cut to 127 bytes.
+  /// The texts of all ranks, by rank. Longer texts are cut to 127 bytes.
   Result<std::vector<std::string>> gather_text(const std::string& mine);
 
  private:

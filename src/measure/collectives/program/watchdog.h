@@ -1,5 +1,5 @@
-// Ends this rank when a call does not return: MPI's blocking calls, which are to be measured, wait
-// for a stuck peer without limit.
+// Ends this rank when a call does not return: MPI's blocking calls, which the program measures,
+// wait for a stuck peer without limit.
 #pragma once
 
 #include <atomic>
@@ -25,7 +25,7 @@ class Watchdog {
   /// Names the current call, for the message ("all_reduce of 1M"), and restarts the limit.
   void begin(std::string what);
   /// Suspends the limit until the next begin(), while this rank waits for others: the rank that
-  /// they wait for has its own limit, and only that one is to end.
+  /// they wait for has its own limit, and only that rank should end.
   void pause();
   /// Restarts the limit; takes a few nanoseconds. The limit may be exceeded by a quarter.
   void alive() { beats_.fetch_add(1, std::memory_order_relaxed); }
