@@ -20,6 +20,7 @@ inline constexpr Launchers kDeepspeed = 32;
 inline constexpr Launchers kAccelerate = 64;  // accelerate launch
 inline constexpr Launchers kGcloud = 128;     // gcloud ai-platform
 inline constexpr Launchers kTorchx = 256;     // torchx run dist.ddp: no options that users type
+inline constexpr Launchers kSbatch = 512;     // in a line for Slurm's queue, before srun's meaning
 inline constexpr Launchers kMpi = kOpenMpi | kHydra | kHorovod;
 inline constexpr Launchers kAll = 255;
 }  // namespace launcher
@@ -63,6 +64,7 @@ struct LauncherOption {
   int values;  // words that it takes
   Becomes becomes;
   std::string_view text{};
+  std::string_view unset{};  // the value with which the launcher sets no variable
 };
 
 [[nodiscard]] std::span<const LauncherOption> launcher_options();

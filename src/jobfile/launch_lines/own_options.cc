@@ -108,7 +108,7 @@ void OwnOptions::add(const LauncherOption& option, const std::string& typed,
     case Becomes::image:
       return set(text, value);
     case Becomes::variable:
-      if (option.name == "gpu-ids" && value == "all") return;  // accelerate sets nothing then
+      if (!values.empty() && value == option.unset) return;
       return set("env." + text, values.empty() ? "true" : value);
     case Becomes::total:
       total = value;

@@ -159,9 +159,10 @@ class TypedLineReader {
       return;
     }
     const Launchers possible = (launchers_ & with) == 0 ? with : launchers_ & with;
-    const LauncherOption* option = find_launcher_option(name, possible);
-    if (option == nullptr)
-      option = find_launcher_option(name, possible & meant_by_value(name, value_behind(at)));
+    const LauncherOption* option = nullptr;
+    for (const Launchers some : {command_.is_submit ? launcher::kSbatch : 0, possible,
+                                 possible & meant_by_value(name, value_behind(at))})
+      if (option == nullptr) option = find_launcher_option(name, some);
     if (option == nullptr) option = only_meaning(name, possible);
     if (option != nullptr) return take(*option, at);
     if (value_behind(at).empty() && values_of(name, possible).first > 0) {
@@ -209,10 +210,6 @@ class TypedLineReader {
     }
     if (values.size() < wanted || contains(values, "")) {
       line_.without_value = word.substr(0, equals);
-      return;
-    }
-    if (command_.is_submit && option.name == "gres") {  // ranks see the GPUs that Slurm gives
-      own_.submit.push_back("--sbatch=--gres=" + values.front());
       return;
     }
     own_.add(option, typed, values);

@@ -75,6 +75,8 @@ TEST(TypedLine, SetsTheEnvironment) {
   EXPECT_EQ(own("--genvlist A,B"), "--set env_pass=[A, B]");
   EXPECT_EQ(own("--mca btl_tcp_if_include eth0"), "--env OMPI_MCA_btl_tcp_if_include=eth0");
   EXPECT_EQ(own("--export=ALL,A=1"), "--env A=1");
+  EXPECT_EQ(own("--gpu_ids 0,1"), "--env CUDA_VISIBLE_DEVICES=0,1");
+  EXPECT_EQ(own("--gpu_ids all -n 2"), "-n 2");
 }
 
 TEST(TypedLine, CountsAgreeWithEachOther) {
@@ -98,6 +100,12 @@ TEST(TypedLine, LeavesOutWhatHasNoMeaningHere) {
     EXPECT_NE(read.left_out.front().why, "");
     EXPECT_THAT(read.words, testing::Contains("-n"));
   }
+  OwnCommand submit = run_command();
+  submit.is_submit = true;
+  const TypedLine queued = in_own_words(words_in("--gres=gpu:2 -n 2"), submit);
+  EXPECT_EQ(joined_words(queued.words), "--sbatch=--gres=gpu:2 -n 2");
+  EXPECT_THAT(queued.left_out, testing::IsEmpty());
+  EXPECT_EQ(typed("--gres=gpu:2").for_submit, 0U);
   EXPECT_EQ(typed("--mem 8G").for_submit, 1U);
   EXPECT_THAT(typed("-n 2 --mem=8G").words, testing::Contains("--sbatch=--mem=8G"));
 }
