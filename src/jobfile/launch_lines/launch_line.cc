@@ -113,7 +113,7 @@ class LaunchLineReader {
 
   /// Whether the option's value matters: some are left out, or change nothing, with any value.
   static bool counts_value(const LauncherOption& option) {
-    return option.becomes != Becomes::advice && option.becomes != Becomes::nothing;
+    return !is_advice(option.becomes) && option.becomes != Becomes::nothing;
   }
 
   /// If the script computes the count, there are most likely GPUs: assumes one process for each.
@@ -153,6 +153,8 @@ void add_inner(LaunchLine& outer, LaunchLine inner) {
   append(out.settings, in.settings);
   append(out.passed, in.passed);
   append(out.left_out, in.left_out);
+  append(out.advised, in.advised);
+  if (out.file.empty()) out.file = in.file;
 }
 
 std::optional<LaunchLine> read_line(const ShellCommand& command, const VariableValue& value_of,

@@ -50,13 +50,23 @@ enum class Becomes {
   export_list,   // ALL, or NAME=VALUE,NAME
   module,        // what follows is a Python module and its arguments
   oversubscribe,
+  gpus_per_task,  // only "1" is exact: a GPU of its own for each rank; otherwise `text` says why
   // Not exact: left out, and `text` says why or what to write.
   advice,
+  log_dir,  // a folder for the ranks' output: the key logs.dir
+  mounts,   // "FROM:TO,...": the key container.mounts
+  signal,   // Slurm's "B:USR1@120": the keys stop_signal and timeouts.stop
+  file,     // the job file
   shows,    // prints what the launcher does; `text` as above
   image,    // a container image: the key container.image, in other words
   program,  // an argument of the program; `text` as above
   queue,    // for Slurm's queue: the option of `dlaunch submit`
 };
+
+/// Whether a job takes nothing from the option; a line to type has what `text` says to write.
+[[nodiscard]] constexpr bool is_advice(Becomes what) {
+  return what >= Becomes::advice && what <= Becomes::file;
+}
 
 struct LauncherOption {
   std::string_view name;  // without dashes, words joined by "-"

@@ -227,6 +227,8 @@ class TypedLineReader {
           {"-x " + own_.passed.front(), "env_pass replaces the list of the job file"});
     line_.words = own_.words();
     line_.words.insert(line_.words.end(), kept_.begin(), kept_.end());
+    if (!own_.file.empty()) line_.words.push_back(own_.file);
+    line_.arguments = own_.arguments;
     line_.program.assign(words_.begin() + static_cast<std::ptrdiff_t>(at), words_.end());
     line_.is_module = own_.is_module;
     if (own_.is_module) {

@@ -21,11 +21,12 @@ struct OwnCommand {
 
 /// A command line that had options of other launchers, in dlaunch's own words.
 struct TypedLine {
-  std::vector<std::string> words;    // with dlaunch's options in their places
-  std::vector<std::string> program;  // words that belong after "--"
-  bool is_module = false;            // the program is a Python module
-  std::vector<LeftOut> left_out;     // empty: the line means exactly what it says
-  std::size_t for_submit = 0;        // the first words are options of `dlaunch submit`
+  std::vector<std::string> words;      // with dlaunch's options in their places
+  std::vector<std::string> program;    // words that belong after "--"
+  std::vector<std::string> arguments;  // the last words there
+  bool is_module = false;              // the program is a Python module
+  std::vector<LeftOut> left_out;       // empty: the line means exactly what it says
+  std::size_t for_submit = 0;          // the first words are options of `dlaunch submit`
   /// An option without the value that it needs; or an unclear one, which has a different meaning
   /// for each of these launchers. The rest is empty then.
   std::string without_value;

@@ -163,6 +163,25 @@ TEST(TypedLine, HasTheImageInTheLine) {
   EXPECT_EQ(read.left_out.size(), 1U);
 }
 
+TEST(TypedLine, HasWhatTheAdviceSaysToWrite) {
+  for (const auto& [line, words] :
+       {std::pair{"-n 2 --log_dir out", "-n 2 --set logs.dir=out"},
+        std::pair{"-n 2 --signal B:USR1@120",
+                  "-n 2 --set stop_signal=USR1 --set timeouts.stop=120s"},
+        std::pair{"-n 2 --signal=10", "-n 2 --set stop_signal=USR1 --set timeouts.stop=60s"},
+        std::pair{"-n 2 --signal NONE@5", "-n 2"},
+        std::pair{"-n 2 --config_file acc.yaml", "-n 2 acc.yaml"},
+        std::pair{"-n 2 --container-mounts /a:/b,/c:/d",
+                  "-n 2 --set container.mounts=[/a:/b,/c:/d]"},
+        std::pair{"-n 2 --gpus-per-task 2", "-n 2"}}) {
+    const TypedLine read = typed(line);
+    EXPECT_EQ(joined_words(read.words), words);
+    EXPECT_EQ(read.left_out.size(), 1U) << line;
+  }
+  EXPECT_EQ(joined_words(typed("-n 2 --job-dir=gs://b/out").arguments), "--job-dir gs://b/out");
+  EXPECT_EQ(own("-n 2 --gpus-per-task=1"), "-n 2 --set binding.gpus=one-per-process");
+}
+
 TEST(TypedLine, PutsAModuleBehindTheDashes) {
   const TypedLine read = typed("--nproc-per-node 2 -m pkg.train --lr 1");
   EXPECT_EQ(joined_words(read.words), "--nproc-per-node 2");
