@@ -20,7 +20,6 @@
 #include "node/ranks/near_name.h"
 #include "os/bounded_file.h"
 #include "os/files.h"
-#include "text/plain_text.h"
 #include "text/strings.h"
 
 namespace dlaunch {
@@ -103,19 +102,6 @@ Result<std::string> find_file(const JobOptions& options) {
   return fail(exit_code::kJobFile, message);
 }
 
-/// Without a job file the arguments after "--" are the command, which cannot begin with an option.
-Status check_program(const JobOptions& options) {
-  if (!options.file.empty() || options.arguments.empty()) return {};
-  const std::string& first = options.arguments.front();
-  if (!first.starts_with('-')) return {};
-  std::string message = '"' + plain_line(first) + "\" is not a program";
-  if (exists(kFileInFolder)) {
-    message += std::string("; to pass these arguments to ") + kFileInFolder + ": dlaunch run " +
-               kFileInFolder + " -- " + jobfile::shell_line(options.arguments);
-  }
-  return fail(exit_code::kUsage, message);
-}
-
 /// The options that have no key in a job file.
 std::string options_without_key(const JobOptions& options) {
   std::string text;
@@ -174,8 +160,6 @@ Result<DialectOptions> dialect_options(const JobOptions& options, const std::str
 /// The input of the reader, with the text of the file; `file` stays empty for a command after "--".
 Result<JobInput> find_job(const JobOptions& options, const std::string& current_folder,
                           const std::vector<std::string>& ignored) {
-  if (const Status program = check_program(options); !program)
-    return tl::unexpected(program.error());
   JobInput input;
   auto overrides = overrides_of(options);
   if (!overrides) return tl::unexpected(overrides.error());
