@@ -58,9 +58,10 @@ Result<UniqueFd> engine_of(const RunView& run) {
   const RunRecord& record = *run.witness.record;
   if (!is_here(run.witness)) {
     const std::string host = plain_line(record.host);
+    const std::string folder = run.path.starts_with('/') ? "" : record.folder + '/';
     return fail(exit_code::kNodeLost, who + " is on " + host +
                                           ", not on this machine; there run: dlaunch stop " +
-                                          plain_line(record.folder) + "/" + run.path);
+                                          word_for_run(folder + run.path));
   }
   UniqueFd engine = open_process(record.engine);
   if (engine && !is_engine_of(run))
@@ -213,7 +214,7 @@ Status wait_for(const RunView& run, int engine, std::optional<Grace> told, const
   if (!ended) {
     return fail(exit_code::kTimeLimit,
                 "run " + run.id + " has not ended within " + duration_text(grace + kMargin) +
-                    (now ? "" : "\n         try: dlaunch stop --now " + run.id));
+                    (now ? "" : "\n         try: dlaunch stop --now " + word_for_run(run.path)));
   }
   const auto seen = read_run(run.path);
   if (!seen) return tl::unexpected(seen.error());
@@ -234,8 +235,9 @@ Status stop_run(const RunView& run, const StopOrder& order) {
   if (!engine) return tl::unexpected(engine.error());
   const bool is_stopping = run.state == RunState::stopping && !order.now;
   if (is_stopping) {
-    std::fprintf(stderr, "dlaunch: run %s is stopping already; dlaunch stop --now kills at once\n",
-                 run.id.c_str());
+    std::fprintf(stderr,
+                 "dlaunch: run %s is stopping already; dlaunch stop --now %s kills at once\n",
+                 run.id.c_str(), word_for_run(run.path).c_str());
     return wait_for(run, engine->get(), std::nullopt, order, asked);
   }
   const auto sent = send(run, engine->get(), order);
