@@ -119,7 +119,7 @@ def the_lines_of_several_runs_are_what_was_typed(box):
     for line in lines:
         look(box, *line[1:])
     for run in runs:
-        run.end(128 + signal.SIGKILL)
+        run.end(143)
 
 
 # --- an engine that is gone
