@@ -35,8 +35,8 @@ constexpr auto kRows = std::to_array<ExitCodeRow>({
      "The ranks have succeeded, but what `collect` names is not all here.", "dlaunch collect"},
     {kPreflight, kPreflight, "75",
      "A condition of the run is not met: no address at which the nodes meet, a missing library, a "
-     "failed `sync`, a failed preflight check, isolation that the kernel refuses. Nothing was "
-     "started.",
+     "failed `sync`, a failed preflight check, isolation that the kernel refuses, a limit of open "
+     "files (`ulimit -n`) that is too low. Nothing was started.",
      "follow the `try:` line; dlaunch check tests the nodes"},
     {kTimeLimit, kTimeLimit, "124",
      "A time limit: `timeouts.run`, `timeouts.stragglers_after_success`, or `timeouts.hang`.",
