@@ -82,6 +82,7 @@ std::optional<std::string> line_instead(const std::vector<std::string>& words) {
   if (!line || line->program.empty()) return std::nullopt;
   const std::string command = line->options.submit.empty() ? "dlaunch run" : "dlaunch submit";
   std::vector<std::string> typed = line->options.words();
+  if (!line->options.file.empty()) typed.push_back(line->options.file);
   typed.emplace_back("--");
   const auto program = jobfile::program_words(*line);
   typed.insert(typed.end(), program.begin(), program.end());

@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/print.h"
 #include "cli/reach_run.h"
+#include "jobfile/shell_quote.h"
 #include "launch/terminals/attached_terminal.h"
 #include "launch/terminals/terminal_link.h"
 #include "model/rank_list.h"
@@ -49,7 +50,9 @@ struct AttachCommand {
                                                  "\" is not a rank; for example: dlaunch "
                                                  "attach RUN 0"});
     }
-    auto reached = reach_run(run, "dlaunch attach", kTerminalSocket, SOCK_SEQPACKET, ' ' + rank);
+    const std::string program = command.empty() ? "" : " -- " + jobfile::shell_line(command);
+    auto reached =
+        reach_run(run, "dlaunch attach", kTerminalSocket, SOCK_SEQPACKET, ' ' + rank + program);
     if (!reached) return reached.error();
     const auto code = attach_to_rank(*std::move(reached), Rank(ranks->front()), std::move(command));
     return code ? *code : print_error(code.error());

@@ -14,6 +14,7 @@
 #include "cli/load_job.h"
 #include "cli/print.h"
 #include "jobfile/hostlist.h"
+#include "jobfile/shell_quote.h"
 #include "launch/collect/collect_settings.h"
 #include "launch/session/rehearsal.h"
 #include "model/environment.h"
@@ -132,7 +133,7 @@ struct CollectCommand {
       return fail(exit_code::kUsage, "run " + run->id +
                                          " has not ended and collects when it ends; "
                                          "to end it: dlaunch stop " +
-                                         run->id);
+                                         word_for_run(run->path));
     if (!run->path.starts_with('/')) run->path = folder + '/' + run->path;
     return run;
   }
@@ -147,7 +148,8 @@ struct CollectCommand {
       return fail(exit_code::kUsage, "the job of run " + run.id +
                                          " has no `collect`; to collect a path anyway: dlaunch "
                                          "collect " +
-                                         run.id + " --set 'collect=[{from: /local/out}]'");
+                                         (word.empty() ? run.id : jobfile::shell_quote(word)) +
+                                         " --set 'collect=[{from: /local/out}]'");
     // Resolves all hosts: those that had ranks may be any of them.
     loaded->spec.nodes.reset();
     loaded->spec.processes.reset();

@@ -131,7 +131,8 @@ CommandOptions CommandOptions::in_group(const std::string& title) const {
 struct CommandParser {
   static void describe(const Subcommand& command, CLI::App& app);
   [[nodiscard]] static bool parses(const Subcommand& command,
-                                   const std::vector<std::string>& arguments);
+                                   const std::vector<std::string>& arguments,
+                                   const std::vector<std::string>& after);
   static int run(const Subcommand& command, const std::vector<std::string>& arguments,
                  const std::vector<std::string>& after);
 };
@@ -327,13 +328,15 @@ void CommandParser::describe(const Subcommand& command, CLI::App& app) {
 
 /// Builds only the options that are given, because building all takes longer than reading the job.
 /// Error messages need all of them.
-bool CommandParser::parses(const Subcommand& command, const std::vector<std::string>& arguments) {
+bool CommandParser::parses(const Subcommand& command, const std::vector<std::string>& arguments,
+                           const std::vector<std::string>& after) {
   CLI::App app;
   command.describe(CommandOptions(&app, &arguments));
   if (has_habits(app, arguments)) return false;
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
-    return wrong_word_in(app, arguments).empty();
+    return wrong_word_in(app, arguments).empty() &&
+           option_as_program(app, command.takes_command, arguments, after).empty();
   } catch (const CLI::Error&) {
     return false;
   }
@@ -343,13 +346,17 @@ int CommandParser::run(const Subcommand& command, const std::vector<std::string>
                        const std::vector<std::string>& after) {
   const bool asks = contains(arguments, "--help") || contains(arguments, "-h");
   if (command.takes_any_words && !asks) return command.execute();
-  if (parses(command, arguments)) return command.execute();
+  if (parses(command, arguments, after)) return command.execute();
   CLI::App app;
   describe(command, app);
   const auto own = without_habits(app, arguments, after);
   if (!own) return print_error(own.error());
   const int code = parse(app, command.takes_command, *own);
-  return code == kParsed ? command.execute() : code;
+  if (code != kParsed) return code;
+  if (std::string mistake = option_as_program(app, command.takes_command, *own, after);
+      !mistake.empty())
+    return print_error(Error{exit_code::kUsage, std::move(mistake)});
+  return command.execute();
 }
 
 namespace {

@@ -8,6 +8,7 @@
 #include "cli/advice.h"
 #include "jobfile/shell_quote.h"
 #include "jobfile/suggestion.h"
+#include "text/plain_text.h"
 
 namespace dlaunch {
 
@@ -95,6 +96,20 @@ std::string wrong_count(const CLI::App& app, const std::vector<std::string>& arg
 }
 
 }  // namespace
+
+std::string option_as_program(const CLI::App& app, bool takes_command, const Words& arguments,
+                              const Words& after) {
+  const CLI::Option* job = app.get_option_no_throw("JOB");
+  const bool is_command = takes_command && job != nullptr && job->count() == 0 && !after.empty();
+  if (!is_command || !after.front().starts_with('-')) return {};
+  std::string message = '"' + plain_line(after.front()) + "\" is not a program";
+  std::error_code ignored;  // then there is no such file
+  if (std::filesystem::exists("job.yaml", ignored))
+    message += "; to pass these arguments to job.yaml: " + app.get_name() +
+               more_words(arguments.begin(), arguments.end()) + " job.yaml --" +
+               more_words(after.begin(), after.end());
+  return message;
+}
 
 bool is_job_file(std::string_view word) {
   return word.ends_with(".yaml") || word.ends_with(".yml") || word.ends_with(".json");

@@ -15,6 +15,12 @@ namespace dlaunch {
 
 using CommandWords = std::vector<std::string>;
 
+/// Without a job file the words after "--" are the command, which cannot begin with an option: the
+/// error for one that does, with the line to type; empty: no mistake. `app` has parsed `arguments`.
+[[nodiscard]] std::string option_as_program(const CLI::App& app, bool takes_command,
+                                            const CommandWords& arguments,
+                                            const CommandWords& after);
+
 /// Whether the word is a job file by its name: *.yaml, *.yml, *.json.
 [[nodiscard]] bool is_job_file(std::string_view word);
 

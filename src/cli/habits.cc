@@ -47,14 +47,16 @@ std::string line_to_type(const CLI::App& app, const TypedLine& line, const Words
   const auto left_out = static_cast<std::ptrdiff_t>(is_submit || is_run ? 0 : line.for_submit);
   std::string text = line.for_submit > 0 && is_run ? "dlaunch submit" : app.get_name();
   text += more_words(line.words.begin() + left_out, line.words.end());
-  if (!line.program.empty() || !after.empty()) text += " --";
+  if (!line.program.empty() || !after.empty() || !line.arguments.empty()) text += " --";
   Words program = line.program;
   if (!program.empty() && !line.is_module) {
     const Words started = words_to_start(program.front());
     program.erase(program.begin());
     program.insert(program.begin(), started.begin(), started.end());
   }
-  return text + more_words(program.begin(), program.end()) + more_words(after.begin(), after.end());
+  for (const Words& words : {program, after, line.arguments})
+    text += more_words(words.begin(), words.end());
+  return text;
 }
 
 Error unclear(const CLI::App& app, const Words& arguments, const Words& after,

@@ -20,7 +20,6 @@
 #include "node/ranks/near_name.h"
 #include "os/bounded_file.h"
 #include "os/files.h"
-#include "text/plain_text.h"
 #include "text/strings.h"
 
 namespace dlaunch {
@@ -103,19 +102,6 @@ Result<std::string> find_file(const JobOptions& options) {
   return fail(exit_code::kJobFile, message);
 }
 
-/// Without a job file the arguments after "--" are the command, which cannot begin with an option.
-Status check_program(const JobOptions& options) {
-  if (!options.file.empty() || options.arguments.empty()) return {};
-  const std::string& first = options.arguments.front();
-  if (!first.starts_with('-')) return {};
-  std::string message = '"' + plain_line(first) + "\" is not a program";
-  if (exists(kFileInFolder)) {
-    message += std::string("; to pass these arguments to ") + kFileInFolder + ": dlaunch run " +
-               kFileInFolder + " -- " + jobfile::shell_line(options.arguments);
-  }
-  return fail(exit_code::kUsage, message);
-}
-
 /// The options that have no key in a job file.
 std::string options_without_key(const JobOptions& options) {
   std::string text;
@@ -174,8 +160,6 @@ Result<DialectOptions> dialect_options(const JobOptions& options, const std::str
 /// The input of the reader, with the text of the file; `file` stays empty for a command after "--".
 Result<JobInput> find_job(const JobOptions& options, const std::string& current_folder,
                           const std::vector<std::string>& ignored) {
-  if (const Status program = check_program(options); !program)
-    return tl::unexpected(program.error());
   JobInput input;
   auto overrides = overrides_of(options);
   if (!overrides) return tl::unexpected(overrides.error());
@@ -200,6 +184,8 @@ Result<JobInput> find_job(const JobOptions& options, const std::string& current_
     // Hosts on the command line replace those of the file.
     if (options.hosts || options.hostfile)
       input.ignored.insert(input.ignored.end(), {"hosts", "hostfile"});
+    // Then the number on each node counts, as the total does with -n.
+    if (!options.per_node.empty() || !options.gpus.empty()) input.ignored.emplace_back("processes");
     input.default_name = folder_name(*file, current_folder);
   }
   auto foreign = dialect_options(options, input.file, current_folder);

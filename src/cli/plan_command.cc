@@ -37,7 +37,8 @@ struct PlanCommand {
     settle_without_check(loaded->spec);
     const auto preview = preview_plan(loaded->spec, *folder, offline);
     if (!preview) return print_error(preview.error());
-    const auto& [cluster, plan] = *preview;
+    const Cluster& cluster = preview->cluster;
+    const LaunchPlan& plan = preview->plan;
     if (!env_of) return print_text(json ? plan_json(plan, &cluster) : plan_text(plan, cluster));
     if (*env_of >= plan.ranks.size())
       return print_error({exit_code::kUsage, "--env " + std::to_string(*env_of) +

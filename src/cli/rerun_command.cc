@@ -59,6 +59,7 @@ struct RerunCommand {
     if (!folders) return print_error(folders.error());
     auto run = find_run(*folders, word);
     if (!run) return print_error(run.error());
+    named_ = word_for_run(run->path);
     // The current folder will change.
     run->path = (std::filesystem::path(*folder) / run->path).string();
     if (const Status ready = take_over(*run); !ready) return print_error(ready.error());
@@ -78,9 +79,8 @@ struct RerunCommand {
                                          jobfile::shell_quote(job_file));
     if (is_live(run.state))
       return fail(exit_code::kUsage, "run " + run.id + " has not ended; to end it: dlaunch stop " +
-                                         run.id + "\n         try: dlaunch run " +
-                                         jobfile::shell_quote(job_file) +
-                                         ", to start a second one");
+                                         named_ + "\n         try: dlaunch run " +
+                                         jobfile::shell_quote(job_file) + ", to start a second one");
     if (::access(job_file.c_str(), F_OK) != 0 && errno == ENOENT)
       return fail(exit_code::kUsage, "run " + run.id +
                                          " has no job.yaml: it ended before its plan was made; "
@@ -160,6 +160,7 @@ struct RerunCommand {
   }
 
   static constexpr std::size_t kShownCommit = 12;
+  std::string named_;  // how to name the run to another command
 };
 
 }  // namespace

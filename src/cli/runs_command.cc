@@ -110,7 +110,9 @@ struct RunsCommand {
       if (run.state != RunState::lost) continue;
       text += state_text(run);
       // Output of ranks on other nodes may still be there.
-      text += run.left.empty() ? "\n" : "; where its output is: dlaunch logs " + run.id + '\n';
+      text += run.left.empty()
+                  ? "\n"
+                  : "; where its output is: dlaunch logs " + word_for_run(run.path) + '\n';
       break;
     }
     text += waiting;

@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/print.h"
 #include "cli/reach_run.h"
+#include "jobfile/shell_quote.h"
 #include "launch/front/bounded_work.h"
 #include "launch/questions/question_socket.h"
 #include "os/build_id.h"
@@ -46,7 +47,9 @@ struct StacksCommand {
   bool json = false;
 
   int execute() const {
-    auto run = reach_run(word, "dlaunch stacks", kQuestionSocket, SOCK_STREAM);
+    const std::string options = (ranks.empty() ? "" : " --rank " + jobfile::shell_quote(ranks)) +
+                                (native ? " --native" : "") + (json ? " --json" : "");
+    auto run = reach_run(word, "dlaunch stacks", kQuestionSocket, SOCK_STREAM, options);
     if (!run) return run.error();
     const std::string path = run->path;
     const char* const search_path = std::getenv("PATH");

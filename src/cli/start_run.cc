@@ -12,6 +12,7 @@
 #include "launch/front/front.h"
 #include "launch/session/plan_preview.h"
 #include "measure/check/preflight.h"
+#include "os/descriptors.h"
 #include "os/own_machine.h"
 #include "plan/smoke.h"
 #include "report/plan_text.h"
@@ -19,6 +20,9 @@
 namespace dlaunch {
 
 namespace {
+
+/// That front and engine open before the first rank.
+constexpr std::size_t kLeastFiles = 20;
 
 /// Replaces the job by its smoke test; returns the line that says what differs.
 std::string make_smoke_test(const JobOptions& options, LoadedJob& job) {
@@ -95,6 +99,11 @@ void add_run_options(CommandOptions options, RunRequest& request) {
 
 int start_run(const RunRequest& request) {
   const JobOptions& job = request.job;
+  if (const std::size_t left = free_descriptors(); left < kLeastFiles)
+    return print_error(
+        {exit_code::kPreflight,
+         "only " + std::to_string(left) + " more files may be open here, and a run needs " +
+             std::to_string(kLeastFiles) + " and 4 for each rank\n         try: ulimit -n 1024"});
   if (request.smoke && (job.hosts || job.hostfile || job.include || job.exclude)) {
     return print_error({exit_code::kUsage,
                         "--smoke runs on this machine only: leave out --hosts, --hostfile, "

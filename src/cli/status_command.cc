@@ -54,7 +54,7 @@ struct StatusCommand {
 
  private:
   [[nodiscard]] int show_screen() const {
-    auto run = reach_run(word, "dlaunch status", kQuestionSocket, SOCK_STREAM);
+    auto run = reach_run(word, "dlaunch status", kQuestionSocket, SOCK_STREAM, " --watch");
     if (!run) return run.error();
     const std::string id = run->id;
     const std::string path = run->path;
@@ -67,7 +67,8 @@ struct StatusCommand {
   }
 
   [[nodiscard]] int ask_once() const {
-    auto run = reach_run(word, "dlaunch status", kQuestionSocket, SOCK_STREAM);
+    auto run =
+        reach_run(word, "dlaunch status", kQuestionSocket, SOCK_STREAM, json ? " --json" : "");
     if (!run) return run.error();
     const auto reply =
         ask_run<StatusReply>(*std::move(run), StatusQuestion{own_build_id()}, kAnswerLimit);

@@ -61,13 +61,15 @@ void put_roles_in_rank_order(std::vector<RoleSpec>& roles) {
 /// The job's value for this key, for errors about too few hosts; empty: none.
 std::string size_of(const JobSpec& job, const std::string& key) {
   if (key == "nodes" && job.nodes) return std::to_string(job.nodes->min);
+  if (key == "spares") return std::to_string(job.spares);
   if (key == "processes" && job.processes) return std::to_string(*job.processes);
   const ProcessesPerNode& each = job.processes_per_node;
   const bool is_count = key == "processes_per_node" && each.kind == ProcessesPerNode::Kind::count;
   return is_count ? std::to_string(each.count) : "";
 }
 
-/// JobSpec::typed; for another system's file, with the foreign key and its line.
+/// JobSpec::typed; for another system's file, with the foreign key and its line; for spares, with
+/// the position, too.
 std::map<std::string, std::string> typed_keys(const FieldReader& reader, const Sources& sources,
                                               const Diagnostics& diagnostics, const JobSpec& job,
                                               bool is_foreign) {
@@ -84,7 +86,7 @@ std::map<std::string, std::string> typed_keys(const FieldReader& reader, const S
     } else if (key == "hostfile") {
       typed[key] = position_text(given.value);
     } else if (const std::string size = size_of(job, key);
-               is_foreign && !size.empty() && !given.value.is_whole()) {
+               (is_foreign || key == "spares") && !size.empty() && !given.value.is_whole()) {
       const std::string theirs = diagnostics.key_at(key, given.value);
       typed[key] = '"' + key + ": " + size + "\" (" + (theirs == key ? "" : theirs + ", ") +
                    position_text(given.value) + ')';

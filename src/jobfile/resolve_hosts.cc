@@ -254,6 +254,9 @@ Result<ResolvedHosts> resolve_hosts(const JobSpec& job, const HostInput& input) 
     status = take_nodes(job, *resolved);
     if (status) status = take_slots(job, *resolved);
     if (status) status = check_placeholders(job, *resolved);
+  } else if (job.spares > 0) {
+    resolved->notes.push_back(as_typed(job, "spares", std::to_string(job.spares)) +
+                              " has no effect without hosts: the job runs on this machine alone");
   }
   if (!status) return tl::unexpected(status.error());
   return resolved;

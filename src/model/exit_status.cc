@@ -49,7 +49,8 @@ std::string what_failed(const StartFailure& failure) {
 }  // namespace
 
 int StartFailure::code() const {
-  if (step == Step::resources) return exit_code::kInternal;
+  if (step == Step::resources)
+    return error_number == EMFILE ? exit_code::kPreflight : exit_code::kInternal;
   const bool absent = error_number == ENOENT || error_number == ENOTDIR;
   return absent && step == Step::execute ? exit_code::kNotFound : exit_code::kCannotExecute;
 }

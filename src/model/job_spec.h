@@ -312,7 +312,7 @@ struct JobSpec {
   std::string prometheus;
 
   /// How the user typed a key ("-n 5" for processes, "--set nodes=2") if not in the job file; for
-  /// hostfile also "job.yaml:3:11", its position. For errors.
+  /// hostfile also "job.yaml:3:11", its position, and for spares the value with it. For errors.
   std::map<std::string, std::string> typed;
 
   bool operator==(const JobSpec&) const = default;

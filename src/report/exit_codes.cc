@@ -1,6 +1,9 @@
 #include "report/exit_codes.h"
 
 #include <array>
+#include <csignal>
+#include <string>
+#include <utility>
 
 #include "model/result.h"
 #include "model/signal_names.h"
@@ -33,8 +36,8 @@ constexpr auto kRows = std::to_array<ExitCodeRow>({
      "dlaunch collect"},
     {kPreflight, kPreflight, "75",
      "A prerequisite of the run is not met: no address that every node reaches, a missing library, "
-     "a failed `sync`, a failed preflight check, isolation that the kernel refuses. Nothing was "
-     "started.",
+     "a failed `sync`, a failed preflight check, isolation that the kernel refuses, a limit of "
+     "open files (`ulimit -n`) that is too low. Nothing was started.",
      "follow the `try:` line; dlaunch check tests the nodes"},
     {kTimeLimit, kTimeLimit, "124",
      "A time limit: `timeouts.run`, `timeouts.stragglers_after_success`, or `timeouts.hang`.",
@@ -55,15 +58,35 @@ constexpr auto kRows = std::to_array<ExitCodeRow>({
      "for 137 the report says whether the kernel ran out of memory"},
 });
 
-std::string row_text(const ExitCodeRow& row, int code) {
-  std::string text = std::to_string(code);
-  if (row.first == kSignalBase + 1)
-    text +=
-        " = 128 + " + std::to_string(code - kSignalBase) + ", " + signal_name(code - kSignalBase);
-  text += '\n';
-  append_wrapped(text, "  ", "  ", row.meaning);
-  if (!row.advice.empty()) append_wrapped(text, "  try: ", "       ", row.advice);
+std::string help_text(const std::string& title, std::string_view meaning, std::string_view advice) {
+  std::string text = title + '\n';
+  append_wrapped(text, "  ", "  ", meaning);
+  if (!advice.empty()) append_wrapped(text, "  try: ", "       ", advice);
   return text;
+}
+
+/// What the row of all signals says, for one of them.
+std::string signal_text(int number) {
+  constexpr std::array<std::pair<int, std::string_view>, 5> kEndDlaunch{
+      {{SIGHUP, ", or ended dlaunch itself (its terminal was closed)"},
+       {SIGINT, ", or ended dlaunch itself (Ctrl-C)"},
+       {SIGQUIT, ", or ended dlaunch itself (Ctrl-\\)"},
+       {SIGKILL, ", or killed dlaunch itself"},
+       {SIGTERM, ", or ended dlaunch itself (dlaunch stop, kill, a scheduler)"}}};
+  const std::string name = signal_name(number);
+  std::string meaning = (name.starts_with("SIG") ? name : "S" + name.substr(1)) +
+                        " killed the rank that failed first";
+  for (const auto& [known, text] : kEndDlaunch)
+    if (known == number) meaning += text;
+  return help_text(
+      std::to_string(kSignalBase + number) + " = 128 + " + std::to_string(number) + ", " + name,
+      meaning + '.',
+      number == SIGKILL ? "the report says whether the kernel ran out of memory" : "");
+}
+
+std::string row_text(const ExitCodeRow& row, int code) {
+  return row.first == kSignalBase + 1 ? signal_text(code - kSignalBase)
+                                      : help_text(std::to_string(code), row.meaning, row.advice);
 }
 
 }  // namespace

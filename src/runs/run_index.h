@@ -44,7 +44,8 @@ enum class RunsWanted {
 [[nodiscard]] Result<RunView> find_run(const RunFolders& folders, const std::string& word);
 
 /// The only run that has not ended. Errors: there is none, or there are several: then the message
-/// has a line for each, with `command` ("dlaunch stop") before its id and `after` (" 0") after it.
+/// has a line to type for each, with `command` ("dlaunch stop") before its id and `after` (" 0")
+/// after it.
 [[nodiscard]] Result<RunView> only_live_run(const RunFolders& folders, const std::string& command,
                                             const std::string& after = "");
 

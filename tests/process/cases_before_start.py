@@ -1,5 +1,6 @@
 """Missing Python scripts and modules are reported before anything starts, on one machine too."""
 
+import json
 import os
 
 from case import case
@@ -32,6 +33,19 @@ def a_module_that_is_not_there(box):
     box.run("run", "--", PYTHON, "-m", "trainer.task")
     box.write("src/other.py", "")
     box.run("run", "--set", "env.PYTHONPATH=src", "--", PYTHON, "-m", "other")
+
+
+@case
+def a_plan_names_it_too(box):
+    box.write("train.py", "")
+    for words, what in (([PYTHON, "trian.py"], f'cannot read "{box.path("trian.py")}": No such file or directory, did you mean "train.py"?'),
+                        (["no-such-program"], 'cannot execute "no-such-program"')):
+        notes = json.loads(box.run("plan", "--json", "--", *words).out)["notes"]
+        expect(any(note.startswith(f"a run would fail: {what}") for note in notes), f"{words}: {notes}")
+    expect_in("cannot enter the workdir", " ".join(json.loads(box.run("plan", "--json", "--set", "workdir=gone", "--", "true").out)["notes"]), "workdir")
+    for offline in ([], ["--offline"]):
+        notes = json.loads(box.run("plan", "--json", *offline, "--", PYTHON, "train.py").out)["notes"]
+        expect(not any("would fail" in note for note in notes), f"{offline}: {notes}")
 
 
 @case

@@ -175,6 +175,15 @@ def n_overrides_the_file(box):
 
 
 @case
+def either_count_replaces_the_other_one_of_the_file(box):
+    for key, options in (("processes", ["--nproc-per-node", "2"]), ("processes_per_node", ["-n", "2"])):
+        box.write("job.yaml", f"command: echo of $WORLD_SIZE\n{key}: 3\n")
+        expect_equal(box.run("run", *options, "job.yaml").out.count(b"of 2\n"), 2, f"{options} beside {key}: ranks")
+    box.write("job.yaml", "command: [true]\nprocesses: 3\n")
+    box.run("run", "--nproc-per-node", "2", "--set", "processes=4", "job.yaml", code=65)
+
+
+@case
 def n_wins_over_processes_per_node_of_the_file(box):
     box.write("job.yaml", "command: [sh, -c, 'echo $WORLD_SIZE']\nprocesses_per_node: 3\n")
     box.run("run", "-n", "2")

@@ -293,6 +293,11 @@ def arguments_without_their_job_file(box):
     box.write("job.yaml", "command: [true]\n")
     run = box.run("run", "--", "--lr", "0.1", code=USAGE)
     expect_in('"--lr" is not a program; to pass these arguments to job.yaml: dlaunch run job.yaml -- --lr 0.1', run.text, "what to type")
+    for words in (["run", "--smoke", "--name", "a b", "-n2"], ["plan", "--json"], ["run", "-np", "2"]):
+        run = box.run(*words, "--", "--lr", "0.1", code=USAGE)
+        line = run.text.split("to pass these arguments to job.yaml: ")[1].splitlines()[0]
+        expect_in("job.yaml -- --lr 0.1", line, f"the line for {words}")
+        expect(shlex.split(line)[1] == words[0] and all(word in shlex.split(line) for word in words[1:] if word != "-np"), f"{words}: {line}")
     expect(not box.exists("runs"), "something was started")
 
 

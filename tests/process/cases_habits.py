@@ -17,11 +17,13 @@ VALUES = {"host": "localhost", "hosts": "localhost", "H": "localhost", "w": "loc
           "master-addr": "127.0.0.1", "main-process-ip": "127.0.0.1", "master-port": "29511", "main-process-port": "29511",
           "network-interface": "lo", "network-interfaces": "lo", "iface": "lo", "ssh-identity-file": "id", "wdir": ".", "wd": ".", "chdir": ".",
           "D": ".", "workdir": ".", "x": "A=1", "export": "ALL,A=1", "time": "10", "t": "0:30", "timeout": "30", "genvlist": "HOME",
-          "envlist": "HOME", "mixed-precision": "bf16", "rdzv-endpoint": "localhost:0", "job-name": "mine", "J": "mine", "gres": "gpu:1"}
+          "envlist": "HOME", "mixed-precision": "bf16", "rdzv-endpoint": "localhost:0", "job-name": "mine", "J": "mine", "gres": "gpu:1",
+          "config-file": "accelerate.yaml", "config": "platform.yaml"}
 PAIRS = {"genv": "A 1", "env": "A 1", "mca": "btl tcp", "gmca": "btl tcp"}
 # They need what this machine lacks, a GPU, or a list of hosts beside them.
 # Modules have a case of their own.
-NOT_HERE = ("image", "container-image", "master-image-uri", "m", "module", "num-gpus", "num-accelerators", "gpus", "include", "i", "exclude", "e")
+NOT_HERE = ("image", "container-image", "master-image-uri", "m", "module", "num-gpus", "num-accelerators", "gpus", "include", "i", "exclude", "e",
+            "gpus-per-task", "container-mounts")
 
 
 def rows():
@@ -46,6 +48,8 @@ def lines_to_type(message):
 def each_works_or_names_a_line_that_works(box):
     box.write("hosts", "localhost\n")
     box.write("id", "")
+    box.write("accelerate.yaml", "distributed_type: MULTI_CPU\nnum_processes: 1\n")
+    box.write("platform.yaml", "command: [sh, -c, 'echo ran-$RANK']\n")
     box.write("bin/sbatch", "#!/bin/sh\necho 42\n", 0o755)
     env = {"PATH": f"{box.path('bin')}:{os.environ['PATH']}"}
     seen = set()
@@ -93,6 +97,10 @@ def what_has_none_says_why_and_what_to_type(box):
             (["--rdzv_endpoint=h:1", "--nproc_per_node=2"], "finds a free port", "dlaunch run --nproc-per-node 2 -- true x"),
             (["-n", "2", "--cpus-per-task", "4", "--partition", "gpu"], "is for Slurm's queue", "dlaunch submit --partition gpu -n 2 -- true x"),
             (["--report-bindings"], "dlaunch plan shows", "dlaunch run -- true x"),
+            (["--log_dir", "out", "-n", "2"], "the output of every rank is kept", "dlaunch run -n 2 --set logs.dir=out -- true x"),
+            (["--signal=B:USR1@120"], "with the stop signal", "dlaunch run --set 'stop_signal=USR1' --set timeouts.stop=120s -- true x"),
+            (["--config_file", "a.yaml"], "give it as the job file", "dlaunch run a.yaml -- true x"),
+            (["--job-dir", "out"], "an argument of the program", "dlaunch run -- true x --job-dir out"),
             (["-np", "3", "-ppn", "2"], "2 on each node: does not match 3 processes in all", "dlaunch run -n 3 -- true x")):
         message = box.run("run", *words, "--", "true", "x", code=USAGE).text
         expect_in(why, message, f"run {words}: why")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 
 from case import case
 from expectations import expect, expect_equal, expect_in
@@ -96,6 +97,17 @@ def what_cannot_be_run_again_says_why(box):
     expect_in("has not ended; to end it: dlaunch stop", look(box, "rerun", code=USAGE).text, "a run that goes on")
     box.open_gate()
     run.end(0)
+
+
+@case
+def a_run_in_another_folder_is_stopped_by_what_the_error_says(box):
+    run = start(box, "tell", "ready", "pause", options=["--set", "logs.dir=my runs"])
+    (folder,) = [name for name in os.listdir(box.path("my runs")) if name.startswith("2")]
+    message = look(box, "rerun", f"my runs/{folder}", code=USAGE).text
+    line = message.split("to end it: ")[1].splitlines()[0]
+    expect_equal(shlex.split(line), ["dlaunch", "stop", f"my runs/{folder}"], "what to type")
+    look(box, *shlex.split(line)[1:])
+    run.end(143)
 
 
 @case

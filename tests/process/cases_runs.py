@@ -3,12 +3,13 @@
 import json
 import os
 import re
+import shlex
 import signal
 
 from case import case
 from expectations import expect, expect_equal, expect_in
 from processes import command_of, wait_until
-from run_helpers import INTERNAL, NODE_LOST, TERM, USAGE, killed, listed, only_id, start, wait_for_screen
+from run_helpers import INTERNAL, NODE_LOST, TERM, USAGE, killed, listed, look, only_id, start, wait_for_screen
 
 
 @case
@@ -103,6 +104,22 @@ def damaged_and_foreign_folders_are_no_trouble(box):
     expect_in("skipped 20200101-000000-aa", run.text, "note")
     expect_in("has no run.json", box.run("logs", "runs/20200101-000000-aab", code=USAGE).text, "what is wrong")
     expect_in("version 99", box.run("logs", "20200101-000000-aad", code=USAGE).text, "what is wrong")
+
+
+@case
+def the_lines_of_several_runs_are_what_was_typed(box):
+    runs = [start(box, "tell", "ready", "pause"), start(box, "tell", "ready", "pause")]
+    ids = {run["run"] for run in listed(box)}
+    for command, words in ((["attach", "0", "--", "echo", "a  b", "{pid}"], ["attach", "ID", "0", "--", "echo", "a  b", "{pid}"]),
+                           (["stacks", "--rank", "0", "--json"], ["stacks", "ID", "--rank", "0", "--json"]),
+                           (["status", "--json"], ["status", "ID", "--json"]), (["stop", "--now"], ["stop", "--now", "ID"])):
+        message = look(box, *command, code=USAGE).text
+        lines = [shlex.split(line, comments=True) for line in message.splitlines() if line.startswith("  dlaunch")]
+        expect_equal(sorted(lines), sorted(["dlaunch"] + [run if word == "ID" else word for word in words] for run in ids), f"lines for {command}")
+    for line in lines:
+        look(box, *line[1:])
+    for run in runs:
+        run.end(143)
 
 
 # --- an engine that is gone

@@ -40,7 +40,7 @@ def a_second_stop_only_waits(box):
     first.end(-signal.SIGINT, left=1000)
     second = box.start("stop", only_id(box))
     wait_until(lambda: os.path.exists(box.path("stderr-2")), "its stderr")
-    wait_until(lambda: "is already stopping; dlaunch stop --now kills it at once" in second.text, "what the second one says")
+    wait_until(lambda: f"is already stopping; dlaunch stop --now {only_id(box)} kills it at once" in second.text, "what the second one says")
     box.open_gate()
     run.end(143)
     second.end(0)

@@ -75,8 +75,13 @@ def expect_error_or_run(run, limit):
 def too_few_descriptors_for_the_ranks(box):
     run = box.start("run", "-n", "200", "--", box.rank, "child", "daemon", "pause",
                     before=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256)))
-    run.end(70, patience=40)
-    expect_in("ulimit -n", run.text, "what was too small")
+    run.end(75, patience=40)
+    expect_in("the hard limit is 256", run.text, "what was too small")
+    needed = int(re.search(r"need ulimit -n (\d+)", run.text)[1])
+    run = box.start("run", "-n", "200", "--", "true", before=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (needed, needed)))
+    run.end(0, patience=40)
+    run = box.run("run", "--", "true", code=75, before=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (12, 12)))
+    expect_in("try: ulimit -n 1024", run.text, "too few for dlaunch itself")
 
 
 @case

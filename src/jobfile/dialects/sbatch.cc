@@ -81,12 +81,11 @@ class BatchScript {
       return t_.diagnostics.error(at,
                                   "this is a heterogeneous job, but dlaunch starts one program; to "
                                   "start several, use roles: dlaunch help roles");
-    if (given.name == "gpus-per-task") return read_gpus_per_task(given, at);
     const LauncherOption* option = find_launcher_option(given.name, launcher::kSrun);
     if (option == nullptr) return read_other_option(given, at);
     if (option->values > 0 && given.value.empty())
       return t_.diagnostics.error(at, given.typed + " needs a value");
-    const bool is_used = option->becomes != Becomes::advice && option->becomes != Becomes::queue;
+    const bool is_used = !is_advice(option->becomes) && option->becomes != Becomes::queue;
     if (!is_used) t_.not_used.push_back({given.typed, at});
     OwnOptions own;
     own.add(*option, given.typed,
@@ -98,14 +97,6 @@ class BatchScript {
     for (const std::string& name : own.passed) t_.pass_on({name, at});
     if (!is_used) return;
     for (const LeftOut& one : own.left_out) t_.note_at(at, one.typed + ": " + one.why);
-  }
-
-  void read_gpus_per_task(const BatchOption& given, SourceRange at) {
-    if (given.value.substr(given.value.rfind(':') + 1) == "1") {
-      t_.job.text({"binding", "gpus"}, "one-per-process", at);
-    } else {
-      t_.not_used.push_back({given.typed, at});
-    }
   }
 
   void read_other_option(const BatchOption& given, SourceRange at) {

@@ -106,7 +106,7 @@ class BatchReader {
       gpus_ = value.substr(value.rfind(':') + 1);
     if (name == "cpus-per-task" || name == "c") cpus_ = value;
     const LauncherOption* option = find_launcher_option(name, launcher::kSrun);
-    const bool is_place = option != nullptr && option->becomes == Becomes::advice;
+    const bool is_place = option != nullptr && is_advice(option->becomes);
     if (option == nullptr) {
       const std::string whole = name.size() == 1 ? '-' + name + value
                                 : value.empty()  ? "--" + name

@@ -114,7 +114,7 @@ class LaunchLineReader {
   /// Whether the option's value matters. Some options are left out, or change nothing, whatever
   /// their value is.
   static bool counts_value(const LauncherOption& option) {
-    return option.becomes != Becomes::advice && option.becomes != Becomes::nothing;
+    return !is_advice(option.becomes) && option.becomes != Becomes::nothing;
   }
 
   /// Leaves out an option whose value is known only to the script. If the script computes the
@@ -155,6 +155,8 @@ void add_inner(LaunchLine& outer, LaunchLine inner) {
   append(out.settings, in.settings);
   append(out.passed, in.passed);
   append(out.left_out, in.left_out);
+  append(out.advised, in.advised);
+  if (out.file.empty()) out.file = in.file;
 }
 
 std::optional<LaunchLine> read_line(const ShellCommand& command, const VariableValue& value_of,

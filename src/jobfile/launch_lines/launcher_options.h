@@ -20,6 +20,7 @@ inline constexpr Launchers kDeepspeed = 32;
 inline constexpr Launchers kAccelerate = 64;  // accelerate launch
 inline constexpr Launchers kGcloud = 128;     // gcloud ai-platform
 inline constexpr Launchers kTorchx = 256;     // torchx run dist.ddp: no options that users type
+inline constexpr Launchers kSbatch = 512;     // in a line for Slurm's queue, before srun's meaning
 inline constexpr Launchers kMpi = kOpenMpi | kHydra | kHorovod;
 inline constexpr Launchers kAll = 255;
 }  // namespace launcher
@@ -49,13 +50,23 @@ enum class Becomes {
   export_list,   // ALL, or NAME=VALUE,NAME
   module,        // what follows is a Python module and its arguments
   oversubscribe,
-  // Not exact: left out. `text` says why, or what to write.
+  gpus_per_task,  // only "1" is exact: a GPU of its own for each rank; otherwise `text` says why
+  // Not exact: left out, and `text` says why or what to write.
   advice,
+  log_dir,  // a folder for the ranks' output: the key logs.dir
+  mounts,   // "FROM:TO,...": the key container.mounts
+  signal,   // Slurm's "B:USR1@120": the keys stop_signal and timeouts.stop
+  file,     // the job file
   shows,    // prints what the launcher does; `text` as above
   image,    // a container image: sets the key `text`, container.image
   program,  // an argument of the program; `text` as above
   queue,    // for Slurm's queue; `text`: the option of `dlaunch submit`
 };
+
+/// Whether a job takes nothing from the option; a line to type has what `text` says to write.
+[[nodiscard]] constexpr bool is_advice(Becomes what) {
+  return what >= Becomes::advice && what <= Becomes::file;
+}
 
 struct LauncherOption {
   std::string_view name;  // without dashes, words joined by "-"
@@ -63,6 +74,7 @@ struct LauncherOption {
   int values;  // how many words follow as its values
   Becomes becomes;
   std::string_view text{};
+  std::string_view unset{};  // the value with which the launcher sets no variable
 };
 
 [[nodiscard]] std::span<const LauncherOption> launcher_options();

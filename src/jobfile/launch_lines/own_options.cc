@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "jobfile/scalar.h"
+#include "model/signal_names.h"
 #include "text/strings.h"
 
 namespace dlaunch::jobfile {
@@ -108,7 +109,7 @@ void OwnOptions::add(const LauncherOption& option, const std::string& typed,
     case Becomes::image:
       return set(text, value);
     case Becomes::variable:
-      if (option.name == "gpu-ids" && value == "all") return;  // accelerate then sets nothing
+      if (!values.empty() && value == option.unset) return;
       return set("env." + text, values.empty() ? "true" : value);
     case Becomes::total:
       total = value;
@@ -171,13 +172,45 @@ void OwnOptions::add(const LauncherOption& option, const std::string& typed,
     case Becomes::script:
       script = value;
       return;
+    case Becomes::gpus_per_task:
+      if (value.substr(value.rfind(':') + 1) == "1") return set("binding.gpus", "one-per-process");
+      break;
+    case Becomes::log_dir:
+      advised.push_back({"logs.dir", value});
+      break;
+    case Becomes::mounts:
+      advised.push_back({"container.mounts", '[' + value + ']'});
+      break;
+    case Becomes::signal:
+      signal(value);
+      break;
+    case Becomes::file:
+      file = value;
+      break;
+    case Becomes::program:
+      arguments = {"--" + std::string(option.name), value};
+      break;
     case Becomes::advice:
     case Becomes::shows:
-    case Becomes::program:
-      return leave_out(typed, option.text);
+      break;
     case Becomes::queue:
       return queue(option, value);
   }
+  leave_out(typed, option.text);
+}
+
+/// "[{R|B}:]SIGNAL[@SECONDS]" of sbatch(1). Any other text has no keys.
+void OwnOptions::signal(std::string_view text) {
+  text.remove_prefix(text.find(':') + 1);  // npos + 1 is 0
+  const auto at = std::min(text.find('@'), text.size());
+  const std::string seconds(at == text.size() ? "60" : text.substr(at + 1));
+  const auto given = parse_integer(text.substr(0, at));
+  const auto number = signal_number(given ? signal_name(static_cast<int>(*given))
+                                          : std::string(text.substr(0, at)));
+  if (!number || !count_of(seconds)) return;
+  constexpr std::size_t kPrefix = 3;  // of "SIGUSR1"
+  advised.push_back({"stop_signal", signal_name(*number).substr(kPrefix)});
+  advised.push_back({"timeouts.stop", seconds + 's'});
 }
 
 void OwnOptions::queue(const LauncherOption& option, const std::string& value) {
@@ -232,6 +265,7 @@ std::vector<std::string> OwnOptions::words() const {
       add_option("--set", one.key + '=' + one.value);
     }
   }
+  for (const OwnSetting& one : advised) add_option("--set", one.key + '=' + one.value);
   if (!passed.empty()) add_option("--set", "env_pass=[" + joined(passed, ", ") + ']');
   return words;
 }

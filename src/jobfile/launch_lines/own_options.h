@@ -34,16 +34,20 @@ struct OwnOptions {
   std::vector<std::string> passed;  // names for env_pass
   std::vector<std::string> submit;  // options of `dlaunch submit`
   std::vector<LeftOut> left_out;
-  bool is_module = false;   // the program is a Python module
-  std::string script;       // the program, if an option names it
-  std::string one_machine;  // --standalone, as typed; empty: not given
+  std::vector<OwnSetting> advised;     // for a line to type: what `left_out` says to write
+  std::vector<std::string> arguments;  // the same, for the program
+  bool is_module = false;              // the program is a Python module
+  std::string script;                  // the program, if an option names it
+  std::string file;                    // the job file, if an option names it
+  std::string one_machine;             // --standalone, as typed; empty: not given
 
   /// `typed`: the option as written in the line; `values`: as many as `option` takes.
   void add(const LauncherOption& option, const std::string& typed, std::vector<std::string> values);
   /// Makes the counts agree with each other. Call it after all options, including dlaunch's own,
   /// have been added.
   void settle();
-  /// The options as words of a command line: "--nnodes 2 --set workdir=DIR".
+  /// The options as words of a command line, without `file` and `arguments`:
+  /// "--nnodes 2 --set workdir=DIR".
   [[nodiscard]] std::vector<std::string> words() const;
 
  private:
@@ -51,6 +55,7 @@ struct OwnOptions {
   void map_by(const std::string& typed, const std::string& mapping);
   void pass(const std::string& text);
   void queue(const LauncherOption& option, const std::string& value);
+  void signal(std::string_view text);
   void set(std::string key, std::string value) {
     settings.push_back({std::move(key), std::move(value)});
   }

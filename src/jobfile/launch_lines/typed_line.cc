@@ -160,9 +160,10 @@ class TypedLineReader {
       return;
     }
     const Launchers possible = (launchers_ & with) == 0 ? with : launchers_ & with;
-    const LauncherOption* option = find_launcher_option(name, possible);
-    if (option == nullptr)
-      option = find_launcher_option(name, possible & meant_by_value(name, value_behind(at)));
+    const LauncherOption* option = nullptr;
+    for (const Launchers some : {command_.is_submit ? launcher::kSbatch : 0, possible,
+                                 possible & meant_by_value(name, value_behind(at))})
+      if (option == nullptr) option = find_launcher_option(name, some);
     if (option == nullptr) option = only_meaning(name, possible);
     if (option != nullptr) return take(*option, at);
     if (value_behind(at).empty() && values_of(name, possible).first > 0) {
@@ -212,10 +213,6 @@ class TypedLineReader {
       line_.without_value = word.substr(0, equals);
       return;
     }
-    if (command_.is_submit && option.name == "gres") {  // ranks see the GPUs that Slurm gives
-      own_.submit.push_back("--sbatch=--gres=" + values.front());
-      return;
-    }
     own_.add(option, typed, values);
     if (option.becomes == Becomes::queue && !command_.is_submit)
       own_.left_out.push_back({typed, std::string(kForQueue)});
@@ -231,6 +228,8 @@ class TypedLineReader {
           {"-x " + own_.passed.front(), "env_pass replaces the job file's list"});
     line_.words = own_.words();
     line_.words.insert(line_.words.end(), kept_.begin(), kept_.end());
+    if (!own_.file.empty()) line_.words.push_back(own_.file);
+    line_.arguments = own_.arguments;
     line_.program.assign(words_.begin() + static_cast<std::ptrdiff_t>(at), words_.end());
     line_.is_module = own_.is_module;
     if (own_.is_module) {

@@ -23,6 +23,7 @@ struct OwnCommand {
 struct TypedLine {
   std::vector<std::string> words;    // with dlaunch's options in place of the foreign ones
   std::vector<std::string> program;  // words that belong after "--"
+  std::vector<std::string> arguments;  // of the program: the last words after "--"
   bool is_module = false;            // the program is a Python module
   std::vector<LeftOut> left_out;     // empty: the translation is exact
   std::size_t for_submit = 0;        // that many first words are options of `dlaunch submit`

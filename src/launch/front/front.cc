@@ -16,7 +16,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "jobfile/shell_quote.h"
 #include "launch/connect/shared_masters.h"
 #include "launch/front/bounded_work.h"
 #include "launch/front/engine_death.h"
@@ -31,6 +30,7 @@
 #include "os/signals.h"
 #include "os/stuck.h"
 #include "os/time_slice.h"
+#include "runs/run_view.h"
 
 namespace dlaunch {
 
@@ -183,9 +183,7 @@ class Front {
       return;
     }
     const std::string id = run_folder_.substr(run_folder_.rfind('/') + 1);
-    // In runs/, where the other commands look, the id suffices.
-    const std::string run =
-        shown_folder_ == "runs/" + id ? id : jobfile::shell_quote(shown_folder_);
+    const std::string run = word_for_run(shown_folder_);
     std::signal(SIGPIPE, SIG_IGN);  // a closed pipe does not end the run
     // A stalled reader must not block us forever: a signal now ends us, and so the run.
     sigset_t none;

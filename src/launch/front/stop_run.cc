@@ -59,9 +59,10 @@ Result<UniqueFd> engine_of(const RunView& run) {
   const RunRecord& record = *run.witness.record;
   if (!is_here(run.witness)) {
     const std::string host = plain_line(record.host);
+    const std::string folder = run.path.starts_with('/') ? "" : record.folder + '/';
     return fail(exit_code::kNodeLost, who + " is on " + host +
                                           ", not on this machine; run there: dlaunch stop " +
-                                          plain_line(record.folder) + "/" + run.path);
+                                          word_for_run(folder + run.path));
   }
   UniqueFd engine = open_process(record.engine);
   if (engine && !is_engine_of(run))
@@ -214,7 +215,7 @@ Status wait_for(const RunView& run, int engine, std::optional<Grace> told, const
   if (!ended) {
     return fail(exit_code::kTimeLimit,
                 "run " + run.id + " did not end within " + duration_text(grace + kMargin) +
-                    (now ? "" : "\n         try: dlaunch stop --now " + run.id));
+                    (now ? "" : "\n         try: dlaunch stop --now " + word_for_run(run.path)));
   }
   const auto seen = read_run(run.path);
   if (!seen) return tl::unexpected(seen.error());
@@ -236,8 +237,8 @@ Status stop_run(const RunView& run, const StopOrder& order) {
   const bool is_stopping = run.state == RunState::stopping && !order.now;
   if (is_stopping) {
     std::fprintf(stderr,
-                 "dlaunch: run %s is already stopping; dlaunch stop --now kills it at once\n",
-                 run.id.c_str());
+                 "dlaunch: run %s is already stopping; dlaunch stop --now %s kills it at once\n",
+                 run.id.c_str(), word_for_run(run.path).c_str());
     return wait_for(run, engine->get(), std::nullopt, order, asked);
   }
   const auto sent = send(run, engine->get(), order);

@@ -1,6 +1,7 @@
 #include "launch/mpi/mpirun_script.h"
 
 #include <chrono>
+#include <cstdio>
 
 #include <unistd.h>
 
@@ -120,7 +121,9 @@ Result<std::string> make_mpirun_script(const JobSpec& spec, const std::string& c
   context.current_folder = current_folder;
   const auto preview = plan_by_facts(once, context);
   if (!preview) return tl::unexpected(preview.error());
-  const auto& [cluster, plan] = *preview;
+  const auto& [cluster, plan, missing] = *preview;
+  if (!missing.empty())
+    std::fprintf(stderr, "dlaunch: note: a run would fail: %s\n", missing.c_str());
   MpirunInput input;
   input.kind = *kind;
   input.program = program;

@@ -53,12 +53,14 @@ Result<Cluster> assumed_cluster(const JobSpec& spec, const OwnMachine& own) {
 
 Result<PlanPreview> plan_by_facts(const JobSpec& spec, const PlanContext& context) {
   PrepareSettings settings;
-  settings.up_to = PrepareStep::plan;
+  settings.up_to = spec.hosts.hosts.empty() ? PrepareStep::prerequisites : PrepareStep::plan;
   auto rehearsal = rehearse(spec, context, std::move(settings));
   if (!rehearsal) return tl::unexpected(rehearsal.error());
   Prepared& outcome = rehearsal->outcome;
-  if (outcome.failure) return tl::unexpected(std::move(*outcome.failure));
-  return PlanPreview{std::move(rehearsal->cluster), std::move(*outcome.plan)};
+  const bool is_missing = outcome.failure && outcome.failed_at == PrepareStep::prerequisites;
+  if (outcome.failure && !is_missing) return tl::unexpected(std::move(*outcome.failure));
+  return PlanPreview{std::move(rehearsal->cluster), std::move(*outcome.plan),
+                     is_missing ? std::move(outcome.failure->message) : ""};
 }
 
 Result<PlanPreview> preview_plan(const JobSpec& spec, const std::string& current_folder,
@@ -69,6 +71,7 @@ Result<PlanPreview> preview_plan(const JobSpec& spec, const std::string& current
   auto preview = offline ? plan_offline(spec, context) : plan_by_facts(spec, context);
   if (!preview) return preview;
   LaunchPlan& plan = preview->plan;
+  if (!preview->missing.empty()) plan.notes.push_back("a run would fail: " + preview->missing);
   if (const Status s = add_pmix(spec, preview->cluster, plan); !s) return tl::unexpected(s.error());
   const auto sync = sync_extent(spec, context, plan);
   if (!sync) return tl::unexpected(sync.error());

@@ -16,6 +16,9 @@ namespace dlaunch {
 struct PlanPreview {
   Cluster cluster;
   LaunchPlan plan;
+  /// For a job on this machine: what its ranks need and is not here, as a run's error; empty:
+  /// nothing, or it was not looked for.
+  std::string missing{};
 };
 
 /// The nodes of the host list with what the list says about them, for `dlaunch plan --offline`.
@@ -23,7 +26,9 @@ struct PlanPreview {
 /// be free. Pure. Errors: those of node_targets().
 [[nodiscard]] Result<Cluster> assumed_cluster(const JobSpec& spec, const OwnMachine& own);
 
-/// Connects to the nodes for their facts, tests where they can meet, and makes the plan. Must be
+/// Connects to the nodes for their facts, tests where they can meet, and makes the plan. On this
+/// machine alone also checks what a run checks before it starts the ranks: other nodes may get
+/// their files later. Must be
 /// called before any thread exists.
 [[nodiscard]] Result<PlanPreview> plan_by_facts(const JobSpec& spec, const PlanContext& context);
 

@@ -108,9 +108,13 @@ void RankService::start(wire::StartRanks request) {
   preload_.begin(request);
   pump_.begin(request.attempt, request.log_folder, request.output_credit);
   // Fail now, and not later when output arrives and its file cannot be opened.
-  if (!descriptors_suffice(request) && !request.ranks.empty()) {
-    not_started(request.ranks.front(), {StartFailure::Step::resources, EMFILE,
-                                        "pipes and log files of all ranks of the node", ""});
+  if (const std::size_t lacking = lacking_descriptors(request); lacking > 0) {
+    not_started(request.ranks.front(),
+                {StartFailure::Step::resources, EMFILE,
+                 "pipes and log files of all ranks of the node need ulimit -n " +
+                     std::to_string(open_files_.hard + lacking) + ", but the hard limit is " +
+                     std::to_string(open_files_.hard),
+                 ""});
     return end_attempt_if_over();
   }
   if (auto written = write_start_files(request.files); !written && !request.ranks.empty()) {
@@ -164,7 +168,7 @@ void RankService::lock_cores(wire::StartRanks& request) {
   for (wire::StartRank& rank : request.ranks) rank.cpus.clear();
 }
 
-bool RankService::descriptors_suffice(const wire::StartRanks& request) {
+std::size_t RankService::lacking_descriptors(const wire::StartRanks& request) {
   // For stdout and stderr, and for MPI.
   const std::size_t for_others = request.join_folder.empty()
                                      ? mpi_.descriptors_per_rank()
@@ -183,9 +187,14 @@ bool RankService::descriptors_suffice(const wire::StartRanks& request) {
     descriptors_left_ = left > kDescriptorsToStart ? left - kDescriptorsToStart : 0;
   }
   descriptors_left_ += held;
-  if (needed > descriptors_left_) return false;
+  if (needed > descriptors_left_) {
+    // Messages with more ranks may follow: at most those of the job behind these.
+    const std::size_t known = request.ranks.back().rank.value + std::size_t{1};
+    const std::size_t more = request.last || request.world < known ? 0 : request.world - known;
+    return needed - descriptors_left_ + more * needed / request.ranks.size();
+  }
   descriptors_left_ -= needed;
-  return true;
+  return 0;
 }
 
 void RankService::start_some() {

@@ -93,7 +93,7 @@ class RankService {
   void mpirun_gave_up(Rank rank);
   void begin_attempt(const wire::StartRanks& request);
   void lock_cores(wire::StartRanks& request);
-  [[nodiscard]] bool descriptors_suffice(const wire::StartRanks& request);
+  [[nodiscard]] std::size_t lacking_descriptors(const wire::StartRanks& request);
   void start_some();
   [[nodiscard]] tl::expected<pid_t, StartFailure> start_one(
       const std::shared_ptr<RankBatch>& shared, const wire::StartRank& rank,

@@ -96,14 +96,14 @@ TEST(ReadJob, LeavesOutTheKeysThatAreNotToBeRead) {
 
 TEST(ReadJob, RemembersWhatWasTypedForErrorsThatComeLater) {
   JobInput input;
-  input.text = "command: echo\nprocesses: 4\nhostfile: hosts.txt\n";
+  input.text = "command: echo\nprocesses: 4\nhostfile: hosts.txt\nspares: 1\n";
   input.file = "job.yaml";
   input.overrides = {set("nodes", "2"), {"processes", "5", "-n 5"}};
   const auto job = read_job(input);
   ASSERT_TRUE(job) << job.error().message;
   EXPECT_EQ(as_typed(*job, "processes", "5"), "-n 5");
   EXPECT_EQ(as_typed(*job, "nodes", "2"), "--set nodes=2");
-  EXPECT_EQ(as_typed(*job, "spares", "1"), "\"spares: 1\"");
+  EXPECT_EQ(as_typed(*job, "spares", "1"), "\"spares: 1\" (job.yaml:4:9)");
   EXPECT_EQ(job->typed.at("hostfile"), "job.yaml:3:11");
 }
 

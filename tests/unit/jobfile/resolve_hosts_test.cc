@@ -49,6 +49,17 @@ TEST(ResolveHosts, NoneIsThisMachine) {
   const auto resolved = resolve_hosts(JobSpec(), files({}));
   ASSERT_TRUE(resolved);
   EXPECT_TRUE(resolved->hosts.empty());
+  EXPECT_TRUE(resolved->notes.empty());
+}
+
+TEST(ResolveHosts, SparesNeedHosts) {
+  JobSpec job;
+  job.spares = 2;
+  const auto resolved = resolve_hosts(job, files({}));
+  ASSERT_TRUE(resolved);
+  EXPECT_EQ(resolved->notes, std::vector<std::string>{
+                                 "\"spares: 2\" has no effect without hosts: the job runs on this "
+                                 "machine alone"});
 }
 
 TEST(ResolveHosts, ExpandsInlineHostsInOrderWithTheirMembers) {

@@ -75,6 +75,8 @@ TEST(TypedLine, SetsTheEnvironment) {
   EXPECT_EQ(own("--genvlist A,B"), "--set env_pass=[A, B]");
   EXPECT_EQ(own("--mca btl_tcp_if_include eth0"), "--env OMPI_MCA_btl_tcp_if_include=eth0");
   EXPECT_EQ(own("--export=ALL,A=1"), "--env A=1");
+  EXPECT_EQ(own("--gpu_ids 0,1"), "--env CUDA_VISIBLE_DEVICES=0,1");
+  EXPECT_EQ(own("--gpu_ids all -n 2"), "-n 2");
 }
 
 TEST(TypedLine, CountsAgreeWithEachOther) {
@@ -98,6 +100,12 @@ TEST(TypedLine, LeavesOutWhatHasNoMeaningHere) {
     EXPECT_NE(read.left_out.front().why, "");
     EXPECT_THAT(read.words, testing::Contains("-n"));
   }
+  OwnCommand submit = run_command();
+  submit.is_submit = true;
+  const TypedLine queued = in_own_words(words_in("--gres=gpu:2 -n 2"), submit);
+  EXPECT_EQ(joined_words(queued.words), "--sbatch=--gres=gpu:2 -n 2");
+  EXPECT_THAT(queued.left_out, testing::IsEmpty());
+  EXPECT_EQ(typed("--gres=gpu:2").for_submit, 0U);
   EXPECT_EQ(typed("--mem 8G").for_submit, 1U);
   EXPECT_THAT(typed("-n 2 --mem=8G").words, testing::Contains("--sbatch=--mem=8G"));
 }
@@ -153,6 +161,25 @@ TEST(TypedLine, HasTheImageInTheLine) {
   const TypedLine read = typed("--image x -n 2");
   EXPECT_EQ(joined_words(read.words), "-n 2 --set container.image=x");
   EXPECT_EQ(read.left_out.size(), 1U);
+}
+
+TEST(TypedLine, HasWhatTheAdviceSaysToWrite) {
+  for (const auto& [line, words] :
+       {std::pair{"-n 2 --log_dir out", "-n 2 --set logs.dir=out"},
+        std::pair{"-n 2 --signal B:USR1@120",
+                  "-n 2 --set stop_signal=USR1 --set timeouts.stop=120s"},
+        std::pair{"-n 2 --signal=10", "-n 2 --set stop_signal=USR1 --set timeouts.stop=60s"},
+        std::pair{"-n 2 --signal NONE@5", "-n 2"},
+        std::pair{"-n 2 --config_file acc.yaml", "-n 2 acc.yaml"},
+        std::pair{"-n 2 --container-mounts /a:/b,/c:/d",
+                  "-n 2 --set container.mounts=[/a:/b,/c:/d]"},
+        std::pair{"-n 2 --gpus-per-task 2", "-n 2"}}) {
+    const TypedLine read = typed(line);
+    EXPECT_EQ(joined_words(read.words), words);
+    EXPECT_EQ(read.left_out.size(), 1U) << line;
+  }
+  EXPECT_EQ(joined_words(typed("-n 2 --job-dir=gs://b/out").arguments), "--job-dir gs://b/out");
+  EXPECT_EQ(own("-n 2 --gpus-per-task=1"), "-n 2 --set binding.gpus=one-per-process");
 }
 
 TEST(TypedLine, PutsAModuleBehindTheDashes) {

@@ -44,6 +44,8 @@ TEST(StartFailure, NotFoundIs127AndTheRestIs126) {
 
 TEST(StartFailure, LimitsOfTheUserAreNamedWithWhatToDo) {
   using Step = StartFailure::Step;
+  EXPECT_EQ((StartFailure{Step::resources, EMFILE, "pipe", ""}).code(), 75);
+  EXPECT_EQ((StartFailure{Step::resources, ENOMEM, "clone", ""}).code(), 70);
   EXPECT_EQ(describe(StartFailure{Step::resources, EMFILE, "pipe", ""}),
             "cannot start the process: pipe: Too many open files; raise the limit of open files "
             "(ulimit -n), or start fewer ranks");

@@ -91,5 +91,11 @@ TEST(RunState, AContainerOfTheSameMachineIsHere) {
   EXPECT_EQ(state_of_run(witness), RunState::lost);
 }
 
+TEST(WordForRun, IsTheIdOnlyWhereCommandsLook) {
+  EXPECT_EQ(word_for_run("runs/20261121-151200-k3f"), "20261121-151200-k3f");
+  EXPECT_EQ(word_for_run("lg 2/20261121-151200-k3f"), "'lg 2/20261121-151200-k3f'");
+  EXPECT_EQ(word_for_run("/x/runs/20261121-151200-k3f"), "/x/runs/20261121-151200-k3f");
+}
+
 }  // namespace
 }  // namespace dlaunch
