@@ -232,7 +232,7 @@ TEST(Hostfile, ShowsAllMistakesWithTheirLines) {
   ASSERT_FALSE(file);
   EXPECT_THAT(file.error().message, HasSubstr("hosts.txt:2:9: error: slots must be a number"));
   EXPECT_THAT(file.error().message, HasSubstr("    2 | b slots=x\n      |         ^"));
-  EXPECT_THAT(file.error().message, HasSubstr("hosts.txt:3:3: error: \"cores\" is not known"));
+  EXPECT_THAT(file.error().message, HasSubstr("hosts.txt:3:3: error: unknown setting \"cores\""));
 }
 
 TEST(Hostfile, TakesEachSpellingOfTheSlotsOfOpenMpi) {

@@ -111,8 +111,8 @@ const Case kCases[] = {
     {"command: x\nenv: &e {A: *e}\n",
      ":2:13: error: this alias is inside the value that it refers to"},
     {"command: x\nenv: {<<: {A: b}}\n",
-     ":2:7: error: merge keys (<<) are not supported; repeat the keys, or give a whole value an "
-     "alias"},
+     ":2:7: error: merge keys (<<) are not supported; repeat the keys, or use an alias for a "
+     "whole value"},
     {"command: x\nhosts: [node1, node[2-3]]\n",
      ":2:16: error: not valid YAML: a name with brackets must be quoted here: \"node[2-3]\""},
     {"command: x\nhosts: [gpu[02-04]:8]\n",

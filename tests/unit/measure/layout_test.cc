@@ -119,7 +119,7 @@ TEST(CheckMemory, NamesTheNodeThatHasTooLittle) {
   EXPECT_TRUE(check_memory(layout, cluster, 150));
   const Status status = check_memory(layout, cluster, 151);
   ASSERT_FALSE(status);
-  EXPECT_THAT(status.error().message, HasSubstr("2 ranks on node2 need 302 bytes, and 300 bytes"));
+  EXPECT_THAT(status.error().message, HasSubstr("2 ranks on node2 need 302 bytes, but only 300 bytes"));
   EXPECT_FALSE(check_memory(layout, cluster, UINT64_MAX));
   cluster.nodes[1].facts.memory_available_bytes = 0;  // not known
   EXPECT_TRUE(check_memory(layout, cluster, 500));

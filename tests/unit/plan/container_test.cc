@@ -390,7 +390,7 @@ TEST(Container, OfflineItIsAGuessAndSaidToBeOne) {
   const auto plan = make_plan(job(), cluster, context());
   ASSERT_TRUE(plan) << plan.error().message;
   EXPECT_THAT(line(plan), HasSubstr("podman run "));
-  EXPECT_THAT(plan->notes, testing::Contains(HasSubstr("offline: the container's command")));
+  EXPECT_THAT(plan->notes, testing::Contains(HasSubstr("offline: which container runtime")));
 }
 
 TEST(Container, ANodeWithoutAPlaceForProgramsIsNamed) {

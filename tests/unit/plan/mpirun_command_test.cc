@@ -137,7 +137,7 @@ TEST(MpirunCommand, WhatItHasNoWayForIsRefused) {
   EXPECT_THAT(line_of(input), HasSubstr("by ssh alone"));
   input.connect.command.clear();
   input.connect.identity_file = "/my keys/k";
-  EXPECT_THAT(line_of(input), HasSubstr("has a blank"));
+  EXPECT_THAT(line_of(input), HasSubstr("contains a space"));
 }
 
 }  // namespace

@@ -519,8 +519,8 @@ TEST_F(PreparationTest, NodesThatDoNotSayWhatIsMissingAreNamed) {
   EXPECT_THAT(failure(), testing::StartsWith("node[1-2]: no answer within 200 ms"));
   EXPECT_EQ(outcome_->failure->exit_code, exit_code::kNodeLost);
   EXPECT_THAT(outcome_->lost, IsEmpty());  // their sessions are fine
-  EXPECT_THAT(outcome_->missing, ElementsAre(Pair(id(1), ElementsAre(HasSubstr("not answered"))),
-                                             Pair(id(2), ElementsAre(HasSubstr("not answered")))));
+  EXPECT_THAT(outcome_->missing, ElementsAre(Pair(id(1), ElementsAre(HasSubstr("did not answer"))),
+                                             Pair(id(2), ElementsAre(HasSubstr("did not answer")))));
 }
 
 // ---- MPI
