@@ -119,7 +119,7 @@ TEST(ExitCodeHelp, OfDlaunchOfRanksAndOfSignals) {
   EXPECT_THAT(exit_code_help(137), HasSubstr("ran out of memory"));
   EXPECT_EQ(exit_code_help(139),
             "139 = 128 + 11, SIGSEGV\n  SIGSEGV killed the rank that failed first.\n");
-  EXPECT_THAT(exit_code_help(143), HasSubstr("or ended dlaunch itself (dlaunch stop, kill,"));
+  EXPECT_THAT(exit_code_help(143), HasSubstr("or ended dlaunch itself (dlaunch\n  stop, kill,"));
   EXPECT_THAT(exit_code_help(143), Not(HasSubstr("137")));
   EXPECT_THAT(exit_code_help(168), HasSubstr("\n  Signal 40 killed the rank"));
   EXPECT_THAT(exit_code_help(158), HasSubstr("taken away"));
