@@ -104,7 +104,7 @@ std::string option_as_program(const CLI::App& app, bool takes_command, const Wor
   if (!is_command || !after.front().starts_with('-')) return {};
   std::string message = '"' + plain_line(after.front()) + "\" is not a program";
   std::error_code ignored;  // then there is no such file
-  if (std::filesystem::exists("job.yaml", ignored))
+  if (std::filesystem::is_regular_file("job.yaml", ignored))
     message += "; to pass these arguments to job.yaml: " + app.get_name() +
                more_words(arguments.begin(), arguments.end()) + " job.yaml --" +
                more_words(after.begin(), after.end());

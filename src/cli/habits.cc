@@ -37,7 +37,8 @@ jobfile::OwnCommand command_of(const CLI::App& app, const Words& after) {
     return is_job(word) || (has_format && (word == "slurm" || word == "mpirun"));
   };
   return {[&app](const std::string& word) { return values_of(app, word); }, is_argument,
-          !after.empty(), app.get_option_no_throw("--sbatch") != nullptr};
+          !after.empty() && !after.front().starts_with('-'),
+          app.get_option_no_throw("--sbatch") != nullptr};
 }
 
 /// The line to type. In it, a program follows "--", even if it was typed without.

@@ -184,8 +184,9 @@ Result<JobInput> find_job(const JobOptions& options, const std::string& current_
     // Hosts on the command line replace those of the file.
     if (options.hosts || options.hostfile)
       input.ignored.insert(input.ignored.end(), {"hosts", "hostfile"});
-    // Then the number on each node counts, as the total does with -n.
-    if (!options.per_node.empty() || !options.gpus.empty()) input.ignored.emplace_back("processes");
+    // A number per node replaces the file's total, as -n replaces its number per node.
+    const bool has_per_node = !options.per_node.empty() && options.per_node != "auto";
+    if (has_per_node || !options.gpus.empty()) input.ignored.emplace_back("processes");
     input.default_name = folder_name(*file, current_folder);
   }
   auto foreign = dialect_options(options, input.file, current_folder);

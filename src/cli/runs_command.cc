@@ -10,6 +10,7 @@
 #include "os/clock.h"
 #include "report/runs_table.h"
 #include "runs/prune_runs.h"
+#include "runs/run_index.h"
 #include "text/plain_text.h"
 #include "text/strings.h"
 

@@ -16,6 +16,7 @@
 #include "os/own_machine.h"
 #include "plan/smoke.h"
 #include "report/plan_text.h"
+#include "text/strings.h"
 
 namespace dlaunch {
 
@@ -81,6 +82,16 @@ int print_plan(LoadedJob& loaded, const std::string& folder) {
                  : print_error(preview.error());
 }
 
+Error too_few_files(std::size_t left) {
+  const OpenFileLimit limit = open_file_limit();
+  const std::size_t needed = limit.soft - left + kLeastFiles;
+  return {exit_code::kPreflight,
+          "only " + counted(left, "more file") + " may be open here, but a run needs " +
+              std::to_string(kLeastFiles) +
+              (needed <= limit.hard ? "\n         try: ulimit -n " + std::to_string(needed)
+                                    : "; the hard limit is " + std::to_string(limit.hard))};
+}
+
 }  // namespace
 
 void add_run_options(CommandOptions options, RunRequest& request) {
@@ -100,10 +111,7 @@ void add_run_options(CommandOptions options, RunRequest& request) {
 int start_run(const RunRequest& request) {
   const JobOptions& job = request.job;
   if (const std::size_t left = free_descriptors(); left < kLeastFiles)
-    return print_error(
-        {exit_code::kPreflight,
-         "only " + std::to_string(left) + " more files may be open here, and a run needs " +
-             std::to_string(kLeastFiles) + " and 4 for each rank\n         try: ulimit -n 1024"});
+    return print_error(too_few_files(left));
   if (request.smoke && (job.hosts || job.hostfile || job.include || job.exclude)) {
     return print_error({exit_code::kUsage,
                         "--smoke runs on this machine only: leave out --hosts, --hostfile, "

@@ -53,28 +53,31 @@ void redirect_to_null(std::initializer_list<int> descriptors) {
   if (null > 2) ::close(null);
 }
 
-OpenFileLimit raise_open_file_limit(unsigned long spare) {
+OpenFileLimit open_file_limit() {
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);
-  const OpenFileLimit before{limit.rlim_cur, limit.rlim_max};
-  limit.rlim_cur = limit.rlim_max > 2 * spare ? limit.rlim_max - spare : limit.rlim_max;
+  return {limit.rlim_cur, limit.rlim_max};
+}
+
+OpenFileLimit raise_open_file_limit(unsigned long spare) {
+  const OpenFileLimit before = open_file_limit();
+  const rlimit limit{before.hard > 2 * spare ? before.hard - spare : before.hard, before.hard};
   ::setrlimit(RLIMIT_NOFILE, &limit);
   return before;
 }
 
 std::size_t free_descriptors() {
-  rlimit limit{};
-  ::getrlimit(RLIMIT_NOFILE, &limit);
+  const unsigned long limit = open_file_limit().soft;
   struct stat info {};
   // Since Linux 6.2 st_size is the number of open descriptors (proc(5)); before, it was 0.
   if (::stat("/proc/self/fd", &info) == 0 && info.st_size > 0) {
     const auto open = static_cast<std::size_t>(info.st_size);
-    return limit.rlim_cur > open ? limit.rlim_cur - open : 0;
+    return limit > open ? limit - open : 0;
   }
   const std::vector<int> likely = open_descriptors();
   const auto open = static_cast<std::size_t>(std::count_if(
       likely.begin(), likely.end(), [](int fd) { return ::fcntl(fd, F_GETFD) >= 0; }));
-  return limit.rlim_cur > open ? limit.rlim_cur - open : 0;
+  return limit > open ? limit - open : 0;
 }
 
 }  // namespace dlaunch

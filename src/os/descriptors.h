@@ -13,12 +13,13 @@ void close_all_but(std::initializer_list<int> kept);
 /// Points the given descriptors to /dev/null.
 void redirect_to_null(std::initializer_list<int> descriptors);
 
-/// Raises the soft limit of open files to the hard one minus `spare`, and returns the previous
-/// limits. A later call can use the spare descriptors.
 struct OpenFileLimit {
   unsigned long soft = 0;
   unsigned long hard = 0;
 };
+[[nodiscard]] OpenFileLimit open_file_limit();
+/// Raises the soft limit of open files to the hard one minus `spare`, and returns the previous
+/// limits. A later call can use the spare descriptors.
 OpenFileLimit raise_open_file_limit(unsigned long spare = 0);
 
 /// How many more descriptors this process may open before EMFILE; inexact while other threads open

@@ -36,8 +36,8 @@ constexpr auto kRows = std::to_array<ExitCodeRow>({
      "dlaunch collect"},
     {kPreflight, kPreflight, "75",
      "A prerequisite of the run is not met: no address that every node reaches, a missing library, "
-     "a failed `sync`, a failed preflight check, isolation that the kernel refuses, a limit of "
-     "open files (`ulimit -n`) that is too low. Nothing was started.",
+     "a failed `sync`, a failed preflight check, isolation that the kernel refuses. Nothing was "
+     "started. Or the ranks of a node need more open files than its `ulimit -n` allows.",
      "follow the `try:` line; dlaunch check tests the nodes"},
     {kTimeLimit, kTimeLimit, "124",
      "A time limit: `timeouts.run`, `timeouts.stragglers_after_success`, or `timeouts.hang`.",

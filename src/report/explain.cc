@@ -193,6 +193,7 @@ std::string option_help(std::string_view option) {
     if (values.size() > 1) values.front() = "NAME";
     own.add(row, std::string(option), values);
     own.settle();
+    own.advised.clear();  // `left_out` says it
     std::string here = own.is_module ? "-- python3 -m MODULE" : joined(own.words(), " ");
     for (const jobfile::LeftOut& one : own.left_out) here += (here.empty() ? "" : "; ") + one.why;
     if (here.empty()) here = "not needed: dlaunch does this by itself";

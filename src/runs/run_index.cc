@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "jobfile/job_reader.h"
+#include "jobfile/shell_quote.h"
 #include "os/files.h"
 #include "os/own_machine.h"
 #include "os/proc_file.h"
@@ -236,6 +237,12 @@ Result<RunFolders> run_folders(const std::string& folder) {
   folders.folder = (std::filesystem::path(*here) / folder).lexically_normal().string();
   while (folders.folder.size() > 1 && folders.folder.ends_with('/')) folders.folder.pop_back();
   return folders;
+}
+
+std::string word_for_run(const std::string& path) {
+  const std::filesystem::path run(path);
+  const bool is_found = run.parent_path() == std::filesystem::path(base_in("")).lexically_normal();
+  return is_found ? run.filename().string() : plain_line(jobfile::shell_quote(path));
 }
 
 Result<RunView> only_live_run(const RunFolders& folders, const std::string& command,

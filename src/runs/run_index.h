@@ -22,6 +22,10 @@ struct RunFolders {
 /// kUsage: no such folder.
 [[nodiscard]] Result<RunFolders> run_folders(const std::string& folder);
 
+/// The word by which a command typed in the current folder finds a run: its id if the command looks
+/// in the folder that contains `path`, else `path`, quoted.
+[[nodiscard]] std::string word_for_run(const std::string& path);
+
 struct FoundRuns {
   std::vector<RunView> runs;        // newest first
   std::vector<std::string> notes;   // folders that were skipped, and why

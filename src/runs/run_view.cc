@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 #include <nlohmann/json.hpp>
 
-#include "jobfile/shell_quote.h"
 #include "model/rank_list.h"
 #include "model/report.h"
 #include "os/clock.h"
@@ -189,11 +188,6 @@ bool is_run_id(std::string_view name) {
     if (!fits) return false;
   }
   return true;
-}
-
-std::string word_for_run(const std::string& path) {
-  const std::string id = last_part(path);
-  return path == "runs/" + id ? id : plain_line(jobfile::shell_quote(path));
 }
 
 Result<RunView> read_run(const std::string& path) {

@@ -81,10 +81,6 @@ struct RunView {
 /// "YYYYMMDD-HHMMSS-xyz".
 [[nodiscard]] bool is_run_id(std::string_view name);
 
-/// What names the run to another command typed here: in runs/, where commands look, its id, and
-/// otherwise its folder `path`, quoted.
-[[nodiscard]] std::string word_for_run(const std::string& path);
-
 /// Reads run.json, summary.json and, without a summary, plan.json. Errors: neither of the first two
 /// exists, or they cannot be read (kNoPermission: not by this user).
 [[nodiscard]] Result<RunView> read_run(const std::string& path);

@@ -400,6 +400,7 @@ inline constexpr auto kFields<StartRanks> =
                field("join_folder", &StartRanks::join_folder),
                field("are_mpi", &StartRanks::are_mpi),
                field("world", &StartRanks::world),
+               field("on_node", &StartRanks::on_node),
                field("containers", &StartRanks::containers),
                field("entry_folder", &StartRanks::entry_folder),
                field("pulse_ms", &StartRanks::pulse_ms),

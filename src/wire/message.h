@@ -168,6 +168,7 @@ struct StartRanks {
   std::string join_folder{};
   bool are_mpi = false;     // with join_folder: a rank fails if it never connects to mpirun
   std::uint32_t world = 0;  // ranks of the job, on all nodes
+  std::uint32_t on_node = 0;  // ranks of the job on this node; 0: those of this message
   std::vector<StartContainer> containers{};
   std::string entry_folder{};  // for the containers' first processes
                                // (node/containers/container_folder.h); empty: no containers

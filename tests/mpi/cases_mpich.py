@@ -182,7 +182,7 @@ def mpich_ranks_of_two_libraries_do_not_wait_for_each_other(box):
         run = box.mpi(shape, "sh", "-c", program)
         run.end()
         expect(run.code != 0, "it failed")
-        expect_in("all ranks of a job need one MPI library", run.words, "note")
+        expect_in("all ranks of a job must use the same MPI library", run.words, "note")
 
 
 TRICKS = """

@@ -43,6 +43,12 @@ def a_plan_names_it_too(box):
         notes = json.loads(box.run("plan", "--json", "--", *words).out)["notes"]
         expect(any(note.startswith(f"a run would fail: {what}") for note in notes), f"{words}: {notes}")
     expect_in("cannot enter the workdir", " ".join(json.loads(box.run("plan", "--json", "--set", "workdir=gone", "--", "true").out)["notes"]), "workdir")
+    notes = json.loads(box.run("plan", "--json", "--set", "workdir=gone", "--", "no-such-program").out)["notes"]
+    expect_equal(sum(note.startswith("a run would fail: cannot ") for note in notes), 2, "a note for each")
+    box.write("data/out/x.py", "")
+    staged = f"stage=[{{from: {box.path('data')}, to: {box.path('copy')}}}]"
+    notes = json.loads(box.run("plan", "--json", "--set", f"workdir={box.path('copy/out')}", "--set", staged, "--", PYTHON, "x.py").out)["notes"]
+    expect(not any("would fail" in note for note in notes), f"a workdir that is staged: {notes}")
     for offline in ([], ["--offline"]):
         notes = json.loads(box.run("plan", "--json", *offline, "--", PYTHON, "train.py").out)["notes"]
         expect(not any("would fail" in note for note in notes), f"{offline}: {notes}")

@@ -181,6 +181,7 @@ def either_count_replaces_the_other_one_of_the_file(box):
         expect_equal(box.run("run", *options, "job.yaml").out.count(b"of 2\n"), 2, f"{options} beside {key}: ranks")
     box.write("job.yaml", "command: [true]\nprocesses: 3\n")
     box.run("run", "--nproc-per-node", "2", "--set", "processes=4", "job.yaml", code=65)
+    expect_in("3 ranks", box.run("run", "--nproc-per-node", "auto", "job.yaml").text, "auto counts as not given")
 
 
 @case

@@ -105,6 +105,9 @@ def what_has_none_says_why_and_what_to_type(box):
         message = box.run("run", *words, "--", "true", "x", code=USAGE).text
         expect_in(why, message, f"run {words}: why")
         expect_in(f"try: {line}\n", message, f"run {words}: the line")
+    for words, line in ((["--job-dir", "out"], "job.yaml -- --job-dir out"), (["--job-dir", "out", "--", "--lr", "1"], "job.yaml -- --lr 1 --job-dir out"),
+                        (["--config_file", "a.yaml", "job.yaml"], "job.yaml"), (["--job-dir=out", "a.yaml"], "a.yaml -- --job-dir out")):
+        expect_in(f"try: dlaunch run {line}\n", box.run("run", *words, code=USAGE).text, f"run {words}: the line")
     message = box.run("run", "-N", "2", "-n", "4", "--", "true", code=USAGE).text
     expect_in("as with mpirun: dlaunch run --nnodes 2 --nproc-per-node 2 -- true\n", message, "mpirun's -N")
     expect_in("as with srun: dlaunch run -n 4 --nnodes 2 -- true\n", message, "srun's -N")

@@ -77,11 +77,14 @@ def too_few_descriptors_for_the_ranks(box):
                     before=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256)))
     run.end(75, patience=40)
     expect_in("the hard limit is 256", run.text, "what was too small")
-    needed = int(re.search(r"need ulimit -n (\d+)", run.text)[1])
+    needed = int(re.search(r"need (\d+) open files", run.text)[1])
     run = box.start("run", "-n", "200", "--", "true", before=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (needed, needed)))
     run.end(0, patience=40)
     run = box.run("run", "--", "true", code=75, before=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (12, 12)))
-    expect_in("try: ulimit -n 1024", run.text, "too few for dlaunch itself")
+    expect_in("but a run needs 20; the hard limit is 12", run.text, "too few for dlaunch itself")
+    run = box.run("run", "--", "true", code=75, before=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (12, 200)))
+    needed = int(re.search(r"try: ulimit -n (\d+)", run.text)[1])
+    box.run("run", "--", "true", before=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (needed, 200)))
 
 
 @case

@@ -108,7 +108,7 @@ def ranks_have_the_gpus_of_their_node_however_they_were_asked_for(box):
         found = [box.read(f"{name}.{rank}") for rank in range(4)]
         expect_equal(found, [b"0\n", b"1\n"] * 2, f"GPUs of the ranks, {options}")
     run = box.allocate("run", "-n", "3", "--", "/bin/true", options=["-N2", "-c2", "--gpus=3"]).end(69)
-    expect_in("ask for --gpus-per-node", run.words, "what to do where the number of a node is unknown")
+    expect_in("request --gpus-per-node", run.words, "what to do where the number of a node is unknown")
 
 
 @case

@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 
 from case import case
 from cases_inside import WORLD, hosts_of
@@ -135,10 +136,12 @@ def the_time_limit_of_slurm(box):
 def wait_for_second_start(box, job, name):
     """Slurm delays a requeued job by a time that cannot be configured. "Now" ends that, but is lost while the first start is not cleaned
     up, so it is repeated until the job runs."""
-    def starts():
-        box.slurm.command("scontrol", "update", f"JobId={job}", "StartTime=now", check=False)
-        return box.exists(name)
-    wait_until(starts, "the second start", 120, 0.5)
+    deadline = time.monotonic() + 150
+    while not box.exists(name):
+        answer = box.slurm.command("scontrol", "update", f"JobId={job}", "StartTime=now", check=False)
+        expect(time.monotonic() < deadline, f"no second start within 150 s; scontrol update: {answer}\n{box.slurm.job(job)}\n"
+                                            + box.slurm.command("sinfo", "-N", "-l"))
+        time.sleep(0.5)
 
 
 @case(budget=200)

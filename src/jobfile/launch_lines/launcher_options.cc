@@ -67,7 +67,8 @@ constexpr auto kOptions = std::to_array<LauncherOption>({
     {"gres", kSrun, 1, Becomes::advice, kGpus},
     {"gres", kSbatch, 1, Becomes::queue},
     {"gpus-per-task", kSrun, 1, Becomes::gpus_per_task,
-     "only 1 has an equal, --set binding.gpus=one-per-process; otherwise ranks see all GPUs of "
+     "only 1 has an equivalent, --set binding.gpus=one-per-process; otherwise ranks see all GPUs "
+     "of "
      "their node"},
     {"gpus", kSrun, 1, Becomes::advice, kGpus},
     {"G", kSrun, 1, Becomes::advice, kGpus},

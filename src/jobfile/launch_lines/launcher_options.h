@@ -63,7 +63,7 @@ enum class Becomes {
   queue,    // for Slurm's queue; `text`: the option of `dlaunch submit`
 };
 
-/// Whether a job takes nothing from the option; a line to type has what `text` says to write.
+/// Whether the option itself is left out, while a line to type has what `text` says to write.
 [[nodiscard]] constexpr bool is_advice(Becomes what) {
   return what >= Becomes::advice && what <= Becomes::file;
 }

@@ -228,7 +228,11 @@ class TypedLineReader {
           {"-x " + own_.passed.front(), "env_pass replaces the job file's list"});
     line_.words = own_.words();
     line_.words.insert(line_.words.end(), kept_.begin(), kept_.end());
-    if (!own_.file.empty()) line_.words.push_back(own_.file);
+    // Arguments of the program in the job file that dlaunch finds by itself.
+    if (!own_.arguments.empty() && !command_.has_command && at == words_.size() &&
+        own_.file.empty())
+      own_.file = "job.yaml";
+    if (!own_.file.empty() && !has_job_) line_.words.push_back(own_.file);
     line_.arguments = own_.arguments;
     line_.program.assign(words_.begin() + static_cast<std::ptrdiff_t>(at), words_.end());
     line_.is_module = own_.is_module;

@@ -15,7 +15,7 @@ struct OwnCommand {
   std::function<int(const std::string& word)> values;
   /// Whether the word names a job file or a folder with one.
   std::function<bool(const std::string& word)> is_job;
-  bool has_command = false;  // something follows "--"
+  bool has_command = false;  // a program follows "--"
   bool is_submit = false;    // the command takes options for Slurm's queue
 };
 

@@ -30,7 +30,7 @@
 #include "os/signals.h"
 #include "os/stuck.h"
 #include "os/time_slice.h"
-#include "runs/run_view.h"
+#include "runs/run_index.h"
 
 namespace dlaunch {
 

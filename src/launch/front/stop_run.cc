@@ -18,6 +18,7 @@
 #include "os/clock.h"
 #include "os/job_tree.h"
 #include "os/stuck.h"
+#include "runs/run_index.h"
 #include "text/duration_text.h"
 #include "text/plain_text.h"
 

@@ -122,8 +122,8 @@ Result<std::string> make_mpirun_script(const JobSpec& spec, const std::string& c
   const auto preview = plan_by_facts(once, context);
   if (!preview) return tl::unexpected(preview.error());
   const auto& [cluster, plan, missing] = *preview;
-  if (!missing.empty())
-    std::fprintf(stderr, "dlaunch: note: a run would fail: %s\n", missing.c_str());
+  for (const std::string& line : missing)
+    std::fprintf(stderr, "dlaunch: note: a run would fail: %s\n", line.c_str());
   MpirunInput input;
   input.kind = *kind;
   input.program = program;

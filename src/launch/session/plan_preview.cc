@@ -57,10 +57,15 @@ Result<PlanPreview> plan_by_facts(const JobSpec& spec, const PlanContext& contex
   auto rehearsal = rehearse(spec, context, std::move(settings));
   if (!rehearsal) return tl::unexpected(rehearsal.error());
   Prepared& outcome = rehearsal->outcome;
-  const bool is_missing = outcome.failure && outcome.failed_at == PrepareStep::prerequisites;
-  if (outcome.failure && !is_missing) return tl::unexpected(std::move(*outcome.failure));
-  return PlanPreview{std::move(rehearsal->cluster), std::move(*outcome.plan),
-                     is_missing ? std::move(outcome.failure->message) : ""};
+  if (outcome.failure && outcome.failed_at != PrepareStep::prerequisites)
+    return tl::unexpected(std::move(*outcome.failure));
+  PlanPreview preview{std::move(rehearsal->cluster), std::move(*outcome.plan)};
+  // No answer in time says nothing about the job.
+  if (outcome.failure && outcome.failure->exit_code != exit_code::kNodeLost) {
+    for (auto& [node, lines] : outcome.missing)
+      preview.missing.insert(preview.missing.end(), lines.begin(), lines.end());
+  }
+  return preview;
 }
 
 Result<PlanPreview> preview_plan(const JobSpec& spec, const std::string& current_folder,
@@ -71,7 +76,8 @@ Result<PlanPreview> preview_plan(const JobSpec& spec, const std::string& current
   auto preview = offline ? plan_offline(spec, context) : plan_by_facts(spec, context);
   if (!preview) return preview;
   LaunchPlan& plan = preview->plan;
-  if (!preview->missing.empty()) plan.notes.push_back("a run would fail: " + preview->missing);
+  for (const std::string& line : preview->missing)
+    plan.notes.push_back("a run would fail: " + line);
   if (const Status s = add_pmix(spec, preview->cluster, plan); !s) return tl::unexpected(s.error());
   const auto sync = sync_extent(spec, context, plan);
   if (!sync) return tl::unexpected(sync.error());

@@ -16,9 +16,8 @@ namespace dlaunch {
 struct PlanPreview {
   Cluster cluster;
   LaunchPlan plan;
-  /// For a job on this machine: what its ranks need and is not here, as a run's error; empty:
-  /// nothing, or it was not looked for.
-  std::string missing{};
+  /// For a job without hosts: what its ranks need and this machine lacks, each as a line.
+  std::vector<std::string> missing{};
 };
 
 /// The nodes of the host list with what the list says about them, for `dlaunch plan --offline`.

@@ -14,6 +14,7 @@
 #include "os/random.h"
 #include "report/own_messages.h"
 #include "supervise/wording.h"
+#include "sync/rules.h"
 
 namespace dlaunch {
 
@@ -364,6 +365,12 @@ void Preparation::ask_for_prerequisites() {
   const bool starts = settings_.up_to == PrepareStep::start;
   const LaunchPlan& plan = *outcome_.plan;
   const LauncherFiles files = launcher_files(plan.workdir);
+  const std::vector<std::string> staged = stage_targets(spec_, plan.workdir, home());
+  const auto has_workdir = [&](const std::string& target) {
+    return sync::lies_in(plan.workdir, target);
+  };
+  // Before the staging there is no workdir, nor anything relative to it.
+  if (!starts && std::any_of(staged.begin(), staged.end(), has_workdir)) return;
   std::map<NodeId, PrerequisiteQuestion> questions;
   bool is_worth_it = !starts || has_remote_nodes(plan);
   for (const Node& node : nodes_.cluster().nodes) {
@@ -371,7 +378,7 @@ void Preparation::ask_for_prerequisites() {
     if (starts && !rank) continue;
     PrerequisiteQuestion question =
         prerequisite_question(spec_, plan, rank.value_or(NodeRank()), files);
-    if (!starts) leave_out(stage_targets(spec_, plan.workdir, home()), question);
+    if (!starts) leave_out(staged, question);
     is_worth_it = is_worth_it || is_worth_asking(question);
     questions.emplace(node.id, std::move(question));
   }

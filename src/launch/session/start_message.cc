@@ -80,6 +80,7 @@ std::vector<wire::StartRanks> start_messages(const LaunchPlan& plan, NodeRank no
   if (plan.mpirun) common.join_folder = plan.mpirun->join_folder;
   common.are_mpi = plan.mpirun && uses_mpi(plan.framework);
   common.world = static_cast<std::uint32_t>(plan.ranks.size());
+  common.on_node = static_cast<std::uint32_t>(own.ranks.size());
   common.output_credit = settings.output_credit;
   common.pulse_ms = static_cast<std::uint32_t>(
       std::chrono::ceil<std::chrono::milliseconds>(settings.pulse_interval).count());

@@ -108,12 +108,11 @@ void RankService::start(wire::StartRanks request) {
   preload_.begin(request);
   pump_.begin(request.attempt, request.log_folder, request.output_credit);
   // Fail now, and not later when output arrives and its file cannot be opened.
-  if (const std::size_t lacking = lacking_descriptors(request); lacking > 0) {
+  if (const std::size_t needed = open_files_needed(request); needed > open_files_.hard) {
     not_started(request.ranks.front(),
                 {StartFailure::Step::resources, EMFILE,
-                 "pipes and log files of all ranks of the node need ulimit -n " +
-                     std::to_string(open_files_.hard + lacking) + ", but the hard limit is " +
-                     std::to_string(open_files_.hard),
+                 "the ranks of this node need " + std::to_string(needed) +
+                     " open files, but the hard limit is " + std::to_string(open_files_.hard),
                  ""});
     return end_attempt_if_over();
   }
@@ -145,7 +144,7 @@ void RankService::begin_attempt(const wire::StartRanks& request) {
   killed_before_.clear();
   kill_pause_ = kKillRound;
   alive_ = 0;
-  counted_descriptors_ = false;
+  has_open_files_ = false;
   running_.clear();
   leftovers_.clear();
   released_.clear();
@@ -168,7 +167,8 @@ void RankService::lock_cores(wire::StartRanks& request) {
   for (wire::StartRank& rank : request.ranks) rank.cpus.clear();
 }
 
-std::size_t RankService::lacking_descriptors(const wire::StartRanks& request) {
+std::size_t RankService::open_files_needed(const wire::StartRanks& request) {
+  if (std::exchange(has_open_files_, true) || request.ranks.empty()) return 0;
   // For stdout and stderr, and for MPI.
   const std::size_t for_others = request.join_folder.empty()
                                      ? mpi_.descriptors_per_rank()
@@ -176,25 +176,19 @@ std::size_t RankService::lacking_descriptors(const wire::StartRanks& request) {
   const std::size_t per_rank = (request.log_folder.empty() ? 2 : 4) + for_others +
                                (request.preload.empty() ? 0 : kDescriptorsToPreload);
   std::size_t needed = 0;
-  std::size_t held = 0;  // ports, which are released before the log files are opened
   for (const wire::StartRank& rank : request.ranks) {
-    needed += per_rank + (rank.container > 0 ? kDescriptorsOfContained : 0);
-    held += rank.release_ports.size();
+    // Ports are released before the log files are opened.
+    const std::size_t held = rank.release_ports.size();
+    const std::size_t most = per_rank + (rank.container > 0 ? kDescriptorsOfContained : 0);
+    needed += most - std::min(most, held);
   }
-  if (!counted_descriptors_) {
-    counted_descriptors_ = true;
-    const std::size_t left = free_descriptors();
-    descriptors_left_ = left > kDescriptorsToStart ? left - kDescriptorsToStart : 0;
-  }
-  descriptors_left_ += held;
-  if (needed > descriptors_left_) {
-    // Messages with more ranks may follow: at most those of the job behind these.
-    const std::size_t known = request.ranks.back().rank.value + std::size_t{1};
-    const std::size_t more = request.last || request.world < known ? 0 : request.world - known;
-    return needed - descriptors_left_ + more * needed / request.ranks.size();
-  }
-  descriptors_left_ -= needed;
-  return 0;
+  // Further messages have ranks like these.
+  const std::size_t ranks = std::max<std::size_t>(request.on_node, request.ranks.size());
+  needed = (needed * ranks + request.ranks.size() - 1) / request.ranks.size();
+  const std::size_t left = free_descriptors();
+  if (needed + kDescriptorsToStart <= left) return 0;
+  const std::size_t open = open_file_limit().soft - left;
+  return open + needed + kDescriptorsToStart + kSpareDescriptors;
 }
 
 void RankService::start_some() {

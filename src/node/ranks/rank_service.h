@@ -93,7 +93,9 @@ class RankService {
   void mpirun_gave_up(Rank rank);
   void begin_attempt(const wire::StartRanks& request);
   void lock_cores(wire::StartRanks& request);
-  [[nodiscard]] std::size_t lacking_descriptors(const wire::StartRanks& request);
+  /// With the first message of an attempt: the limit of open files that all ranks of this node
+  /// need; 0: the present one suffices.
+  [[nodiscard]] std::size_t open_files_needed(const wire::StartRanks& request);
   void start_some();
   [[nodiscard]] tl::expected<pid_t, StartFailure> start_one(
       const std::shared_ptr<RankBatch>& shared, const wire::StartRank& rank,
@@ -169,8 +171,7 @@ class RankService {
   bool closed_ = false;               // no more ranks of attempt_ are started
   bool all_known_ = false;            // the last StartRanks was received
   bool ending_ = false;               // every rank is over; what is left is being killed
-  bool counted_descriptors_ = false;  // descriptors_left_ is known
-  std::size_t descriptors_left_ = 0;  // not yet assigned to ranks of attempt_
+  bool has_open_files_ = false;       // open_files_needed() was called for attempt_
   std::size_t alive_ = 0;             // ranks that are not over
   std::deque<Pending> pending_;
   /// Containers, by number, in which no rank has run yet: the first rank starts alone, so that an

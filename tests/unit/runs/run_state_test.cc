@@ -1,3 +1,4 @@
+#include "runs/run_index.h"
 #include "runs/run_view.h"
 
 #include <gtest/gtest.h>

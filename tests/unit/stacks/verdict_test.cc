@@ -327,6 +327,9 @@ TEST(Verdict, WaitsThatSpinInOnePlaceMayBeMany) {
             "nothing printed for 1 min 00 s: all 2 ranks wait in MPI_Allreduce (ring.c:15), and "
             "none is missing there; one long wait or many short ones");
   EXPECT_EQ(judge(before, before, seconds(60)).kind, Kind::hang) << "they sleep";
+  now = before;
+  for (RankStacks& rank : now.ranks) rank.processes[0].waited_ms = 1900;
+  EXPECT_EQ(judge(before, now, seconds(60)).kind, Kind::unknown) << "they spin on too few CPUs";
 }
 
 TEST(Verdict, AWaitForADeviceMayBeMany) {

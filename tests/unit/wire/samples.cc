@@ -181,6 +181,7 @@ StartRanks sample_start() {
   start.join_folder = "/tmp/dlaunch-1000/join-20261120-210142-k3f-0";
   start.are_mpi = true;
   start.world = 1 << 20;
+  start.on_node = 128;
   start.containers = {{{"/usr/bin/podman", "run", "--name=dlaunch-1-0-r", "image"},
                        2,
                        {{"TMPDIR", "/tmp"}},
