@@ -13,7 +13,7 @@
 
 namespace dlaunch {
 
-/// What the wait of a known function depends on.
+/// What a thread in a known function waits for.
 enum class Wait : std::uint8_t {
   collective,  // all ranks of a group must arrive
   peer,        // another rank must send or receive

@@ -26,7 +26,7 @@ void append_label_value(std::string& out, std::string_view value) {
   }
 }
 
-/// Thousandths as a decimal number.
+/// Milliseconds as a decimal number of seconds.
 std::string seconds(std::uint64_t milliseconds) {
   return decimals(static_cast<double>(milliseconds) / 1000, 3);
 }

@@ -204,8 +204,8 @@ bool is_separator(std::string_view line) {
   return text.starts_with("+-") && text.find("---") != std::string_view::npos;
 }
 
-/// The first single exception, at any depth, in the group whose own exception line is just before
-/// `begin`.
+/// The first exception that is not itself a group, at any depth of the group whose exception line
+/// is just before `begin`.
 std::optional<ProgramError> first_in_group(const Lines& lines, std::size_t begin) {
   for (std::size_t i = begin; i + 1 < lines.size(); ++i) {
     if (!is_separator(lines[i])) continue;

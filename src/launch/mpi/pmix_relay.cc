@@ -58,8 +58,8 @@ std::vector<PmixRelay::Letter> PmixRelay::on(NodeId from, wire::PmixFence fence)
   if (pmi1 && pmi1_failed_) return {};
   if (pmi1 && fence.status != 0) return fail_pmi1(fence.status);
   std::vector<Letter> letters = contribute(from, fence);
-  // Each fence would wait for ranks that use the other protocol. When the PMI-1 ranks fail, those
-  // of PMIx are ended with them.
+  // Each fence would wait for ranks that use the other protocol. So the PMI-1 ranks are made to
+  // fail, and the PMIx ranks are then ended with them.
   if (is_open(pmi1) && is_open(!pmi1)) {
     for (Letter& letter : fail_pmi1(wire::kPmi1Mixed)) letters.push_back(std::move(letter));
   }

@@ -233,7 +233,7 @@ void OutputRouter::cut_off() {
 
 void OutputRouter::grant_owed() {
   if (owed_.empty()) return;
-  // Requested before looking, so that progress in between is reported.
+  // Progress reports are requested before the first look, so that no progress is missed.
   writer_.ask_progress();
   const std::array<bool, 2> full{writer_.pending(Stream::out) > kConsoleRoom,
                                  writer_.pending(Stream::err) > kConsoleRoom};

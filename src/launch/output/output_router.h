@@ -110,8 +110,8 @@ class OutputRouter {
   void drop_broken(Stream stream);
   void want_no_more(std::size_t index);
   void wait_for_progress();
-  /// Bytes before `up_to` that neither arrived nor will: the console had stalled for long, or the
-  /// log file could not be written and the console was behind.
+  /// Marks the bytes before `up_to` that will never arrive, because the console had stalled for a
+  /// long time, or because the log file could not be written and the console was behind.
   void mark_gap(Rank rank, Stream stream, std::uint64_t up_to, std::string& text);
   void close(Rank rank, Stream stream);
 

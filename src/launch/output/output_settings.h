@@ -28,8 +28,9 @@ namespace dlaunch {
                                                      const Environment& environment,
                                                      std::string folder);
 
-/// For a run without a console: the ranks on other nodes that would be shown are followed, so that
-/// the run folder has their output while they run. An agent of this machine writes there itself.
+/// For a run without a console: follows the ranks on other nodes whose output a console would show,
+/// so that the run folder gets their output while they run. An agent on this machine writes to the
+/// run folder itself.
 void follow_only(const LaunchPlan& plan, OutputRouter::Settings& settings);
 
 }  // namespace dlaunch

@@ -36,7 +36,7 @@ class QuestionSide {
   /// The ranks of this plan were told to start; null: they have ended.
   void set_plan(const LaunchPlan* plan) { plan_ = plan; }
 
-  /// Which ranks of the plan are asked for, or why that cannot be. Pure.
+  /// The ranks that the question asks for, or why it cannot be answered. Pure.
   [[nodiscard]] static Result<std::vector<Rank>> ranks_of(const StacksQuestion& question,
                                                           const LaunchPlan* plan);
 

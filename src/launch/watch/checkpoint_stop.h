@@ -33,8 +33,8 @@ class CheckpointStop {
         next_(loop),
         limit_(loop) {}
 
-  /// The ranks of this plan were told to start. Null: they have ended, and other ranks are to
-  /// follow; a run that waits for a checkpoint is then stopped before those start.
+  /// The ranks of this plan were told to start. Null: they have ended, and a restart follows. A run
+  /// that waits for a checkpoint is then stopped before the restart.
   void set_plan(const LaunchPlan* plan);
   /// Errors: kUsage: the job has no checkpoint.path.
   [[nodiscard]] Result<StopReply> begin();

@@ -87,7 +87,8 @@ struct PairMeasurements {
   std::vector<Exchange> alone, beside;
 };
 
-// A pair is usually one of several proofs against a node; a single or noisy one takes more values.
+// Usually several pairs prove that a node is slow. A pair that is the only proof, or whose values
+// are noisy, needs more measurements.
 constexpr std::size_t kSingleProofs = 2 * std::size_t{kProofs};
 
 Standing unclear_after(std::size_t measurements) {
