@@ -200,7 +200,7 @@ void add_job_options(CommandOptions command, JobOptions& options) {
                  "NAME=VALUE");
   foreign.values("--output", options.outputs,
                  "Folder of an output (default: outputs/NAME);\nmay be repeated", "NAME=DIR");
-  foreign.value("--step", options.step, "Which step of a job file with several", "NAME");
+  foreign.value("--step", options.step, "Step to run, if the job file has several", "NAME");
   foreign.value("--module,--module-name", options.module,
                 "Python module to run, when a job file of\nAI Platform names none", "NAME");
   foreign.value("--package-path", options.package, "Folder of that module's package", "DIR");

@@ -27,7 +27,7 @@ constexpr const char* kFooter =
     "  dlaunch runs --json              for tools\n"
     "  dlaunch runs --prune --keep 20   remove all finished runs but the newest 20\n"
     "\n"
-    "Looks in logs.dir of the job.yaml here, else in runs/. A run is lost when\n"
+    "Looks in logs.dir of ./job.yaml, else in runs/. A run is lost when\n"
     "its launcher was killed before it recorded how the run ended.";
 
 /// Prints the first few notes to stderr.

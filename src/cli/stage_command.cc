@@ -41,7 +41,7 @@ constexpr const char* kFooter =
     "  dlaunch stage --hosts gpu[01-08] --clean            removes it, except what is in use\n"
     "  dlaunch stage job.yaml --clean                      only what this job stages\n"
     "\n"
-    "Exit code: 0 all nodes have the files, or are clean; 69 a node cannot be connected\n"
+    "Exit code: 0 all nodes have the files, or are clean; 69 a node cannot be reached\n"
     "or was lost; 75 a node cannot take the files, or not everything could be removed;\n"
     "64 usage, 65 job file.";
 

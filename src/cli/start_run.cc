@@ -96,7 +96,8 @@ Error too_few_files(std::size_t left) {
 
 void add_run_options(CommandOptions options, RunRequest& request) {
   options = options.in_group("How it runs");
-  options.flag("--dry-run", request.dry_run, "Print the plan and start nothing (as dlaunch plan)");
+  options.flag("--dry-run", request.dry_run,
+               "Print the plan and start nothing (like dlaunch plan)");
   options.flag("--smoke", request.smoke,
                "Try the job at small scale: this machine only, a\nrank for each GPU (else 2), at "
                "most 10 min,\nno restarts");

@@ -34,7 +34,7 @@ constexpr const char* kUpFooter =
     "  dlaunch up --list                        which nodes are kept, and their state\n"
     "  dlaunch down                             gives them up\n"
     "\n"
-    "Exit code: 0 the nodes are kept; 69 a node cannot be connected, so none is\n"
+    "Exit code: 0 the nodes are kept; 69 a node cannot be reached, so none is\n"
     "kept; 64 usage, 65 job file.";
 
 constexpr const char* kDownFooter =
@@ -271,8 +271,8 @@ Subcommand up_command() {
   const auto describe = [up](CommandOptions options) {
     add_job_options(options, up->job);
     options = options.in_group("Keeping nodes");
-    options.value("--idle", up->idle, "Give nodes up after this time without a run\n(default: 1h)",
-                  "DURATION");
+    options.value("--idle", up->idle,
+                  "Release the nodes after this time without a run\n(default: 1h)", "DURATION");
     options.flag("--list", up->list, "Which nodes are kept, and their state");
     options.flag("--json", up->json, "With --list: as JSON");
     options.flag("-q,--quiet", up->quiet, "Only failures");

@@ -359,8 +359,8 @@ std::vector<std::string> health_findings(const GpuHealth& gpu, bool cap_is_meant
     findings.push_back("pid " + std::to_string(process.pid) +
                        (process.name.empty() ? "" : " (" + process.name + ")") + " holds " +
                        (process.memory_mib
-                            ? std::to_string(*process.memory_mib) + " MiB of its memory"
-                            : "some of its memory"));
+                            ? std::to_string(*process.memory_mib) + " MiB of GPU memory"
+                            : "some GPU memory"));
   }
   return findings;
 }

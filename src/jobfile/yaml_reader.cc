@@ -162,7 +162,7 @@ class TreeBuilder : public YAML::EventHandler {
 
   void check_size(SourceRange at) const {
     if (document_.nodes.size() - nodes_before_ >= kMaxNodes)
-      throw Refusal{at, "a job file holds at most 20,000 values, and this is one more"};
+      throw Refusal{at, "a job file holds at most 20,000 values; the limit is exceeded here"};
   }
 
   [[noreturn]] static void refuse_depth(SourceRange at) {

@@ -34,7 +34,7 @@ struct NodeCondition {
   std::string problem;                     // why nothing is known, one sentence; else empty
   std::vector<std::string> gpu_findings;   // "GPU 3: a row waits for a reset of the GPU"
   std::vector<std::string>
-      gpu_processes;  // "GPU 0: pid 4711 (python) holds 61000 MiB of its memory"
+      gpu_processes;  // "GPU 0: pid 4711 (python) holds 61000 MiB of GPU memory"
   std::vector<std::string> gpu_notes;      // failed queries, older faults
   std::uint64_t shm_bytes = 0;             // size of /dev/shm; 0: there is none
   std::uint64_t open_files_hard = 0;       // the hard limit

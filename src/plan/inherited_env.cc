@@ -21,9 +21,10 @@ Environment carried_variables(const Environment& launcher_env) {
 }
 
 std::string_view carried_reason(std::string_view name) {
-  if (name.starts_with("CONDA_")) return "from here, if CONDA_PREFIX exists there";
-  if (name.starts_with("VIRTUAL_ENV")) return "from here, if that folder exists there";
-  return "from here, entries that exist there; then the node's own";
+  if (name.starts_with("CONDA_")) return "from the launcher, if CONDA_PREFIX exists on the node";
+  if (name.starts_with("VIRTUAL_ENV"))
+    return "from the launcher, if that folder exists on the node";
+  return "from the launcher: entries that exist on the node; then the node's own";
 }
 
 std::vector<Variable> carried_to(const LaunchPlan& plan, NodeRank node) {

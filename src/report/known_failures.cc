@@ -59,12 +59,12 @@ constexpr auto kFailures = std::to_array<KnownFailure>({
      .pattern = "vendor err 129",
      .why = "a message over InfiniBand or RoCE was not acknowledged: the peer is gone, or the link "
             "loses packets",
-     .advice = "dlaunch check measures each link; --env NCCL_IB_DISABLE=1 tries it over TCP"},
+     .advice = "dlaunch check measures each link; --env NCCL_IB_DISABLE=1 runs the job over TCP"},
     {.name = "ucx-transport-timeout",
      .pattern = "Transport retry count exceeded",
      .why = "a message over InfiniBand or RoCE was not acknowledged: the peer is gone, or the link "
             "loses packets",
-     .advice = "dlaunch check measures each link; --env UCX_TLS=tcp,self,sm tries it over TCP"},
+     .advice = "dlaunch check measures each link; --env UCX_TLS=tcp,self,sm runs the job over TCP"},
     {.name = "nccl-watchdog",
      .pattern = "Watchdog caught collective operation timeout",
      .why = "a collective did not complete in time, because a rank did not take part in it",

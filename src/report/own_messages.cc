@@ -117,7 +117,7 @@ constexpr std::array kMessages = {
                "ssh HOST true, which must return 0", kCertain},
     OwnMessage{"its stdin is WHAT and not the connection",
                "an rc file there redirects stdin (exec </dev/null), or connect.ssh has -n",
-               "limit such lines to interactive shells; remove -n", kCertain},
+               "limit such lines to interactive shells, or remove -n from connect.ssh", kCertain},
     OwnMessage{"dlaunch was started there and WHAT before it answered",
                "a limit (ulimit), a security policy, or too little memory",
                "the command in the message, on HOST", kCertain},

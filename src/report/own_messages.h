@@ -35,7 +35,7 @@ struct HostTrouble {
   std::string said;  // why it cannot be used, in ssh's or dlaunch's words
 };
 
-/// What to try if hosts cannot be connected: at most three lines, one for each kind of trouble,
+/// What to try if hosts cannot be reached: at most three lines, one for each kind of trouble,
 /// with the first host that has it. Each line begins with "try: ".
 [[nodiscard]] std::vector<std::string> connection_advice(const std::vector<HostTrouble>& hosts);
 

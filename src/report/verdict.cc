@@ -279,8 +279,8 @@ class Judge {
                                        [](const RankOnHost& one) { return one.host.empty(); });
     const std::string who = ranks_of(unseen_);
     if (are_lost)
-      return "nothing printed for " + time_ + ", and no answer from " + hosts_of(unseen_) +
-             " with " + who + others;
+      return "nothing printed for " + time_ + ", and no answer from " + hosts_of(unseen_) + " (" +
+             who + ')' + others;
     return "nothing printed for " + time_ + ", and " + who +
            (unseen_.size() == 1 ? " was" : " were") + " not seen" + others;
   }

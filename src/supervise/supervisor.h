@@ -7,7 +7,7 @@
 //  - A node that is added to the set takes part from the next plan on, and is treated like the
 //    others from then on. A withdrawn node leaves before the next plan is made, a lost one as soon
 //    as ranks of the old attempt cannot run there any more.
-//  - A node that cannot be connected ends the run, but only when every other one has answered or
+//  - a node that cannot be reached ends the run, but only when every other one has answered or
 //    failed too, or the limit has passed: the user wants to see all such nodes at once.
 //  - The first failing rank decides the run's exit code: a code other than 0, a signal, or a failed
 //    start. In the same step every node that still has running ranks is told to stop; after
@@ -26,7 +26,7 @@
 //    old attempt may run on a lost node.
 //  - While enough others are there (nodes_needed), a lost node is not waited for: it leaves the set
 //    as a withdrawn one does, never before its ranks are fenced, and does not forbid a restart. The
-//    same holds for a node that cannot be connected at the start, or is lost before its ranks have
+//    same holds for a node that cannot be reached at the start, or is lost before its ranks have
 //    started. A node that was left out is tried again while the run goes on, ever less often: it
 //    returns to the set when it answers, and the next plan may use it. Nothing waits for it.
 //  - Where a process of the attempt starts the ranks (PlanMade::starter), they must all begin

@@ -4,7 +4,7 @@ import json
 import os
 
 from case import case
-from expectations import expect, expect_in
+from expectations import expect, expect_equal, expect_in
 
 PYTHON = "/usr/bin/python3"
 CANNOT_EXECUTE, NOT_FOUND = 126, 127

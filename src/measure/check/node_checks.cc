@@ -79,9 +79,9 @@ void check_limits(const CheckedNode& node, Finder& found) {
   if (has_rdma(node.facts) && limits.locked_memory < enough) {
     found.bad("memlock",
               "only " + size_text(limits.locked_memory) + " of memory can be locked (ulimit -l)",
-              "InfiniBand and RoCE lock their buffers: \"* - memlock unlimited\" in "
-              "/etc/security/limits.conf, LimitMEMLOCK=infinity for sshd, or docker run --ulimit "
-              "memlock=-1");
+              "InfiniBand and RoCE lock their buffers: set \"* - memlock unlimited\" in "
+              "/etc/security/limits.conf, LimitMEMLOCK=infinity for sshd, or use docker run "
+              "--ulimit memlock=-1");
   }
   if (limits.open_files < kFewOpenFiles) {
     found.bad("open-files", "a process may open only " + counted(limits.open_files, "file"),

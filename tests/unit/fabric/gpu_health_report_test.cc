@@ -52,8 +52,8 @@ TEST(GpuHealth, OneThatIsWellAndOneThatIsNot) {
       ElementsAre("2 uncorrected memory errors since the driver was loaded",
                   "a memory repair waits for a reset of the GPU (nvidia-smi --gpu-reset)",
                   "slowed down by heat (91 C)", "power is capped at 300 W of 700 W",
-                  "PCIe runs on 8 of 16 lanes", "pid 4711 (python) holds 61199 MiB of its memory",
-                  "pid 12 ([Not Found]) holds some of its memory"));
+                  "PCIe runs on 8 of 16 lanes", "pid 4711 (python) holds 61199 MiB of GPU memory",
+                  "pid 12 ([Not Found]) holds some GPU memory"));
 }
 
 TEST(GpuHealth, ACapThatAllHaveIsMeant) {

@@ -75,7 +75,7 @@ TEST(Info, HealthAndFaults) {
   health.processes = {{4711, "python", 61199}};
   info.health = {health};
   info.findings = {
-      {"slowed down by heat (91 C)", "pid 4711 (python) holds 61199 MiB of its memory"}};
+      {"slowed down by heat (91 C)", "pid 4711 (python) holds 61199 MiB of GPU memory"}};
   info.faults = {{info.facts.gpus[1].bus_id, 79, 1234, "GPU has fallen off the bus."}};
   const std::string text = info_text(info);
   EXPECT_THAT(text, HasSubstr("see below\n"));

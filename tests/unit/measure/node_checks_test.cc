@@ -230,7 +230,7 @@ TEST(NodeChecks, LimitsOfASingleNode) {
   all[1].clock_offset_ns = -3'000'000'000;
   all[1].condition.disks[0].free_bytes = 1000;
   all[2].condition.gpu_findings = {"GPU 3: a row waits for a reset"};
-  all[2].condition.gpu_processes = {"GPU 0: pid 7 (python) holds 10 MiB of its memory"};
+  all[2].condition.gpu_processes = {"GPU 0: pid 7 (python) holds 10 MiB of GPU memory"};
   const auto findings = check_nodes(all);
   EXPECT_THAT(bad(findings),
               ElementsAre("memlock 0", "shm 0", "clock 1", "disk 1", "gpu-health 2", "gpu-busy 2"));

@@ -393,7 +393,7 @@ TEST(Verdict, ANodeThatDoesNotAnswerIsNamedWithItsRanks) {
   EXPECT_EQ(verdict.kind, Kind::unknown);
   EXPECT_EQ(verdict.odd, ranks({2}));
   EXPECT_EQ(verdict.headline,
-            "nothing printed for 8 s, and no answer from c with rank 2: ranks 0, 1 on a, b wait in "
+            "nothing printed for 8 s, and no answer from c (rank 2): ranks 0, 1 on a, b wait in "
             "all_reduce (train.py:41)");
 }
 
