@@ -210,5 +210,5 @@ def plan_tells_what_is_carried(box):
     words = ["plan", "--set", f"connect.ssh={box.cluster.ssh}", "--set", "hosts=[node1, node2]", "--nproc-per-node", "1"]
     run = box.run(*words, "--env", "1", "--json", "--", "true", env={"VIRTUAL_ENV": "/my/venv"})
     found = {one["name"]: one["reason"] for one in json.loads(run.out)["variables"]}
-    expect_in("from here", found["VIRTUAL_ENV"], "reason")
-    expect_in("from here", found["PATH"], "reason")
+    expect_in("from the launcher", found["VIRTUAL_ENV"], "reason")
+    expect_in("from the launcher", found["PATH"], "reason")
