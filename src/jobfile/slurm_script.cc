@@ -140,7 +140,7 @@ void add_size(const JobSpec& job, const SlurmRequest& request, Options& options)
   const long per_node = ranks_per_node(job, request);
   const auto most = most_tasks_per_node(job, request);
   if (job.nodes || total == 0) {
-    options.emplace_back("nodes", number(job.nodes ? job.nodes->min + job.spares : 1));
+    options.emplace_back("nodes", number((job.nodes ? job.nodes->min : 1) + job.spares));
   } else if (most) {
     options.emplace_back("nodes", number(quotient_up(total, *most) + job.spares));
   }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "os/containment.h"
+#include "os/descriptors.h"
 #include "os/spawn.h"
 
 namespace dlaunch {
@@ -86,6 +87,7 @@ Result<std::shared_ptr<ChildProcess>> ChildProcess::start(
   // A busy kernel shares its CPUs between sessions (sched(7), autogroup): in the engine's session,
   // 64 key exchanges together would get the share of one session.
   request.new_session = true;
+  request.open_files = original_open_file_limit();
   const BlockedSignals blocked;
   const auto spawned = spawn(request);
   if (!spawned) return tl::unexpected(not_started(argv.front(), spawned.error()));

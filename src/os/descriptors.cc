@@ -1,6 +1,7 @@
 #include "os/descriptors.h"
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include <fcntl.h>
@@ -13,6 +14,8 @@
 namespace dlaunch {
 
 namespace {
+
+std::optional<rlimit> original;
 
 /// The entries of /proc/self/fd; without /proc, all likely numbers.
 std::vector<int> open_descriptors() {
@@ -61,9 +64,14 @@ OpenFileLimit open_file_limit() {
 
 OpenFileLimit raise_open_file_limit(unsigned long spare) {
   const OpenFileLimit before = open_file_limit();
+  if (!original) original = rlimit{before.soft, before.hard};
   const rlimit limit{before.hard > 2 * spare ? before.hard - spare : before.hard, before.hard};
   ::setrlimit(RLIMIT_NOFILE, &limit);
   return before;
+}
+
+const rlimit* original_open_file_limit() {
+  return original ? &*original : nullptr;
 }
 
 std::size_t free_descriptors() {

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <initializer_list>
 
+#include <sys/resource.h>
+
 namespace dlaunch {
 
 /// Closes every descriptor above 2 that is not in `kept` (close_range(2), Linux 5.9; else one by
@@ -21,6 +23,9 @@ struct OpenFileLimit {
 /// Raises the soft limit of open files to the hard one minus `spare`, and returns the previous
 /// limits. A later call can use the spare descriptors.
 OpenFileLimit raise_open_file_limit(unsigned long spare = 0);
+/// For the programs that this process starts: the limits before it first raised its own; nullptr:
+/// it has not.
+[[nodiscard]] const rlimit* original_open_file_limit();
 
 /// How many more descriptors this process may open before EMFILE; inexact while other threads open
 /// and close some.

@@ -2,12 +2,13 @@
 
 import json
 import os
+import resource
 import signal
 
 import lab
 from case import case
 from expectations import expect, expect_equal, expect_in
-from processes import program_of, wait_until
+from processes import children_of, program_of, wait_until
 
 NODE_LOST = 69
 CACHE = ".cache/dlaunch"
@@ -42,6 +43,23 @@ def a_command_of_the_users_own_is_the_way_and_the_way_back(box):
     run.end(0)
     for rank in (0, 1):
         expect_equal(box.rank_output(rank), f"{rank} on node{rank + 1}\n".encode(), f"rank {rank}")
+
+
+@case
+def the_limit_of_open_files_is_raised_for_the_launcher_alone(box):
+    """A connection has three."""
+    cluster = box.make_cluster(2)
+    line = f'ulimit -n > {box.path("limit")}; exec {lab.find("ssh")} -F {cluster.folder}/ssh/config "$@"'
+    run = box.start("run", "--set", f"hosts=[{', '.join(cluster.names)}]", "--set", "connect.via=command",
+                    "--set", f"connect.command={json.dumps(['/bin/sh', '-c', line, 'sh', '{host}'])}", "--set", "env_pass=[EVENTS, CASE]",
+                    "--", "/bin/sh", "-c", "echo ready $RANK > $EVENTS; until [ -e $CASE/enough ]; do sleep 0.01; done",
+                    before=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 512)))
+    box.expect_all("ready", 2)
+    with open(f"/proc/{children_of(run.pid)[0]}/limits", encoding="ascii") as limits:
+        expect_in("Max open files 512 512", " ".join(limits.read().split()), "the launcher's")
+    expect_equal(box.read("limit"), b"64\n", "that of what it starts")
+    box.write("enough", "")
+    run.end(0)
 
 
 @case

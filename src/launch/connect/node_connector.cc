@@ -14,6 +14,7 @@
 #include "node/session/attach.h"
 #include "os/child_process.h"
 #include "os/clock.h"
+#include "os/descriptors.h"
 #include "supervise/wording.h"
 
 namespace dlaunch {
@@ -66,6 +67,9 @@ NodeConnector::NodeConnector(EventLoop& loop, const std::vector<NodeTarget>& tar
       forwarding_(loop, binary_, settings_.timeout, settings_.serve,
                   [this](NodeId node, const std::string& order) { feed(node, order); }) {
   for (char** entry = environ; *entry != nullptr; ++entry) environment_.emplace_back(*entry);
+  const auto is_remote = [](const NodeTarget& target) { return !target.is_local(); };
+  if (std::any_of(targets_.begin(), targets_.end(), is_remote))
+    raise_open_file_limit();  // a connection has three
   for (const NodeTarget& target : targets_) {
     if (target.connector->prepare == nullptr) continue;
     host_options_ = target.connector->prepare(environment_);

@@ -108,7 +108,7 @@ void RankService::start(wire::StartRanks request) {
   preload_.begin(request);
   pump_.begin(request.attempt, request.log_folder, request.output_credit);
   // Fail now, and not later when output arrives and its file cannot be opened.
-  if (const std::size_t needed = open_files_needed(request); needed > open_files_.hard) {
+  if (const std::size_t needed = open_files_needed(request); needed > 0) {
     not_started(request.ranks.front(),
                 {StartFailure::Step::resources, EMFILE,
                  "the ranks of this node need " + std::to_string(needed) +

@@ -144,6 +144,8 @@ TEST(SlurmScript, AsksForWhatTheJobNeeds) {
          job.spares = 1;
        },
        "dlaunch\n#SBATCH --nodes=3\n#SBATCH --signal"},
+      {[](JobSpec& job, SlurmRequest&) { job.spares = 1; },
+       "dlaunch\n#SBATCH --nodes=2\n#SBATCH --signal"},
       {[](JobSpec& job, SlurmRequest& request) {
          job.nodes = {2, 2};
          request.gpus_per_node = 8;
