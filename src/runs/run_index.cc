@@ -257,7 +257,7 @@ Result<RunView> only_live_run(const RunFolders& folders, const std::string& comm
   std::string message = std::to_string(found.runs.size()) + (found.more ? " or more" : "") +
                         " runs are running; which one?";
   for (const RunView& run : found.runs)
-    message += "\n  " + command + ' ' + run.id + plain_line(after) + "   # " + plain_line(run.name);
+    message += "\n  " + plain_line(run.name) + ": " + command + ' ' + run.id + plain_line(after);
   return fail(exit_code::kUsage, message);
 }
 

@@ -114,7 +114,7 @@ def the_lines_of_several_runs_are_what_was_typed(box):
                            (["stacks", "--rank", "0", "--json"], ["stacks", "ID", "--rank", "0", "--json"]),
                            (["status", "--json"], ["status", "ID", "--json"]), (["stop", "--now"], ["stop", "--now", "ID"])):
         message = look(box, *command, code=USAGE).text
-        lines = [shlex.split(line, comments=True) for line in message.splitlines() if line.startswith("  dlaunch")]
+        lines = [shlex.split(line.split(": ", 1)[1]) for line in message.splitlines() if ": dlaunch " in line]
         expect_equal(sorted(lines), sorted(["dlaunch"] + [run if word == "ID" else word for word in words] for run in ids), f"lines for {command}")
     for line in lines:
         look(box, *line[1:])
