@@ -138,7 +138,7 @@ constexpr std::array kMessages = {
     OwnMessage{"ranks import for themselves", "they start as they would without preload", ""},
     OwnMessage{"after TIME; restart N of N", "all ranks will be restarted",
                "Ctrl-C to end the run"},
-    OwnMessage{"HOST has not answered for TIME; dlaunch is reconnecting to it",
+    OwnMessage{"HOST has not answered for TIME; it is being reconnected",
                "the connection broke or the node hangs; its ranks go on until "
                "timeouts.fence_after has passed",
                "", kCertain},

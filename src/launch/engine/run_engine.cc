@@ -299,7 +299,7 @@ void RunEngine::on_news(NodeId node, node_news::Silent& silent) {
   const bool has_ranks = planned && !plan_->nodes[planned->value].ranks.empty();
   const Duration fence = options_.spec.timeouts.fence_after;
   std::string text = nodes_.targets()[node.value].host.name + " has not answered for " +
-                     duration_text(silent.silence) + "; dlaunch is reconnecting to it";
+                     duration_text(silent.silence) + "; it is being reconnected";
   if (has_ranks && silent.silence < fence)
     text += ", and its ranks go on until " + wording::duration(fence) + " have passed";
   screen_.note(text);
