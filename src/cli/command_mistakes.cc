@@ -103,7 +103,7 @@ std::string option_as_program(const CLI::App& app, bool takes_command, const Wor
   const bool is_command = takes_command && job != nullptr && job->count() == 0 && !after.empty();
   if (!is_command || !after.front().starts_with('-')) return {};
   std::string message = '"' + plain_line(after.front()) + "\" is not a program";
-  std::error_code ignored;  // then there is no such file
+  std::error_code ignored;  // a file that cannot be looked at is not suggested
   if (std::filesystem::is_regular_file("job.yaml", ignored))
     message += "; to pass these arguments to job.yaml: " + app.get_name() +
                more_words(arguments.begin(), arguments.end()) + " job.yaml --" +

@@ -11,8 +11,8 @@ struct StatusScreenEnd {
 };
 
 /// Returns at q, a signal or the end of the run. Standard input and output must be the terminal;
-/// its mode is restored at every end but SIGKILL, and while Ctrl-Z stops us. Call only while there
-/// is no other thread: blocks signals for good.
+/// its mode is restored at every end but SIGKILL, and while Ctrl-Z stops us. Blocks signals for
+/// good, so call it only from a process with one thread.
 [[nodiscard]] StatusScreenEnd show_status_screen(QuestionLine line);
 
 }  // namespace dlaunch

@@ -69,7 +69,7 @@ NodeConnector::NodeConnector(EventLoop& loop, const std::vector<NodeTarget>& tar
   for (char** entry = environ; *entry != nullptr; ++entry) environment_.emplace_back(*entry);
   const auto is_remote = [](const NodeTarget& target) { return !target.is_local(); };
   if (std::any_of(targets_.begin(), targets_.end(), is_remote))
-    raise_open_file_limit();  // a connection has three
+    raise_open_file_limit();  // each connection takes three descriptors
   for (const NodeTarget& target : targets_) {
     if (target.connector->prepare == nullptr) continue;
     host_options_ = target.connector->prepare(environment_);

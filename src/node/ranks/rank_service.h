@@ -171,7 +171,7 @@ class RankService {
   bool closed_ = false;               // no more ranks of attempt_ are started
   bool all_known_ = false;            // the last StartRanks was received
   bool ending_ = false;               // every rank is over; what is left is being killed
-  bool has_open_files_ = false;       // open_files_needed() was called for attempt_
+  bool has_open_files_ = false;       // the limit of open files was checked for attempt_
   std::size_t alive_ = 0;             // ranks that are not over
   std::deque<Pending> pending_;
   /// Containers, by number, in which no rank has run yet: the first rank starts alone, so that an
