@@ -14,7 +14,6 @@
 #include "os/random.h"
 #include "report/own_messages.h"
 #include "supervise/wording.h"
-#include "sync/rules.h"
 
 namespace dlaunch {
 
@@ -366,11 +365,8 @@ void Preparation::ask_for_prerequisites() {
   const LaunchPlan& plan = *outcome_.plan;
   const LauncherFiles files = launcher_files(plan.workdir);
   const std::vector<std::string> staged = stage_targets(spec_, plan.workdir, home());
-  const auto has_workdir = [&](const std::string& target) {
-    return sync::lies_in(plan.workdir, target);
-  };
   // Before the staging there is no workdir, nor anything relative to it.
-  if (!starts && std::any_of(staged.begin(), staged.end(), has_workdir)) return;
+  if (!starts && is_staged(staged, plan.workdir)) return;
   std::map<NodeId, PrerequisiteQuestion> questions;
   bool is_worth_it = !starts || has_remote_nodes(plan);
   for (const Node& node : nodes_.cluster().nodes) {

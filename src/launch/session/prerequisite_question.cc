@@ -107,25 +107,27 @@ PrerequisiteQuestion prerequisite_question(const JobSpec& spec, const LaunchPlan
   return question;
 }
 
-void leave_out(const std::vector<std::string>& staged, PrerequisiteQuestion& question) {
-  const auto is_staged = [&](const std::string& path) {
-    return std::any_of(staged.begin(), staged.end(),
-                       [&](const std::string& target) { return sync::lies_in(path, target); });
-  };
+bool is_staged(const std::vector<std::string>& targets, const std::string& path) {
+  return std::any_of(targets.begin(), targets.end(),
+                     [&](const std::string& target) { return sync::lies_in(path, target); });
+}
+
+void leave_out(const std::vector<std::string>& targets, PrerequisiteQuestion& question) {
+  const auto is_copied = [&](const std::string& path) { return is_staged(targets, path); };
   wire::CheckPrerequisites& check = question.message;
   std::set<std::string> names;  // of programs of environments that are staged
   for (std::size_t i = question.uses.size(); i-- > 0;) {
-    if (!is_staged(question.uses[i].path)) continue;
+    if (!is_copied(question.uses[i].path)) continue;
     names.insert(question.uses[i].program);
     question.uses.erase(question.uses.begin() + static_cast<std::ptrdiff_t>(i));
     check.lookups.erase(check.lookups.begin() + static_cast<std::ptrdiff_t>(i));
   }
   const auto is_left_out = [&](const auto& program) {
-    return names.contains(program.name) || is_staged(program.name);
+    return names.contains(program.name) || is_copied(program.name);
   };
   std::erase_if(check.programs, is_left_out);
-  std::erase_if(check.files, is_staged);
-  std::erase_if(check.folders, is_staged);
+  std::erase_if(check.files, is_copied);
+  std::erase_if(check.folders, is_copied);
   // The first lookups belong to `uses`, and stay.
   check.lookups.erase(
       std::remove_if(check.lookups.begin() + static_cast<std::ptrdiff_t>(question.uses.size()),

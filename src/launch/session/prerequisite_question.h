@@ -25,8 +25,10 @@ struct PrerequisiteQuestion {
                                                          const LaunchPlan& plan, NodeRank node,
                                                          const LauncherFiles& files);
 
-/// Removes what lies at or below these paths, because it is copied there only before the start.
-void leave_out(const std::vector<std::string>& staged, PrerequisiteQuestion& question);
+/// Whether the absolute path is a target of the staging, or lies below one.
+[[nodiscard]] bool is_staged(const std::vector<std::string>& targets, const std::string& path);
+/// Removes what is staged, because it is copied there only before the start.
+void leave_out(const std::vector<std::string>& targets, PrerequisiteQuestion& question);
 
 /// Whether ranks run on machines other than the launcher's own.
 [[nodiscard]] bool has_remote_nodes(const LaunchPlan& plan);
