@@ -193,8 +193,10 @@ struct StageCommand {
                   plain_line(job.file) + " is not a job file; to copy it: " + as_copy());
     }
     if (!loaded) return loaded;
-    if (loaded->spec.stage.empty())
-      return fail(exit_code::kUsage, "the job has no `stage`: name a file or folder with --from");
+    if (staged_items(loaded->spec).empty())
+      return fail(
+          exit_code::kUsage,
+          "the job has neither `stage` nor `sync.paths`: name a file or folder with --from");
     if (const Status hosts = resolve_job_hosts(wanted, quiet, *loaded); !hosts)
       return tl::unexpected(hosts.error());
     loaded->spec.nodes.reset();

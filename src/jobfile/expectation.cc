@@ -141,9 +141,7 @@ std::string correction(const Field& field, const Node& node) {
     if (quoted != '"' + node.text + '"') return "; write [...]";
     const bool simple = node.text.find_first_of(",[]{}\n") == std::string::npos && node.plain;
     const std::string item = simple ? node.text : quoted;
-    const std::string first = std::string(field.record) + "from";
-    return find_field(first) != nullptr ? "; write [{from: " + item + "}]"
-                                        : "; write [" + item + ']';
+    return "; write [" + item + ']';
   }
   const PlainType type = type_of_plain(node.text);
   const bool wants_number = field.kind == Kind::integer || field.kind == Kind::number;

@@ -49,6 +49,7 @@ void FieldReader::read_record(const Field& field, const Entry& entry, JobSpec& j
   const Section section{std::string(field.record), entry.path + "."};
   // Roles are items of a list in JobSpec, so each needs its item before its keys are read.
   if (field.record.find('*') != std::string_view::npos) field.write(job, Value());
+  if (field.kind == Kind::boolean) field.write(job, Value(true));
   read_mapping(entry.value, section, entry.key, job);
 }
 
@@ -58,8 +59,8 @@ void FieldReader::read_record_list(const Field& field, const Entry& entry, JobSp
     field.write(job, Value(word));
     return;
   }
-  const Field* first = find_field(std::string(field.record) + "name");
-  if (first != nullptr && is_text(node)) {  // the name of a single item
+  const Field* first = field_of_text_item(field);
+  if (first != nullptr && is_text(node)) {  // a single item
     field.write(job, Value());
     read_field(*first, entry, job);
     return;

@@ -73,6 +73,8 @@ constexpr std::array kRestartCauses{
     word("hang", RestartCause::hang), word("preemption", RestartCause::preemption)};
 constexpr std::array kIsolations{word("default", Isolation::standard),
                                  word("pid-namespace", Isolation::pid_namespace)};
+constexpr std::array kDeletes{word("owned", SyncSpec::Delete::owned),
+                              word("never", SyncSpec::Delete::never)};
 constexpr std::array kStageVias{word("nodes", StageVia::nodes),
                                 word("launcher", StageVia::launcher)};
 constexpr std::array kChecks{word("node", Preflight::Check::node),
@@ -147,9 +149,38 @@ constexpr Field kFields[] = {
     {.key = "sync",
      .kind = Kind::boolean,
      .fallback = "false",
+     .example = "true",
      .help = "Copy the workdir to the other nodes first; .gitignore is respected, only changes are "
              "sent",
-     .write = to<&JobSpec::sync>},
+     .record = "sync.",
+     .write = to<&JobSpec::sync, &SyncSpec::is_on>},
+    {.key = "sync.paths",
+     .kind = Kind::record_list,
+     .example = "[., ~/venvs/train]",
+     .help = "The workdir (.) and other folders and files to copy, such as Python environments",
+     .record = "sync.paths[].",
+     .write = add_to<&JobSpec::sync, &SyncSpec::paths>},
+    {.key = "sync.paths[].from",
+     .kind = Kind::text,
+     .help = "Like stage[].from; . is the workdir",
+     .required = true,
+     .write = to<&JobSpec::sync, &SyncSpec::paths, &Transfer::from>},
+    {.key = "sync.paths[].to",
+     .kind = Kind::text,
+     .help = "Absolute path of the copy on each node; default: the path in from",
+     .write = to<&JobSpec::sync, &SyncSpec::paths, &Transfer::to>},
+    {.key = "sync.exclude",
+     .kind = Kind::text_list,
+     .example = "['*.pt', /data/]",
+     .help = "Patterns as in .gitignore for what is not copied, relative to each folder",
+     .write = to<&JobSpec::sync, &SyncSpec::exclude>},
+    {.key = "sync.delete",
+     .kind = Kind::choice,
+     .fallback = "owned",
+     .example = "never",
+     .help = "Remove from nodes what an earlier sync copied and is gone here; never: leave it",
+     .words = kDeletes,
+     .write = to<&JobSpec::sync, &SyncSpec::remove>},
     {.key = "nodes",
      .kind = Kind::integer,
      .example = "1",
@@ -794,6 +825,11 @@ constexpr Field kFields[] = {
      .kind = Kind::boolean,
      .help = "from is an archive, and to is the folder for its content",
      .write = to<&JobSpec::stage, &Transfer::unpack>},
+    {.key = "stage[].exclude",
+     .kind = Kind::text_list,
+     .example = "[__pycache__, /cache/]",
+     .help = "Patterns as in .gitignore for what is not copied, relative to the folder in from",
+     .write = to<&JobSpec::stage, &Transfer::exclude>},
     {.key = "stage_via",
      .kind = Kind::choice,
      .fallback = "nodes",
@@ -944,6 +980,11 @@ const Keyword* find_word(const Field& field, std::string_view text) {
     if (word.text == text) return &word;
   }
   return nullptr;
+}
+
+const Field* field_of_text_item(const Field& list) {
+  const Field* name = find_field(std::string(list.record) + "name");
+  return name != nullptr ? name : find_field(std::string(list.record) + "from");
 }
 
 }  // namespace dlaunch::jobfile

@@ -39,7 +39,8 @@ enum class Kind {
   environment,         // a mapping from variable names to texts, numbers and booleans
   text_map,            // a mapping from any names to texts
   command,             // a text, or a list of texts
-  record_list,  // a list of mappings or texts, or one of `words`; a text is the `name` of a record
+  record_list,  // a list of mappings or texts, or one of `words`; a text is the `name` or `from` of
+                // a record
 };
 
 /// A value as read. monostate: starts a role in mapping form, or the next item of a record_list.
@@ -88,6 +89,9 @@ struct Field {
 
 /// The row of a key spelled as in Field::key; nullptr: none.
 [[nodiscard]] const Field* find_field(std::string_view key);
+
+/// The row of the key that an item of a record_list means if it is only a text; nullptr: none.
+[[nodiscard]] const Field* field_of_text_item(const Field& list);
 
 /// True if keys of the table begin with `prefix` ("restart.", "hosts[].").
 [[nodiscard]] bool is_section(std::string_view prefix);

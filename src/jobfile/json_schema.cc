@@ -140,9 +140,7 @@ JsonObject forms_of(const Field& field) {
   JsonObject record = section_schema(field.record);
   if (field.kind == Kind::record_list) {
     std::vector<std::string> items{record.text()};
-    // A plain text in the list is the name of the item.
-    if (const Field* name = find_field(std::string(field.record) + "name"))
-      items.push_back(value_schema(*name).text());
+    if (const Field* text = field_of_text_item(field)) items.push_back(value_schema(*text).text());
     const std::string single = items.size() == 1 ? "" : items[1];
     record =
         JsonObject()

@@ -36,6 +36,8 @@ class KeyValidator : public Validator {
   void check_metrics();
   void check_stdin();
   void check_stage();
+  void check_stage(const std::vector<Transfer>& items, const std::string& list,
+                   std::map<std::string, std::string>& places);
   void check_collect();
   void check_collect(std::size_t one, std::size_t other);
 
@@ -304,15 +306,23 @@ void KeyValidator::check_collect(std::size_t one, std::size_t other) {
 }
 
 void KeyValidator::check_stage() {
-  std::map<std::string, std::size_t> places;  // by path of the copy
-  for (std::size_t i = 0; i < job_.stage.size(); ++i) {
-    const std::string line = "stage[" + std::to_string(i) + ']';
+  std::map<std::string, std::string> places;  // by path of the copy: the item that has it
+  check_stage(job_.sync.paths, "sync.paths", places);
+  check_stage(job_.stage, "stage", places);
+}
+
+void KeyValidator::check_stage(const std::vector<Transfer>& items, const std::string& list,
+                               std::map<std::string, std::string>& places) {
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const std::string line = list + '[' + std::to_string(i) + ']';
     const std::string key = line + ".to";
     const GivenKey* const given = find(key);
-    if (given == nullptr && job_.stage[i].unpack)
+    if (given == nullptr && items[i].unpack)
       contradict(line + ".unpack", key, "unpack needs `to`, the folder for the archive's content");
+    if (items[i].unpack && !items[i].exclude.empty())
+      contradict(line + ".exclude", line + ".unpack", "exclude is for folders, not for archives");
     if (given == nullptr || !given->good || diagnostics_.is_full()) continue;
-    const std::string& to = job_.stage[i].to;
+    const std::string& to = items[i].to;
     std::string problem;
     std::string place;
     for (std::size_t at = 0; at < to.size();) {
@@ -324,9 +334,8 @@ void KeyValidator::check_stage() {
     }
     if (!to.starts_with('/')) problem = "must be an absolute path, the same on all nodes";
     if (problem.empty() && place.empty()) problem = "must name a file or a folder, not /";
-    const auto [other, is_new] = places.try_emplace(place, i);
-    if (problem.empty() && !is_new)
-      problem = "must differ from that of stage[" + std::to_string(other->second) + "]";
+    const auto [other, is_new] = places.try_emplace(place, line);
+    if (problem.empty() && !is_new) problem = "must differ from that of " + other->second;
     if (!problem.empty())
       diagnostics_.error(given->value, key + " " + problem + ", but is " + in_quotes(to));
   }

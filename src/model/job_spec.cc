@@ -59,6 +59,26 @@ bool is_watched(const JobSpec& spec) {
   return spec.watch.after || spec.timeouts.hang;
 }
 
+bool is_workdir(const Transfer& item) {
+  return item.to.empty() && (item.from == "." || item.from == "./");
+}
+
+bool syncs_workdir(const JobSpec& spec) {
+  const std::vector<Transfer>& paths = spec.sync.paths;
+  return spec.sync.is_on && (paths.empty() || std::any_of(paths.begin(), paths.end(), is_workdir));
+}
+
+std::vector<Transfer> staged_items(const JobSpec& spec) {
+  std::vector<Transfer> items;
+  for (const Transfer& path : spec.sync.paths) {
+    if (is_workdir(path)) continue;
+    items.push_back(path);
+    items.back().exclude = spec.sync.exclude;
+  }
+  items.insert(items.end(), spec.stage.begin(), spec.stage.end());
+  return items;
+}
+
 bool has_membership(const JobSpec& spec) {
   return spec.nodes && (spec.spares > 0 || spec.nodes->min < spec.nodes->max);
 }

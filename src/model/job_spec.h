@@ -223,7 +223,17 @@ struct Transfer {
   std::string from;
   std::string to;
   bool unpack = false;
+  std::vector<std::string> exclude{};  // patterns of gitignore(5), relative to a folder in `from`
   bool operator==(const Transfer&) const = default;
+};
+
+/// `sync`: true, or a mapping.
+struct SyncSpec {
+  bool is_on = false;
+  std::vector<Transfer> paths;       // `from: .` is the workdir; empty: only the workdir
+  std::vector<std::string> exclude;  // as in Transfer, for the workdir and all paths
+  enum class Delete : std::uint8_t { owned, never } remove = Delete::owned;
+  bool operator==(const SyncSpec&) const = default;
 };
 
 struct Logs {
@@ -270,7 +280,7 @@ struct JobSpec {
   Framework framework = Framework::pytorch;
   Launch launch = Launch::per_process;
   std::string workdir;  // empty: where dlaunch was started; relative: to that folder
-  bool sync = false;
+  SyncSpec sync;
   std::optional<NodeRange> nodes;
   int spares = 0;
   ProcessesPerNode processes_per_node;
@@ -320,6 +330,15 @@ struct JobSpec {
 
 /// Whether dlaunch watches the job's ranks while they run, to report a hang or to end the job then.
 [[nodiscard]] bool is_watched(const JobSpec&);
+
+/// Whether `sync` copies the job's workdir to the other nodes.
+[[nodiscard]] bool syncs_workdir(const JobSpec&);
+
+/// Whether an item of sync.paths is the workdir itself.
+[[nodiscard]] bool is_workdir(const Transfer&);
+
+/// What is staged: the items of sync.paths, without the workdir, and then those of `stage`.
+[[nodiscard]] std::vector<Transfer> staged_items(const JobSpec&);
 
 /// The value of a key in an error: as the user typed it, else "processes: 5" in quotes.
 [[nodiscard]] std::string as_typed(const JobSpec&, const std::string& key,

@@ -128,6 +128,15 @@ struct MpirunPlan {
   bool operator==(const MpirunPlan&) const = default;
 };
 
+/// What `stage` copies to all nodes before the ranks start.
+struct PlannedCopy {
+  std::string from;  // absolute, or NODE:PATH
+  std::string to;    // absolute
+  bool unpack = false;
+  std::optional<SyncExtent> extent{};  // nullopt: the files are on a node
+  bool operator==(const PlannedCopy&) const = default;
+};
+
 struct LaunchPlan {
   std::string name;
   std::string run_id;
@@ -137,6 +146,7 @@ struct LaunchPlan {
   MasterPlan master;
   std::string workdir;               // absolute
   std::optional<SyncExtent> sync{};  // of the workdir that is copied to other nodes, once known
+  std::vector<PlannedCopy> staged{};  // only of a preview
   std::vector<CommandPlan> commands;
   std::vector<NodePlan> nodes;         // index = NodeRank; nodes with ranks
   std::vector<std::string> spares{};   // names of the nodes on standby

@@ -92,6 +92,23 @@ void write_head(JsonText& json, const LaunchPlan& plan) {
   json.end_object();
 }
 
+void write_staged(JsonText& json, const LaunchPlan& plan) {
+  if (plan.staged.empty()) return;
+  json.line(1);
+  json.key("stage");
+  json.begin_array();
+  for (const PlannedCopy& copy : plan.staged) {
+    json.line(2);
+    json.begin_object();
+    json.key("from").string(copy.from).key("to").string(copy.to);
+    json.key("unpack").boolean(copy.unpack);
+    if (copy.extent)
+      json.key("files").number(copy.extent->files).key("bytes").number(copy.extent->bytes);
+    json.end_object();
+  }
+  json.end_array();
+}
+
 void write_commands(JsonText& json, const LaunchPlan& plan) {
   json.line(1);
   json.key("commands");
@@ -225,6 +242,7 @@ std::string plan_json(const LaunchPlan& plan, const Cluster* cluster) {
   JsonText json(out);
   json.begin_object();
   write_head(json, plan);
+  write_staged(json, plan);
   write_commands(json, plan);
   write_nodes(json, plan, cluster);
   if (!plan.spares.empty()) {

@@ -109,6 +109,14 @@ void add_head(std::string& out, const LaunchPlan& plan) {
              files_text(plan.sync->files, plan.sync->bytes) + " to the other nodes",
              "what they lack is sent before the start");
   }
+  std::string stage = "stage";
+  for (const PlannedCopy& copy : plan.staged) {
+    const std::string what =
+        copy.extent ? files_text(copy.extent->files, copy.extent->bytes) + ' ' : "";
+    const std::string from = copy.from == copy.to ? "from the same path" : "from " + copy.from;
+    add_line(out, std::exchange(stage, ""), label,
+             what + (copy.unpack ? "unpacked into " : "to ") + copy.to, from);
+  }
   if (plan.master.port != 0) {
     add_line(out, "master", label,
              plan.master.address + ":" + std::to_string(plan.master.port) + " on " +

@@ -304,7 +304,8 @@ inline constexpr auto kFields<BlockRun> =
 template <>
 inline constexpr auto kFields<StageItem> =
     std::tuple{field("from", &StageItem::from), field("to", &StageItem::to),
-               field("unpack", &StageItem::unpack)};
+               field("unpack", &StageItem::unpack), field("exclude", &StageItem::exclude),
+               field("keeps", &StageItem::keeps)};
 
 template <>
 inline constexpr auto kFields<StageEntry> =

@@ -361,6 +361,22 @@ def what_is_gone_is_removed_where_a_staging_put_it(box):
     expect_equal(there(1), ["a", "changed", "old", "old/own"], "on node1")
 
 
+def whats_on(node, path):
+    return sorted(os.fsdecode(name) for name in picture(node.path(path)))
+
+
+@case
+def what_a_line_excludes_is_not_copied(box):
+    cluster = box.make_cluster(2)
+    for name in ("a.py", "b.pyc", "cache/x", "deep/cache/y", "deep/z.pyc"):
+        write(f"{FROM}/corpus/{name}", name.encode())
+    launch(box, f"[{{from: {FROM}/corpus, to: {TO}/corpus, exclude: ['*.pyc', /cache/]}}]").end(0)
+    for node in (1, 2):
+        expect_equal(whats_on(cluster[node], f"{TO}/corpus"), ["a.py", "deep", "deep/cache", "deep/cache/y"], f"on node{node}")
+    launch(box, f"[{{from: {FROM}/corpus, to: {TO}/corpus, exclude: [deep]}}]").end(0)
+    expect_equal(whats_on(cluster[1], f"{TO}/corpus"), ["a.py", "b.pyc", "cache", "cache/x"], "what is excluded now counts as gone")
+
+
 @case
 def what_another_line_stages_there_is_not_removed(box):
     """And neither is anything while the source is empty."""

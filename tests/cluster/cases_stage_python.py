@@ -7,11 +7,14 @@ import subprocess
 
 from case import case
 from cases_stage import JOB_FILE, NOT_COPIED, launch, staged, write
-from expectations import expect, expect_equal, expect_in
+from expectations import Skip, expect, expect_equal, expect_in
+
+import environments
 
 RELEASE = "python3.11"
 BASE = "/run/pythons/cpython-3.11"  # as tools that bring a Python of their own (uv, conda) put it somewhere
 VENV = "/run/venvs/train"
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 SHOW = "import sys, extra; print(sys.prefix, sys.base_prefix, extra.NAME)"
 
 
@@ -144,3 +147,38 @@ def a_check_before_the_start_does_not_miss_what_is_staged(box):
     expect_equal(run.out.count(f"| {VENV} /usr synced".encode()), 2, "the ranks' Python")
     box.write_job(f"command: {VENV}/bin/other -c 1\nworkdir: /\npreflight: {{checks: [node]}}\n")
     expect_in(f"{VENV}/bin/other", box.run("run", "job.yaml", code=75).words, "what is not staged")
+
+
+def pytorch_on_disk(box):
+    """(a folder with a CPython and an environment of PyTorch from PyPI, the environment). The packages are those of the cache: the same
+    files under other names."""
+    top = box.make_folder("bare")
+    python, venv = make_python(f"{top}/pythons/cpython-3.11"), f"{top}/venv"
+    make_environment(python, venv)
+    (theirs,) = environments.packages_folders("torch")
+    copied = subprocess.run(["cp", "-al", f"{theirs}/.", packages(venv)], check=False, stderr=subprocess.DEVNULL)
+    if copied.returncode != 0:  # the cache is on another disk
+        subprocess.run(["cp", "-a", f"{theirs}/.", packages(venv)], check=True)
+    return top, venv
+
+
+@case(budget=900, alone=True, long=True)
+def pytorch_on_bare_nodes_and_a_training_on_it(box):
+    """6 GB with the libraries of CUDA, to the disks of four nodes that have neither Python nor PyTorch."""
+    why = environments.why_not("torch", ["torch", "numpy", "scikit-learn"])
+    if why:
+        raise Skip(why)
+    top, venv = pytorch_on_disk(box)
+    cluster = box.make_cluster(4)
+    for number, node in enumerate(cluster.nodes):
+        node.sh(f"mount --bind {box.make_folder(f'disk{number}')} {top}")
+    without_python(cluster)
+    script = os.path.join(TOP, "examples", "pytorch-ddp", "train.py")
+    options = ("--set", f"sync={{paths: [{venv}, {top}/pythons/cpython-3.11]}}", "--set", "timeouts.stop=2s", "--env", "OMP_NUM_THREADS=1")
+    run = box.launch(f"{venv}/bin/python", script, "--epochs", "4", options=options).end(0)
+    expect_in("world of 4 ranks", run.text, "the training")
+    expect_in("equal weights on all 4 ranks", run.text, "the training")
+    sizes = [event["bytes"] for event in staged(box).values()]
+    expect(min(sizes) > 2e9 and len(sizes) == 4, f"bytes that were sent: {sizes}")
+    box.launch(f"{venv}/bin/python", "-c", "import torch; print(torch.__version__)", options=options).end(0)
+    expect_equal([event["bytes"] for event in staged(box).values()], [0, 0, 0, 0], "sent again")

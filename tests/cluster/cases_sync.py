@@ -102,6 +102,36 @@ def a_first_sync_a_second_one_and_changes(box):
 
 
 @case
+def other_paths_beside_the_workdir(box):
+    cluster = box.make_cluster(2)
+    job = Job(box)
+    for name in ("train.py", "model.pt"):
+        job.write(name)
+    for folder in ("/run/venv", "/run/other"):
+        os.makedirs(f"{folder}/lib")
+        for name in ("lib/a.py", "lib/big.pt"):
+            with open(f"{folder}/{name}", "w", encoding="utf-8") as file:
+                file.write(name)
+    sync = "{paths: [., /run/venv, {from: /run/other, to: /run/local/other}], exclude: ['*.pt']%s}"
+    on = lambda node, path: sorted(os.fsdecode(name) for name in picture(cluster[node].path(path)))
+    launch = lambda more="": job.launch("/bin/true", options=["--set", "sync=" + sync % more]).end(0)
+    launch()
+    for node in (1, 2):
+        expect_equal(on(node, job.root), ["show.py", "train.py"], f"the workdir on node{node}")
+        expect_equal(on(node, "/run/venv"), ["lib", "lib/a.py"], f"on node{node}, at the same path")
+        expect_equal(on(node, "/run/local/other"), ["lib", "lib/a.py"], f"on node{node}, at another path")
+    job.write("new.py")
+    for name in (job.path("train.py"), "/run/venv/lib/a.py"):
+        os.unlink(name)
+    launch(", delete: never")
+    expect_equal(on(1, job.root), ["new.py", "show.py", "train.py"], "the workdir, where nothing is removed")
+    expect_equal(on(1, "/run/venv"), ["lib", "lib/a.py"], "another path, where nothing is removed")
+    launch()
+    expect_equal(on(1, job.root), ["new.py", "show.py"], "the workdir, where what is gone is removed")
+    expect_equal(on(1, "/run/venv"), ["lib"], "another path, where what is gone is removed")
+
+
+@case
 def times_beyond_what_64_bits_of_nanoseconds_hold(box):
     """They do not wrap into the past, which would make a build consider the file old; the content decides whether it is sent."""
     cluster = box.make_cluster(1)

@@ -67,7 +67,7 @@ def sample(rows):
     lines, sections = [], {}
     for row in rows:
         section, _, name = row["key"].rpartition(".")
-        if "[" in row["key"] or "*" in row["key"] or section == "nodes":
+        if "[" in row["key"] or "*" in row["key"] or section in ("nodes", "sync"):
             continue  # forms of a key that is shown
         if not section:
             lines.append([sample_line(row, name, 0)])

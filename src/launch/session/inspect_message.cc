@@ -29,7 +29,7 @@ wire::Inspect inspect_message(const JobSpec& spec, const PlanContext& context,
     const std::filesystem::path workdir =
         std::filesystem::path(context.current_folder) / spec.workdir;
     question.folders.push_back(workdir.lexically_normal());
-    if (!spec.sync) question.code.push_back(question.folders.back());
+    if (!syncs_workdir(spec)) question.code.push_back(question.folders.back());
     for (const char* variable : {"VIRTUAL_ENV", "CONDA_PREFIX"}) {
       const std::string folder = find_variable(context.launcher_env, variable).value_or("");
       if (folder.starts_with('/')) question.code.push_back(folder + "/lib");

@@ -6,6 +6,7 @@
 
 #include "launch/mpi/pmix_start.h"
 #include "launch/session/rehearsal.h"
+#include "launch/stage/stage_settings.h"
 #include "launch/sync/workdir_settings.h"
 #include "plan/make_plan.h"
 
@@ -82,6 +83,10 @@ Result<PlanPreview> preview_plan(const JobSpec& spec, const std::string& current
   const auto sync = sync_extent(spec, context, plan);
   if (!sync) return tl::unexpected(sync.error());
   plan.sync = *sync;
+  auto staged =
+      planned_copies(spec, plan, find_variable(context.launcher_env, "HOME").value_or(""));
+  if (!staged) return tl::unexpected(std::move(staged.error()));
+  plan.staged = std::move(*staged);
   return preview;
 }
 

@@ -302,7 +302,7 @@ void Preparation::give_up_inspections() {
 /// A sync is needed once for each agent. If an agent is new, all nodes are brought to the same
 /// state again.
 bool Preparation::needs_sync() const {
-  if (!spec_.sync) return false;
+  if (!syncs_workdir(spec_)) return false;
   const auto& nodes = outcome_.plan->nodes;
   return std::any_of(nodes.begin(), nodes.end(), [this](const NodePlan& node) {
     return node.is_remote && !synced_.contains(node.id);
@@ -314,6 +314,7 @@ void Preparation::begin_sync() {
   settings.list = workdir_settings(spec_, context_, outcome_.plan->workdir);
   settings.origin = own_hostname();
   settings.window_delay = window_delay(spec_.timeouts);
+  settings.removes = spec_.sync.remove == SyncSpec::Delete::owned;
   for (const NodePlan& node : outcome_.plan->nodes) {
     if (node.is_remote) settings.nodes.push_back({node.id, node.name});
   }
@@ -333,9 +334,9 @@ void Preparation::take_sync(const SyncReport& report) {
 /// Staging is needed once for each agent, like needs_sync().
 bool Preparation::needs_staging() const {
   const auto& nodes = outcome_.plan->nodes;
-  return !spec_.stage.empty() && std::any_of(nodes.begin(), nodes.end(), [this](const auto& node) {
-    return !staged_.contains(node.id);
-  });
+  return !staged_items(spec_).empty() &&
+         std::any_of(nodes.begin(), nodes.end(),
+                     [this](const auto& node) { return !staged_.contains(node.id); });
 }
 
 void Preparation::begin_staging() {
@@ -383,8 +384,8 @@ void Preparation::ask_for_prerequisites() {
     prerequisites_asked_.add(node);
     nodes_.send(node, question.message);
   }
-  missing_ = MissingPrerequisites(plan, nodes_.cluster(), spec_.sync, !spec_.stage.empty(),
-                                  std::move(questions));
+  missing_ = MissingPrerequisites(plan, nodes_.cluster(), syncs_workdir(spec_),
+                                  !staged_items(spec_).empty(), std::move(questions));
 }
 
 Status Preparation::ask_for_pmix() {

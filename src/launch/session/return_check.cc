@@ -35,7 +35,7 @@ void ReturnCheck::begin(const Node& node, Attempt attempt, const PlanContext& co
   if (!plan) return fail(node.id, first_line(plan.error().message));
   const auto rank = plan->find(node.id);
   // What is copied before the start may still be missing.
-  if (spec_.sync || !spec_.stage.empty() || !rank) return listener_.passed(node.id, attempt);
+  if (spec_.sync.is_on || !spec_.stage.empty() || !rank) return listener_.passed(node.id, attempt);
   PrerequisiteQuestion question =
       prerequisite_question(spec_, *plan, *rank, launcher_files(plan->workdir));
   const wire::CheckPrerequisites message = question.message;

@@ -31,7 +31,8 @@ std::string workdir_advice(const MissingPrerequisites& missing, const JobSpec& s
   if (plan.sync && missing.any_of(is_left_out))
     return std::string(kIndent) + "sync: true copies nothing that a .gitignore file names";
   struct stat here {};
-  if (spec.sync || !missing.lacks_workdir() || ::stat(plan.workdir.c_str(), &here) != 0) return {};
+  if (syncs_workdir(spec) || !missing.lacks_workdir() || ::stat(plan.workdir.c_str(), &here) != 0)
+    return {};
   const auto extent = extent_within(kCounting, workdir_settings(spec, context, plan.workdir));
   if (!extent) {
     const std::string& why = extent.error().message;

@@ -1,12 +1,15 @@
 #include "launch/stage/stage_settings.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <optional>
 #include <utility>
 
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "node/stage/stage_source.h"
 #include "os/own_machine.h"
 #include "plan/candidates.h"
 #include "sync/rules.h"
@@ -90,6 +93,19 @@ Status check_targets(const std::vector<StagePart>& parts) {
   return {};
 }
 
+/// The size of a file or folder on this machine.
+Result<SyncExtent> extent_of(const std::string& path, const std::vector<std::string>& exclude) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0)
+    return fail(exit_code::kJobFile, "stage: " + plain_line(path) + ": " + errno_text(errno));
+  if (!S_ISDIR(info.st_mode)) return SyncExtent{1, static_cast<std::uint64_t>(info.st_size)};
+  WorkdirLister lister(StageSource::folder_settings({path, "", false, exclude}, "stage: "));
+  while (!lister.step()) {
+  }
+  if (!lister.status()) return tl::unexpected(lister.status().error());
+  return lister.extent();
+}
+
 /// A part without lines yet. `source` nullptr: this machine.
 StagePart part_from(const Node* source, const JobSpec& spec, const Cluster& cluster,
                     StageRunSettings settings) {
@@ -134,11 +150,30 @@ std::string stages_as(const std::string& run_id) {
 std::vector<std::string> stage_targets(const JobSpec& spec, const std::string& workdir,
                                        const std::string& home) {
   std::vector<std::string> targets;
-  for (const Transfer& line : spec.stage) {
+  for (const Transfer& line : staged_items(spec)) {
     const std::filesystem::path from = absolute(stage_source_path(line.from).path, workdir, home);
     targets.push_back(line.to.empty() ? from.lexically_normal().string() : line.to);
   }
   return targets;
+}
+
+Result<std::vector<PlannedCopy>> planned_copies(const JobSpec& spec, const LaunchPlan& plan,
+                                                const std::string& home) {
+  const std::vector<std::string> targets = stage_targets(spec, plan.workdir, home);
+  const std::vector<Transfer> lines = staged_items(spec);
+  std::vector<PlannedCopy> copies;
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    PlannedCopy copy{lines[i].from, targets[i], lines[i].unpack};
+    if (stage_source_path(copy.from).node.empty()) {
+      copy.from = sync::without_slashes(
+          std::filesystem::path(absolute(copy.from, plan.workdir, home)).lexically_normal());
+      const auto extent = extent_of(copy.from, lines[i].exclude);
+      if (!extent) return tl::unexpected(extent.error());
+      copy.extent = *extent;
+    }
+    copies.push_back(std::move(copy));
+  }
+  return copies;
 }
 
 Result<std::vector<StagePart>> stage_parts(const JobSpec& spec, const LaunchPlan& plan,
@@ -152,11 +187,12 @@ Result<std::vector<StagePart>> stage_parts(const JobSpec& spec, const LaunchPlan
   }
   std::vector<StagePart> parts;
   const std::vector<std::string> targets = stage_targets(spec, plan.workdir, home);
+  const std::vector<Transfer> lines = staged_items(spec);
   for (std::size_t i = 0; i < targets.size(); ++i) {
-    const StageSourcePath from = stage_source_path(spec.stage[i].from);
+    const StageSourcePath from = stage_source_path(lines[i].from);
     const Node* const node = from.node.empty() ? nullptr : node_named(cluster, from.node);
     if (node == nullptr && !from.node.empty())
-      return tl::unexpected(unknown_source(spec, spec.stage[i].from, cluster));
+      return tl::unexpected(unknown_source(spec, lines[i].from, cluster));
     const bool is_here = node == nullptr || node->is_launcher;
     const auto source = is_here ? std::nullopt : std::optional(node->id);
     auto part = std::find_if(parts.begin(), parts.end(),
@@ -165,7 +201,8 @@ Result<std::vector<StagePart>> stage_parts(const JobSpec& spec, const LaunchPlan
       part =
           parts.insert(parts.end(), part_from(is_here ? nullptr : node, spec, cluster, settings));
     part->settings.items.push_back(
-        {absolute(from.path, plan.workdir, home), targets[i], spec.stage[i].unpack});
+        {absolute(from.path, plan.workdir, home), targets[i], lines[i].unpack, lines[i].exclude,
+         i < lines.size() - spec.stage.size() && spec.sync.remove == SyncSpec::Delete::never});
   }
   if (const Status targets_differ = check_targets(parts); !targets_differ)
     return tl::unexpected(targets_differ.error());

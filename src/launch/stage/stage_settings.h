@@ -36,7 +36,13 @@ struct StageSourcePath {
 };
 [[nodiscard]] StageSourcePath stage_source_path(const std::string& from);
 
-/// The absolute path of each `stage` line's target on the nodes.
+/// What a run of the plan would stage. Reads all the folders. Errors: as WorkdirLister, and
+/// exit_code::kJobFile for a source that does not exist.
+[[nodiscard]] Result<std::vector<PlannedCopy>> planned_copies(const JobSpec& spec,
+                                                              const LaunchPlan& plan,
+                                                              const std::string& home);
+
+/// The absolute path of each staged item's target on the nodes.
 [[nodiscard]] std::vector<std::string> stage_targets(const JobSpec& spec,
                                                      const std::string& workdir,
                                                      const std::string& home);

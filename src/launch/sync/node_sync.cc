@@ -140,6 +140,7 @@ void NodeSync::send_entries(const SyncPass& pass, MonotonicTime now, const Send&
 
 /// What still exists here but is not in the list stays on the node, too.
 bool NodeSync::send_removals(const SyncPass& pass, const Send& send) {
+  if (!pass.removes) gone_.clear();
   if (gone_.empty()) return false;
   wire::SyncRemove message{pass.id, {}};
   for (std::size_t i = 0; i < kMostRemovals && !gone_.empty(); ++i) {

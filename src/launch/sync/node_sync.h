@@ -29,6 +29,7 @@ struct SyncPass {
   /// Hashes of content here, as they become known; nullopt: the content has changed since the list.
   std::map<std::uint32_t, std::optional<ContentHash>> hashes;
   std::deque<std::uint32_t> to_hash;
+  bool removes = true;            // WorkdirSyncSettings::removes
   std::set<std::string> changed;  // paths whose content has changed since the list
   std::string problem;            // here, not on a node
 

@@ -15,6 +15,7 @@ WorkdirListSettings workdir_settings(const JobSpec& spec, const PlanContext& con
   settings.home = find_variable(context.launcher_env, "HOME").value_or("");
   settings.most_files = sync::kMostFiles;
   settings.most_bytes = sync::kMostBytes;
+  settings.exclude = spec.sync.exclude;
   return settings;
 }
 
@@ -30,7 +31,7 @@ Result<std::optional<SyncExtent>> extent_within(Duration limit, WorkdirListSetti
 
 Result<std::optional<SyncExtent>> sync_extent(const JobSpec& spec, const PlanContext& context,
                                               const LaunchPlan& plan) {
-  if (!spec.sync || !has_remote_nodes(plan)) return std::nullopt;
+  if (!syncs_workdir(spec) || !has_remote_nodes(plan)) return std::nullopt;
   constexpr Duration kNoLimit = std::chrono::hours(24 * 365);
   return extent_within(kNoLimit, workdir_settings(spec, context, plan.workdir));
 }

@@ -100,6 +100,7 @@ void WorkdirSync::listed() {
   pass_ = {};
   pass_.id = ++last_id_;
   pass_.root = settings_.list.root;
+  pass_.removes = settings_.removes;
   pass_.entries = lister_->take();
   if (passes_ == kMostPasses) take_samples(changed);
   lister_.reset();

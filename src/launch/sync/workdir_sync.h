@@ -31,6 +31,7 @@ struct WorkdirSyncSettings {
   std::vector<To> nodes;
   std::string origin;          // this machine's name
   Duration window_delay{500};  // a node gets as much at once as it takes in this time
+  bool removes = true;         // what an earlier sync put on nodes and is gone here
   Duration stall{60'000};      // a node that is silent for this long has failed
 };
 

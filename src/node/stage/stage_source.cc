@@ -58,13 +58,18 @@ void StageSource::begin_item(const StageItem& item) {
            to == sync::without_slashes(std::filesystem::path(item.from).lexically_normal()));
   if (is_file) return add_file(item, to, info);
   roots_.push_back(to);
+  lister_.emplace(folder_settings(item, what_));
+}
+
+WorkdirListSettings StageSource::folder_settings(const StageItem& item, const std::string& what) {
   WorkdirListSettings settings;
   settings.root = item.from;
   settings.most_files = sync::kMostStaged;
   settings.most_bytes = std::numeric_limits<std::uint64_t>::max();
-  settings.what = what_;
+  settings.what = what;
   settings.is_named = true;
-  lister_.emplace(std::move(settings));
+  settings.exclude = item.exclude;
+  return settings;
 }
 
 /// Why the item cannot be staged to `to`, a normalized path; empty: it can.
@@ -157,7 +162,7 @@ std::vector<StageOrigin> StageSource::origins(const std::string& machine) const 
     origins[i].name = machine + ':' + sync::without_slashes(sources_[i]);
     origins[i].target = targets_[i];
     // An empty folder may be one whose disk is not mounted.
-    origins[i].removes = !is_file_[i] && has_any[i] && !touches_other(i);
+    origins[i].removes = !is_file_[i] && has_any[i] && !items_[i].keeps && !touches_other(i);
   }
   return origins;
 }

@@ -25,6 +25,10 @@ class StageSource {
   StageSource(std::vector<StageItem> items, std::string what)
       : items_(std::move(items)), what_(std::move(what)) {}
 
+  /// How a folder is listed.
+  [[nodiscard]] static WorkdirListSettings folder_settings(const StageItem& item,
+                                                           const std::string& what);
+
   /// Reads some of the folders. True: the list is complete, or there is an error.
   [[nodiscard]] bool list_some();
   /// After list_some() has returned true. Errors: exit_code::kJobFile if the job must change,

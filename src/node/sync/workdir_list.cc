@@ -97,6 +97,9 @@ void WorkdirLister::begin() {
   if (!fd)
     return fail(exit_code::kPreflight, settings_.what + (settings_.is_named ? "" : "workdir ") +
                                            root + ": " + errno_text(errno));
+  std::string patterns;
+  for (const std::string& pattern : settings_.exclude) patterns += pattern + '\n';
+  excluded_.enter("", patterns);
   if (!settings_.is_named) enter_rules_above();
   if (status_) open(std::move(fd), "");
 }
@@ -162,7 +165,8 @@ void WorkdirLister::look_at(const Level& level, const std::string& name) {
   const bool is_folder = S_ISDIR(info.st_mode);
   SyncEntry entry;
   entry.path = level.path + name;
-  if (rules_.excludes(prefix_ + entry.path, is_folder)) return;
+  if (excluded_.excludes(entry.path, is_folder) || rules_.excludes(prefix_ + entry.path, is_folder))
+    return;
   if (settings_.root + '/' + entry.path == settings_.run_base || is_run(level, name)) return;
   if (is_folder) {
     entry.kind = SyncEntry::Kind::folder;

@@ -24,6 +24,7 @@ struct WorkdirListSettings {
   /// count. If it has too many files, the error says to pack them into one.
   bool is_named = false;
   std::string what = "sync: ";  // begins each error
+  std::vector<std::string> exclude{};  // further patterns, as in a .gitignore file in `root`
 };
 
 /// Reads the tree in pieces, so that the caller can do other things in between.
@@ -69,6 +70,7 @@ class WorkdirLister {
   bool begun_ = false;
   std::string prefix_;  // path of the root in its git repository: "" or "a/b/"
   sync::IgnoreRules rules_;
+  sync::IgnoreRules excluded_;  // WorkdirListSettings::exclude
   std::vector<Level> levels_;
   std::vector<SyncEntry> entries_;
   SyncExtent extent_;

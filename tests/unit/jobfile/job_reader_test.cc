@@ -144,6 +144,32 @@ TEST(ReadJob, PatternsOfMetricsHaveOneGroup) {
                   "(?m)(x"));
 }
 
+/// What `sync` and `stage` copy: "workdir" first, then "from -> to without exclude ...".
+std::vector<std::string> copies_of(const std::string& text) {
+  const auto job = read_text("command: x\n" + text);
+  if (!job) return {job.error().message};
+  std::vector<std::string> copies;
+  if (syncs_workdir(*job)) copies.emplace_back("workdir");
+  for (const Transfer& item : staged_items(*job)) {
+    std::string line = item.from + (item.to.empty() ? "" : " -> " + item.to);
+    for (const std::string& pattern : item.exclude) line += " without " + pattern;
+    copies.push_back(std::move(line));
+  }
+  return copies;
+}
+
+TEST(ReadJob, SyncIsTheWorkdirAndOtherPaths) {
+  EXPECT_THAT(copies_of("sync: false\n"), ElementsAre());
+  EXPECT_THAT(copies_of("sync: true\n"), ElementsAre("workdir"));
+  EXPECT_THAT(copies_of("sync: {}\n"), ElementsAre("workdir"));
+  EXPECT_THAT(copies_of("sync: {exclude: [a], delete: never}\n"), ElementsAre("workdir"));
+  EXPECT_THAT(copies_of("sync: {paths: [., ~/venv]}\n"), ElementsAre("workdir", "~/venv"));
+  EXPECT_THAT(copies_of("sync: {paths: ~/venv}\n"), ElementsAre("~/venv"));
+  EXPECT_THAT(copies_of("sync: {paths: [{from: ., to: /a}, {from: b, to: /b}], exclude: [c, d]}\n"
+                        "stage: [/data]\n"),
+              ElementsAre(". -> /a without c without d", "b -> /b without c without d", "/data"));
+}
+
 TEST(ReadJob, FindsUnknownKeysInSectionsAndLists) {
   const auto job = read_text("command: x\nmpi: {lancher: 1}\nstage: [{frm: a, to: /b}]\n");
   EXPECT_THAT(

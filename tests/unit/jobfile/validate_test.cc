@@ -61,6 +61,12 @@ const Case kCases[] = {
      "2:46: error: collect[1] and collect[0] have nested targets"},
     {"command: x\nstage: [{from: a.tar, to: /a}, {from: b.tar, unpack: true}]\n",
      "2:46: error: unpack needs `to`, the folder for the archive's content"},
+    {"command: x\nstage: [{from: a.tar, to: /a, unpack: true, exclude: [b]}]\n",
+     "2:54: error: exclude is for folders, not for archives (stage[0].unpack, line 2)"},
+    {"command: x\nsync: {paths: [{from: a, to: /a}]}\nstage: [{from: b, to: //a/}]\n",
+     "3:23: error: stage[0].to must differ from that of sync.paths[0], but is \"//a/\""},
+    {"command: x\nsync: {paths: [{from: a, to: b}]}\n",
+     "2:30: error: sync.paths[0].to must be an absolute path, the same on all nodes, but is \"b\""},
     {"command: x\nlaunch: once\nbinding: {gpus: one-per-process}\n",
      "3:11: error: the single process of launch: once starts its own workers, which need all GPUs "
      "(launch, line 2)"},

@@ -31,6 +31,10 @@ TEST(PlanJson, HoldsTheWholePlan) {
   LaunchPlan synced = *plan;
   synced.sync = SyncExtent{12, 3'400'000};
   EXPECT_EQ(json::parse(plan_json(synced))["sync"], (json{{"files", 12}, {"bytes", 3'400'000}}));
+  synced.staged = {{"/a", "/b", true, SyncExtent{1, 2}}, {"n:/c", "/c", false, std::nullopt}};
+  EXPECT_EQ(json::parse(plan_json(synced))["stage"],
+            (json{{{"from", "/a"}, {"to", "/b"}, {"unpack", true}, {"files", 1}, {"bytes", 2}},
+                  {{"from", "n:/c"}, {"to", "/c"}, {"unpack", false}}}));
   EXPECT_EQ(parsed["master"],
             (json{{"address", "addr-of-node0"}, {"port", 21000}, {"reason", "the first node"}}));
   EXPECT_EQ(parsed["commands"][0]["argv"], (json{"python", "train \"quoted\".py"}));

@@ -86,6 +86,19 @@ TEST(PlanText, WhatASyncIsAbout) {
     EXPECT_LE(line.size(), 80U) << line;
 }
 
+TEST(PlanText, WhatIsStaged) {
+  Planned one = planned(test::list_job({"true"}), {{}});
+  one.plan.staged = {{"/home/eve/venv", "/home/eve/venv", false, SyncExtent{12, 3'400'000}},
+                     {"/home/eve/data.tar", "/local/data", true, SyncExtent{1, 5'000'000}},
+                     {"gpu01:/data", "/local/more", false, std::nullopt}};
+  const std::string text = plan_text(one.plan, one.cluster);
+  EXPECT_THAT(text, HasSubstr("stage     12 files, 3.4 MB to /home/eve/venv"));
+  EXPECT_THAT(text, HasSubstr("from the same path"));
+  EXPECT_THAT(text, HasSubstr("          1 file, 5.0 MB unpacked into /local/data"));
+  EXPECT_THAT(text, HasSubstr("          to /local/more"));
+  EXPECT_THAT(text, HasSubstr("from gpu01:/data"));
+}
+
 TEST(PlanText, RolesHaveAColumnAndTheirCommands) {
   JobSpec spec = test::list_job({"python", "worker.py"});
   spec.framework = Framework::tensorflow;

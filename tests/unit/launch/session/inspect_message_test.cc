@@ -61,7 +61,7 @@ TEST(InspectMessage, AsksForTheRoomThatTheJobNeeds) {
   EXPECT_THAT(question.code, ElementsAre("/home/eve/data"));
   PlanContext active = context_of_a_shell();
   active.launcher_env["VIRTUAL_ENV"] = "/home/eve/venv";
-  spec.sync = true;  // what is copied lies on a local disk
+  spec.sync.is_on = true;  // what is copied lies on a local disk
   question = inspect_message(spec, active, wanted, false);
   EXPECT_THAT(question.code, ElementsAre("/home/eve/venv/lib"));
 }

@@ -593,7 +593,7 @@ class PreparationWithSync : public PreparationTest {
     if (::mkdtemp(folder_.data()) == nullptr) folder_.clear();
     std::ofstream(folder_ + "/train.py") << "pass\n";
     spec_.workdir = folder_;
-    spec_.sync = true;
+    spec_.sync.is_on = true;
   }
   ~PreparationWithSync() override {
     preparation_.reset();  // which removes the marker

@@ -105,7 +105,7 @@ TEST_F(ReturnCheckTest, OneWithWhichNoPlanCanBeMadeDoesNot) {
 }
 
 TEST_F(ReturnCheckTest, WhatASyncBringsIsNotAskedFor) {
-  spec_.sync = true;
+  spec_.sync.is_on = true;
   begin();
   EXPECT_EQ(passed_.size(), 1U);
   EXPECT_THAT(nodes_.sent_, IsEmpty());

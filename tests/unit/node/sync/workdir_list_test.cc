@@ -56,6 +56,18 @@ class WorkdirListTest : public testing::Test {
   std::vector<std::string> special_;
 };
 
+TEST_F(WorkdirListTest, WithoutWhatTheSettingsExclude) {
+  for (const char* name : {"a.pt", "data/x", "src/data/x", "src/b.pt", "src/keep.pt", "train.py"})
+    write(name);
+  write(".gitignore", "!a.pt\n");  // includes nothing that the settings exclude
+  settings_.exclude = {"*.pt", "!keep.pt", "/data/"};
+  EXPECT_THAT(list(), ElementsAre(".gitignore", "src/", "src/data/", "src/data/x", "src/keep.pt",
+                                  "train.py"));
+  settings_.is_named = true;
+  EXPECT_THAT(list(), ElementsAre(".gitignore", "src/", "src/data/", "src/data/x", "src/keep.pt",
+                                  "train.py"));
+}
+
 TEST_F(WorkdirListTest, EverythingWithItsKind) {
   write("b/deep/x", "12345");
   write("a");
