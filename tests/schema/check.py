@@ -38,7 +38,7 @@ BEYOND = [
     ("a number that JSON does not have", r"must be a number .* not the number [-+]?\.(inf|Inf|INF|nan|NaN|NAN)$", 5),
     ("a host list whose brackets or slots are wrong", r"hosts(\[\d+\](\.name)?)?: (.* cannot (be part of|begin with)|this ['\[(]|these brackets|a number is|this range|.* is not a "
      r"number or a range|what follows|an address in brackets|brackets cannot|a host has|no host is named|the name of the|(this names )?more than)", 5),
-    ("hosts that contradict each other", r"is named twice|are given twice|is given twice|one address cannot be|auto stands alone|hosts? (is|are) given|names no host", 5),
+    ("hosts that contradict each other", r"is named twice|are given twice|is given twice|one address cannot be|hosts? (is|are) given|names no host", 5),
     ("an address or a user beyond its characters", r"(address|user|interface): (give the port|write an IPv6 address|.* has at most)", 5),
     ("keys of connect that do not go together", r"has no effect with (via|connect)|needs connect\.command|connect\.command", 5),
     ("a pattern without its one group, or that is none; another file name", r"(the pattern of )?metrics\.", 5),

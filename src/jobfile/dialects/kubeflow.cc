@@ -89,10 +89,9 @@ void read_pod(Translation& t, ForeignKeys& pod, std::string_view owner,
     return;
   }
   if (containers.size() > 1) {
+    const auto name = scalar_of(t.document, *chosen, "name");
     t.note_at(pods.replicas.range,
-              "of the pod's containers, only " +
-                  in_quotes(scalar_of(t.document, *chosen, "name").value_or("the first")) +
-                  " runs");
+              "of the pod's containers, only " + (name ? in_quotes(*name) : "the first") + " runs");
   }
   ForeignKeys container(t.document, t.diagnostics, Spelling::exact, *chosen, "containers[]");
   pods.replicas.image = container.text("image").value_or(LocatedText());

@@ -129,10 +129,10 @@ bool has_variable(const Replicas& group, const EnvVariable& variable) {
 /// here.
 void refuse_no_command(Translation& t, const Replicas& replicas) {
   if (std::exchange(t.lacks_command, true)) return;
-  const std::string where =
-      "the file has no command (dlaunch does not read the one in the "
-      "image " +
-      in_quotes(replicas.image.text) + "); give one after --, ";
+  const std::string& image = replicas.image.text;
+  const std::string where = "the file has no command (dlaunch does not read the one in the image" +
+                            (image.empty() ? "" : ' ' + in_quotes(image)) +
+                            "); give one after --, ";
   const std::string args = line_of(replicas.args);
   t.diagnostics.error(
       replicas.range,

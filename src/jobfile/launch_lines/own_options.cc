@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <csignal>
 #include <optional>
 #include <utility>
 
@@ -205,8 +206,9 @@ void OwnOptions::signal(std::string_view text) {
   const auto at = std::min(text.find('@'), text.size());
   const std::string seconds(at == text.size() ? "60" : text.substr(at + 1));
   const auto given = parse_integer(text.substr(0, at));
-  const auto number = signal_number(given ? signal_name(static_cast<int>(*given))
-                                          : std::string(text.substr(0, at)));
+  const bool is_number = given && *given > 0 && *given <= SIGRTMAX;
+  const auto number = signal_number(is_number ? signal_name(static_cast<int>(*given))
+                                              : std::string(text.substr(0, at)));
   if (!number || !count_of(seconds)) return;
   constexpr std::size_t kPrefix = 3;  // of "SIGUSR1"
   advised.push_back({"stop_signal", signal_name(*number).substr(kPrefix)});

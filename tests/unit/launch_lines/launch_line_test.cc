@@ -66,6 +66,17 @@ TEST(LaunchLine, OfSrunDeepspeedAndAccelerate) {
             "-n 8 --nnodes 2 --env ACCELERATE_MIXED_PRECISION=bf16 -- python3 t.py");
 }
 
+TEST(LaunchLine, OfTorchx) {
+  EXPECT_EQ(own("torchx run -s local_cwd dist.ddp -j 2x8 --script train.py -- --lr 1"),
+            "--nnodes 2 --nproc-per-node 8 -- python3 train.py --lr 1");
+  EXPECT_EQ(own("torchx run --scheduler slurm dist.ddp -j 1:4x8 --script main.py"),
+            "--nnodes 1:4 --nproc-per-node 8 -- python3 main.py");
+  EXPECT_EQ(own("torchx run dist.ddp -m pkg.train --env A=1,B=2 --max_retries 3 --gpu 8 -- --x"),
+            "--nproc-per-node 2 --env A=1 --env B=2 --restarts 3 [--gpu 8] -- python3 -m pkg.train "
+            "--x");
+  EXPECT_EQ(own("torchx run utils.echo --msg hi"), "none");
+}
+
 TEST(LaunchLine, InsideAnotherOne) {
   EXPECT_EQ(own("srun --nodes 2 torchrun --nproc_per_node 8 train.py"),
             "--nnodes 2 --nproc-per-node 8 -- python3 train.py");
