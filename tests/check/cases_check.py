@@ -4,12 +4,14 @@ import json
 import math
 import os
 import shutil
+import sys
 
 from case import case
 from expectations import Skip, expect, expect_equal, expect_in
 from processes import command_of, wait_until
 
 GOAL = 60  # seconds for 16 nodes on two idle cores: reported, but no failure
+CLUSTER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "cluster")
 LIBRARY = "/usr/lib/x86_64-linux-gnu/libmpi.so.40"
 
 
@@ -155,6 +157,32 @@ def the_needs_of_a_job_are_checked_on_every_node(box):
     found = json.loads(box.run("check", "job.yaml", "--no-fabric", "--json", code=75).out)
     expect_equal(bad(found), [("missing", ["node2"])], "what is bad")
     expect_in("/opt/only-here", found["findings"][0]["text"], "what is missing")
+
+
+@case
+def files_of_a_network_file_system_are_slow(box):
+    """sshfs, over a connection on which each way takes 2 ms."""
+    if not shutil.which("sshfs") or not os.path.exists("/dev/fuse"):
+        raise Skip("no sshfs or no /dev/fuse")
+    cluster = box.make_cluster(2)
+    code = "/run/code"
+    for node in cluster.nodes:
+        node.sh(f"mkdir -p {code}/package && for i in $(seq 40); do echo $i > {code}/package/$i.py; done")
+    relay = os.path.join(CLUSTER, "relay.py")
+    slow = box.write("slow-ssh", f"#!/bin/sh\nexec {cluster.ssh} -o ProxyCommand='{sys.executable} {relay} %h %p 0.002' \"$@\"\n", 0o755)
+    cluster[1].sh(f"sshfs -o ssh_command={slow} -o sftp_server=/usr/lib/openssh/sftp-server node2:{code} {code} 2>&1")
+    for node in cluster.nodes:
+        node.base |= set(node.processes())  # of the file system
+    try:
+        box.write("job.yaml", f"command: true\nhosts: [node1, node2]\nconnect: {{ssh: {cluster.ssh}}}\nworkdir: {code}\n")
+        found = json.loads(box.run("check", "job.yaml", "--no-fabric", "--json", code=None).out)
+    finally:
+        cluster[1].sh(f"umount {code}")
+    slow = [one for one in found["findings"] if one["code"] == "slow-files"]
+    expect_equal([one["hosts"] for one in slow], [["node1"]], "where files are slow to read")
+    expect_in(f"files in {code} take", slow[0]["text"], "what is slow")
+    expect_in("from fuse.sshfs", slow[0]["text"], "what it is")
+    expect_in(f"dlaunch stage --from {code}", slow[0]["remedy"], "what to do")
 
 
 @case
