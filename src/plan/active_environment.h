@@ -1,5 +1,6 @@
-// Finds the programs of ranks that belong to the virtual or conda environment that is active where
-// dlaunch was started: a node without that environment would run other programs or none. Pure.
+// Finds the ranks' programs that belong to a virtual or conda environment that is active where
+// dlaunch was started: on a node without that environment, ranks would run other programs or none.
+// Pure.
 #pragma once
 
 #include <functional>

@@ -20,9 +20,9 @@ struct CoreBinding {
 /// `homes` has one element per local rank: the NUMA node of its GPU, or -1.
 ///
 /// Ranks never share physical cores, and a rank gets all allowed hardware threads of its cores.
-/// Cores that another run holds are not used. A rank with a home gets cores there if the home has a
-/// core for each of its ranks; the other ranks are distributed so that cores per rank are as even
-/// as possible, in order of rank and NUMA node. Within a NUMA node the free cores are cut into
+/// Cores that another run holds are not used. A rank with a home gets cores of its home if the home
+/// has a core for each of its ranks; the other ranks are distributed so that cores per rank are as
+/// even as possible, in order of rank and NUMA node. Within a NUMA node the free cores are cut into
 /// contiguous blocks whose sizes differ by at most one. With fewer ranks than NUMA nodes, and no
 /// homes, a rank gets several whole NUMA nodes. With more ranks than free cores, or with
 /// `binding.cpus: none`, no rank is bound.

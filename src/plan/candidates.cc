@@ -154,7 +154,7 @@ bool is_one_machine(const Cluster& cluster) {
 }
 
 /// False if another machine also has the address, as container engines and hypervisors give the
-/// same address to every machine: it would reach itself there.
+/// same address to every machine: by that address, the other machine would reach itself.
 bool is_unique(const UsableAddress& own, const Cluster& cluster) {
   const std::string text = ip_text(own.ip);
   const NodeFacts& first = cluster.nodes.front().facts;
@@ -201,7 +201,7 @@ bool is_better(const Offer& a, const Offer& b) {
 std::string reason_of(const Offer& offer, const std::vector<Offer>& offers, std::size_t nodes) {
   const std::string& name = offer.own->interface->name;
   if (!offer.is_shared) return name + ", over a router";
-  // Two addresses of one interface do not make two networks here.
+  // Two addresses of one interface do not count as two networks.
   const bool has_rival = std::any_of(offers.begin(), offers.end(), [&](const Offer& other) {
     return other.is_shared && other.own->interface != offer.own->interface;
   });

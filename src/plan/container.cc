@@ -107,7 +107,7 @@ std::string gpu_problem(Runtime runtime, const ContainerFacts& facts) {
   }
   if (runtime == Runtime::docker && !facts.nvidia_cdi && !facts.nvidia_toolkit) {
     return "docker needs the NVIDIA Container Toolkit (nvidia-container-cli) for them\n"
-           "         try: install nvidia-container-toolkit there";
+           "         try: install nvidia-container-toolkit on that node";
   }
   return {};
 }
@@ -122,8 +122,7 @@ bool brings_gpus(const LaunchPlan& plan, const Cluster& cluster, const RuntimeRo
 }
 
 /// The first runtime that all nodes have and that can provide the GPUs. If none can provide them,
-/// the first that all nodes have: its problem is then reported. Null: all nodes have none in
-/// common.
+/// the first that all nodes have: its problem is then reported. Null: no runtime is on all nodes.
 const RuntimeRow* best_of(const Container& container, const LaunchPlan& plan,
                           const Cluster& cluster) {
   const RuntimeRow* first = nullptr;
@@ -227,7 +226,7 @@ Result<std::uint64_t> shared_memory(const Container& container, Runtime runtime,
                   ", less than container.shm_size: " + size_text(container.shm_bytes) +
                   "; the ranks of a node share it for NCCL and MPI\n"
                   "         try: mount -o remount,size=" +
-                  std::to_string(container.shm_bytes) + " /dev/shm there");
+                  std::to_string(container.shm_bytes) + " /dev/shm on that node");
 }
 
 struct NodeView {

@@ -40,7 +40,7 @@ const NicFact* nic_named(const NodeFacts& facts, const std::string& name) {
   return found == nics.end() ? nullptr : &*found;
 }
 
-/// The virtual machine's own interface, or a part of it.
+/// Whether `nic` is the interface that Hyper-V gives the virtual machine, or a part of it.
 bool is_of_hyper_v(const NodeFacts& facts, const NicFact* nic) {
   constexpr std::string_view kDriver = "hv_netvsc";
   if (nic == nullptr) return false;
@@ -242,10 +242,10 @@ std::vector<std::string> rails_without_address(const NodeFacts& facts) {
     for (const RdmaPort& port : device.ports) {
       if (port.link_layer != LinkLayer::ethernet || port.state != State::active) continue;
       if (roce_v2_index(port) >= 0 || is_fast_path_of_a_vm(facts, device, port)) continue;
-      texts.push_back(
-          device.name + '/' + std::to_string(port.number) +
-          (port.netdev.empty() ? "" : " (" + port.netdev + ")") +
-          " is ACTIVE beside a GPU, but has no RoCE v2 address over IPv4: NCCL_IB_HCA does not include it");
+      texts.push_back(device.name + '/' + std::to_string(port.number) +
+                      (port.netdev.empty() ? "" : " (" + port.netdev + ")") +
+                      " is ACTIVE beside a GPU, but has no RoCE v2 address over IPv4: NCCL_IB_HCA "
+                      "does not include it");
     }
   }
   return texts;

@@ -36,7 +36,7 @@ class ReachRecord {
   enum class State {
     open,      // more results must arrive
     settled,   // the best reachable candidate is known
-    likely,    // all nodes reach one, but a better one may still turn out to be reachable
+    likely,    // all nodes reach a candidate, but a better one may still turn out to be reachable
     hopeless,  // every candidate has failed somewhere; more results may arrive
     failed,    // every candidate has failed somewhere, and all results are known
   };

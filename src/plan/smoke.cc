@@ -69,7 +69,7 @@ SmokeJob make_smoke_job(JobSpec spec, const SmokeInput& input) {
   spec.spares = 0;
   spec.hosts = {};
   spec.connect = {};
-  spec.stage = staged_items(spec);  // of sync.paths, what has another path in the job
+  spec.stage = staged_items(spec);  // keeps sync.paths, except the workdir
   spec.sync = {};
   spec.collect.clear();  // a smoke test has no results
   spec.collect_limit = 0;

@@ -227,7 +227,7 @@ void EventLog::add_line(WallTime now, WriteMembers&& write_members) {
 }
 
 void EventLog::add(const Event& event, WallTime now) {
-  // Progress comes up to once a second, and a stall has a note of its own.
+  // Progress occurs up to once a second, and a stall has a note of its own.
   const bool is_account_only =
       std::holds_alternative<event::Progress>(event) || std::holds_alternative<event::Stall>(event);
   if (is_account_only) return;

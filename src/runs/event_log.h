@@ -22,9 +22,9 @@
 
 namespace dlaunch {
 
-/// Buffers, and appends to the file at 64 KiB, at flush() (due() says when) and on destruction.
-/// While writing fails, up to 1 MiB is kept; further lines are only counted, and a line "gap" says
-/// how many are missing once writing works again. Only whole lines are left out.
+/// Buffers lines, and appends them to the file at 64 KiB, at flush() (due() says when) and on
+/// destruction. While writes fail, it keeps up to 1 MiB and only counts further lines; once writes
+/// work again, a line "gap" says how many lines are missing. It never leaves out a part of a line.
 class EventLog {
  public:
   /// Creates the file (0600) or appends to it.
@@ -48,7 +48,7 @@ class EventLog {
   /// Writes what is buffered; after an error it may be called again.
   Status flush();
 
-  /// When to call flush(), so that readers see lines soon and not every line costs a write;
+  /// When to call flush(), so that readers see lines soon, but not every line costs a write;
   /// nullopt: nothing is buffered, or writing has failed.
   [[nodiscard]] std::optional<WallTime> due() const { return due_; }
   static constexpr std::chrono::milliseconds kMostWait{100};

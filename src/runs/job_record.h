@@ -28,7 +28,7 @@ struct JobRecord {
   std::string file;     // its name as typed
   std::string typed;    // the command line
   std::string version;  // of dlaunch
-  std::string again;    // options without a key in a job file, each after a space
+  std::string again;    // options that have no key in a job file, a space before each
   std::string note;     // other differences from the file; empty: none
 };
 
@@ -40,7 +40,7 @@ struct RunOrigin {
   std::string kernel;              // "Linux 6.1.0 x86_64"
   std::string python_environment;  // VIRTUAL_ENV or CONDA_PREFIX; empty: none
   std::string folder;              // where dlaunch was started
-  std::string shown_path;          // of the run folder, as one would type it there
+  std::string shown_path;          // of the run folder, as typed in `folder`
   GitState git;
 };
 
@@ -50,7 +50,7 @@ struct RunOrigin {
 /// The folder of the active virtual or conda environment; empty: there is none.
 [[nodiscard]] std::string python_environment(const Environment& environment);
 
-/// What the comments of a job_record_text() say; empty: they do not say.
+/// What the comments of a job_record_text() say; a member that they do not mention is empty.
 struct RecordedOrigin {
   std::string version;  // of dlaunch
   std::string host;     // of the launcher

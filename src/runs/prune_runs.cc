@@ -21,7 +21,7 @@ namespace dlaunch {
 
 namespace {
 
-// What was written to within this time counts as written since the boot.
+// A run that was written to within this time counts as written to since the boot.
 constexpr std::chrono::hours kQuiet{24};
 
 WallTime boot_time() {
@@ -39,7 +39,7 @@ WallTime last_change(const RunView& run) {
     last = std::max(last, WallTime(std::chrono::seconds(info.st_mtim.tv_sec)));
   }
   if (run.state != RunState::lost) return last;
-  // A run of another machine that seems to be lost may still run, and only print output.
+  // A run of another machine that seems lost may still be running, and write only output.
   for (const std::uint32_t attempt : attempts_of(run.path)) {
     std::error_code error;
     const std::string folder = run.path + "/attempt-" + std::to_string(attempt);
@@ -75,7 +75,8 @@ tl::expected<UniqueFd, std::string> open_to_remove(const std::string& path, bool
   return folder;
 }
 
-/// Removes last what shows that the folder is a run's: run.json, then summary.json with its end.
+/// Removes last the files that identify the folder as a run's: run.json, then summary.json, which
+/// says how the run ended.
 int remove_folder(const std::string& path, const UniqueFd& folder) {
   if (const int error = clear_folder(folder, [] {}, {"run.json", "summary.json"}); error != 0)
     return error;
@@ -119,7 +120,7 @@ std::string why_kept(const RunView& run, WallTime last, WallTime boot) {
   // has written nothing since this boot.
   if (!is_here(run.witness) && last >= boot)
     return "it may be running on another machine with the same name as this one";
-  // A container of the same machine has its own processes, and its own name.
+  // A container on this machine has its own processes and host name.
   if (!run.witness.record->locked && run.witness.record->host != run.witness.host)
     return "it may be running in a container of this machine";
   return "";

@@ -21,9 +21,9 @@ struct PruneRule {
 
 struct PrunedRun {
   RunView run;
-  std::uint64_t bytes = 0;  // that the disk gets back
+  std::uint64_t bytes = 0;  // freed on the disk
   std::string kept;         // why it is kept although it matches; empty: it is removed
-  bool failed = false;      // `kept` is an error: some of it may be gone
+  bool failed = false;      // `kept` is an error: some files of the run may be gone
 };
 
 struct Pruning {
@@ -32,9 +32,9 @@ struct Pruning {
   std::optional<Error> unreadable;  // a folder of run folders that cannot be read
 };
 
-/// Why a run must stay: it has not ended, or that is not known from here. Empty: it may go. `last`:
-/// when something was last written about it; `boot`: the boot of this machine, or a day ago if that
-/// is earlier; a run that was written to since then may still go on. Pure.
+/// Why a run must stay: it has not ended, or this machine cannot tell. Empty: the run may be
+/// removed. `last`: when something was last written about it. `boot`: when this machine booted, or
+/// a day ago if that is earlier; a run that was written to since then may still be running. Pure.
 [[nodiscard]] std::string why_kept(const RunView& run, WallTime last, WallTime boot);
 
 /// Removes run folders, each with a lock held (flock(2), where the file system has it), so that two

@@ -68,7 +68,7 @@ Status RankStream::skip_to_last(std::uint32_t lines) {
     if (!bytes) return tl::unexpected(bytes.error());
     for (std::size_t i = bytes->size(); i > 0; --i) {
       const bool ends_line = (*bytes)[i - 1] == '\n';
-      if (is_last_byte && !ends_line) --wanted;  // its last line has no end yet
+      if (is_last_byte && !ends_line) --wanted;  // the last line has no newline yet
       is_last_byte = false;
       if (ends_line && --wanted == 0) {
         offset_ = begin + i;

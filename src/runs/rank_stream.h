@@ -1,5 +1,6 @@
 // RankStream reads the log file of one stream of one rank piece by piece, even while the rank is
-// writing it. The file is opened for each piece, because there may be more ranks than descriptors.
+// writing it. The file is opened for each piece, because there may be more ranks than file
+// descriptors.
 #pragma once
 
 #include <cstdint>

@@ -21,7 +21,7 @@ namespace {
 constexpr mode_t kFolderMode = 0700;
 constexpr mode_t kFileMode = 0600;
 constexpr std::string_view kIgnoreAll = "# Made by dlaunch: its runs stay out of git.\n*\n";
-// A summary of 1,000 ranks has 200 KiB.
+// A summary of 1,000 ranks takes 200 KiB.
 constexpr off_t kReservedRoom = off_t{256} << 10;
 
 /// mkdir -p; 0 or an errno value. Sets `is_new`, unless null, if the folder did not exist.
@@ -55,8 +55,8 @@ int write_file(const std::string& path, std::string_view text) {
   return error != 0 ? error : close_error;
 }
 
-/// False if the file exists, the file system does not support this, or another error occurs, which
-/// the caller's second way then reports.
+/// False if the file exists, if the file system does not support this, or after another error: the
+/// caller then writes in another way, which reports the error.
 bool write_in_one_step(const std::string& folder, const std::string& path, std::string_view text) {
   const UniqueFd file = open_unnamed_file(folder, kFileMode);
   return file && write_all(file.get(), text) == 0 && give_name(file, path) == 0;

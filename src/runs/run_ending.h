@@ -23,9 +23,9 @@ struct RunEnding {
   std::string signal;      // when cancelled; empty: its front had ended
   std::string slurm_said;  // why Slurm sent the signal; empty: unknown
   std::chrono::nanoseconds elapsed{0};
-  std::string checkpoint;   // what is said of checkpoints; empty: nothing is known
+  std::string checkpoint;  // text of `checkpoint` in summary.json; empty: nothing is known
   std::optional<std::chrono::nanoseconds> checkpoint_age;  // at the end; nullopt: none was written
-  std::uint32_t ranks = 0;  // 0: there was no plan
+  std::uint32_t ranks = 0;                                 // 0: there was no plan
   std::uint32_t attempt = 0;
   std::optional<std::uint32_t> first;  // the rank that failed first
   std::string first_node;

@@ -12,14 +12,14 @@ namespace dlaunch {
 
 struct RunFolders {
   std::string base;        // the folder of run folders, as the user would type it
-  std::string state_base;  // absolute; runs whose own folder could not be written; empty: none
-  std::string folder;      // absolute; of state_base, only runs that were started here are listed
+  std::string state_base;  // absolute; has the runs that could not be written to `base`; "": none
+  std::string folder;      // absolute; of state_base, only runs started in this folder are listed
 };
 
-/// Where `runs`, `logs` and `stop` look. `folder` empty: the current one. `logs.dir` of a readable
-/// job.yaml there, else runs/; a folder with neither is taken as the folder of run folders itself.
-/// Runs that were started there and had to be kept in the state folder belong to them. Errors:
-/// kUsage: no such folder.
+/// Where `runs`, `logs` and `stop` look for the runs of `folder`; empty: the current folder. Run
+/// folders are in `logs.dir` of a readable job.yaml in `folder`, else in its runs/; if it has
+/// neither, `folder` itself is taken as the folder of run folders. Runs that were started in
+/// `folder` but had to be kept in the state folder are included. Errors: kUsage: no such folder.
 [[nodiscard]] Result<RunFolders> run_folders(const std::string& folder);
 
 /// The word by which a command typed in the current folder finds a run: its id if the command looks
@@ -35,19 +35,19 @@ struct FoundRuns {
 
 enum class RunsWanted {
   all,
-  not_ended,  // live, or unknown from here; folders with a summary are not even read
+  not_ended,  // live, or not known on this machine; folders with a summary are not even read
 };
 
 /// The newest `most` runs. Folders whose names are not run ids are skipped.
 [[nodiscard]] FoundRuns list_runs(const RunFolders& folders, std::size_t most,
                                   RunsWanted wanted = RunsWanted::all);
 
-/// `word`: an id, the beginning (8 characters or more) or the end (3 or more) of just one, or the
-/// path of a run folder or of a file in it; empty: the newest run. Errors (exit_code::kUsage, or
-/// kNoPermission: this user may not read it) say what to type instead.
+/// `word`: an id, the beginning (8 characters or more) or the end (3 or more) of exactly one id, or
+/// the path of a run folder or of a file in it; empty: the newest run. Errors (exit_code::kUsage,
+/// or kNoPermission: this user may not read it) say what to type instead.
 [[nodiscard]] Result<RunView> find_run(const RunFolders& folders, const std::string& word);
 
-/// The only run that has not ended. Errors: there is none, or there are several: then the message
+/// The only run that has not ended. Errors: there is none; or there are several, and the message
 /// has a line to type for each, with `command` ("dlaunch stop") before its id and `after` (" 0")
 /// after it.
 [[nodiscard]] Result<RunView> only_live_run(const RunFolders& folders, const std::string& command,

@@ -65,7 +65,7 @@ class RunPresence {
   /// Writes run.json (0600), locked before it becomes visible. `record.locked` is filled in here.
   [[nodiscard]] static Result<RunPresence> announce(const RunDirectory& folder, RunRecord record);
 
-  /// Shows whether the ranks are being ended.
+  /// Tells other processes, by a lock, whether the ranks are being ended.
   void set_stopping(bool stopping);
 
  private:

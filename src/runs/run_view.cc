@@ -22,7 +22,7 @@ namespace dlaunch {
 
 namespace {
 
-// A plan of 100,000 ranks has about 50 MB.
+// A plan of 100,000 ranks takes about 50 MB.
 constexpr std::size_t kMostJson = std::size_t{256} << 20;
 
 /// Regular files only: a FIFO of that name would block.
@@ -110,7 +110,7 @@ std::vector<LeftOutput> outputs_on_nodes(const nlohmann::json& plan) {
   return found;
 }
 
-/// True without a summary, or with that of a front whose engine was killed.
+/// True if there is no summary, or if a front wrote it because its engine was killed.
 bool has_lost_output(const RunView& view) {
   const auto& ending = view.witness.ending;
   return !ending || ending->cause == name_of(Cause::internal);
@@ -284,8 +284,8 @@ std::string state_text(const RunView& view) {
              "; its state is not known from here";
     default: {
       const RunWitness& seen = view.witness;
-      const bool rebooted = seen.record && !seen.boot_id.empty() &&
-                            !seen.record->boot_id.empty() && seen.record->boot_id != seen.boot_id;
+      const bool rebooted = seen.record && !seen.boot_id.empty() && !seen.record->boot_id.empty() &&
+                            seen.record->boot_id != seen.boot_id;
       return rebooted ? "lost: its machine was rebooted" : "lost: its launcher was killed";
     }
   }

@@ -21,11 +21,11 @@ enum class RunState {
   failed,
   stopped,  // by Ctrl-C, a signal or `dlaunch stop`
   lost,     // its launcher was killed and left no summary
-  unknown,  // on another machine, whose locks are not seen from here
+  unknown,  // on another machine, whose locks this machine does not see
 };
 
 /// What this machine sees of a run. Look at the lock and the process before summary.json: an engine
-/// that ends in between has written it.
+/// that ends in between has then already written its summary.
 struct RunWitness {
   std::optional<RunRecord> record;  // run.json
   std::optional<RunEnding> ending;  // summary.json
@@ -36,13 +36,13 @@ struct RunWitness {
   bool engine_exists = false;  // a process here has its pid and start time
 };
 
-/// A summary decides. Without one, a held lock proves that the engine lives, wherever it is; on the
-/// machine of the run, so does its process. There, without lock and process, the engine is gone,
-/// even if the machine was rebooted (same name, other boot). From another machine a free lock
-/// proves nothing.
+/// A summary decides. Without one, a held lock proves that the engine lives, on whatever machine;
+/// on the machine of the run, the engine's process proves it, too. If that machine sees neither
+/// lock nor process, the engine is gone, even if the machine was rebooted (same name, other boot).
+/// On another machine, a free lock proves nothing.
 [[nodiscard]] RunState state_of_run(const RunWitness& witness);
 
-/// The run is on this machine, in this boot.
+/// Whether the run is on this machine, in its current boot.
 [[nodiscard]] bool is_here(const RunWitness& witness);
 
 [[nodiscard]] const char* name_of(RunState);
@@ -63,7 +63,7 @@ struct LeftOutput {
 
 struct RunView {
   std::string id;
-  std::string path;  // as it was asked for
+  std::string path;  // as given to read_run()
   RunWitness witness;
   RunState state = RunState::lost;
   std::string name;                                  // of the job; empty: unknown
@@ -74,8 +74,8 @@ struct RunView {
   std::string slurm_state;  // of its Slurm job, in Slurm's words ("RUNNING"); empty: unknown
 };
 
-/// The error for a `path` that cannot be read, `error` being errno: kNoPermission with its owner if
-/// that is why, else kUsage.
+/// The error for a `path` that cannot be read; `error` is the errno. If permissions are the cause:
+/// kNoPermission, with the owner of `path`; else kUsage.
 [[nodiscard]] Error cannot_read(const std::string& path, int error);
 
 /// "YYYYMMDD-HHMMSS-xyz".
@@ -100,7 +100,8 @@ struct RunView {
 /// The attempts that have a folder, ascending.
 [[nodiscard]] std::vector<std::uint32_t> attempts_of(const std::string& run_path);
 
-/// Lines for the user that say where that output is, each with a newline; empty: there is none.
+/// Lines for the user that say where the output in `left` is, each with a newline; empty: there is
+/// none.
 [[nodiscard]] std::string left_text(const std::vector<LeftOutput>& left);
 
 /// How it ended, or its state: "done in 3.2 s", "lost: its launcher was killed",

@@ -12,13 +12,13 @@ namespace dlaunch {
 
 namespace {
 
-constexpr std::size_t kKept = 65536;  // values; a value per second fills it in 18 hours
+constexpr std::size_t kKept = 65536;  // values; at one value per second, 18 hours
 
 RE2::Options options() {
   RE2::Options chosen;
   chosen.set_log_errors(false);
   chosen.set_never_nl(true);
-  // Matches bytes that are not UTF-8, too: programs may print anything.
+  // Latin-1 lets patterns match bytes that are not UTF-8: programs may print anything.
   chosen.set_encoding(RE2::Options::EncodingLatin1);
   return chosen;
 }

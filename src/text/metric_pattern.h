@@ -12,13 +12,14 @@ class RE2;
 
 namespace dlaunch {
 
-/// Why it is not a valid metric, as the end of a sentence: "has no group: ..."; empty: it is valid.
+/// Why `pattern` is not a valid metric, as the end of a sentence ("has no group: ..."); empty: it
+/// is valid.
 [[nodiscard]] std::string metric_problem(const std::string& pattern);
 
-/// The values, in the order of the text.
+/// The numbers that a pattern found, in the order of the text.
 struct MetricMatches {
-  std::vector<double> values;     // the last 65536 or more
-  std::uint64_t matches = 0;      // all numbers found
+  std::vector<double> values;     // at least the last 65536
+  std::uint64_t matches = 0;      // how many numbers were found
   std::uint64_t not_numbers = 0;  // groups that matched non-numbers such as "1,234" or "nan"
   std::string not_number;         // the first of those
 };

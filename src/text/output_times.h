@@ -9,8 +9,8 @@
 
 namespace dlaunch {
 
-/// `stream`: 2 * rank, + 1 for stderr. The bytes between the previous mark of the stream and `end`
-/// arrived before `at`.
+/// `stream` is 2 * rank, plus 1 for stderr. The bytes between the previous mark of the stream and
+/// `end` arrived before `at`.
 struct OutputMark {
   std::uint64_t stream = 0;
   std::uint64_t end = 0;
@@ -30,7 +30,7 @@ class OutputTimesWriter {
 
   std::string bytes_;
   std::optional<OutputMark> last_;   // not written yet
-  std::vector<std::uint64_t> ends_;  // by stream, as written
+  std::vector<std::uint64_t> ends_;  // as written, by stream
   std::int64_t at_ = 0;              // as written
   bool has_begun_ = false;
 };

@@ -8,13 +8,13 @@
 namespace dlaunch {
 
 /// One line (without "\n") as a terminal would show it: removes escape sequences (ECMA-48), keeps
-/// the last state of a progress bar ("\r"), and replaces tabs by four spaces, other control and
-/// direction-changing characters by '?', and invalid UTF-8 by U+FFFD.
+/// the last state of a progress bar ("\r"), and replaces tabs with four spaces, other control and
+/// direction-changing characters with '?', and invalid UTF-8 with U+FFFD.
 [[nodiscard]] std::string plain_line(std::string_view line);
 
-/// Sanitizes dlaunch's own text that may contain text from another machine: each line as by
-/// plain_line(), cut to `columns`, with a final "\n"; at most `most` lines, then the number of
-/// omitted ones.
+/// Sanitizes dlaunch's own text that may contain text from another machine: applies plain_line() to
+/// each line, cuts it to `columns` and ends it with "\n". After `most` lines, gives only the number
+/// of omitted lines.
 [[nodiscard]] std::string plain_text(std::string_view text, std::size_t columns = 4096,
                                      std::size_t most = 4096);
 

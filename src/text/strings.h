@@ -63,7 +63,7 @@ template <class Range, class TextOf = std::identity>
 /// Three significant digits, more from 1000 on: "0.75", "7.52", "16.1", "1880".
 [[nodiscard]] std::string three_digits(double value);
 
-/// Blanks after or before `text` up to `width` columns; each code point counts as one.
+/// Adds blanks after or before `text` to fill `width` columns; each code point counts as one.
 [[nodiscard]] std::string padded(std::string_view text, std::size_t width);
 [[nodiscard]] std::string right_aligned(std::string_view text, std::size_t width);
 
