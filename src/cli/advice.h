@@ -21,7 +21,7 @@ namespace dlaunch {
 /// "resume".
 [[nodiscard]] bool sounds_like_command(std::string_view word);
 
-/// mpirun spells long options with one dash ("-hostfile"), which others would read as "-h". Returns
+/// mpirun spells long options with one dash ("-hostfile"), which CLI11 would read as "-h". Returns
 /// such an option with two dashes, any other word unchanged.
 [[nodiscard]] std::string with_two_dashes(std::string_view word);
 

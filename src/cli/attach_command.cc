@@ -21,7 +21,7 @@ constexpr std::uint32_t kMostRanks = 1 << 20;
 
 constexpr const char* kFooter =
     "Examples:\n"
-    "  dlaunch attach 3                              a shell beside rank 3 of the run here\n"
+    "  dlaunch attach 3                              a shell beside rank 3 of the live run\n"
     "  dlaunch attach k3f 3 -- nvidia-smi            a command, on the rank's node\n"
     "  dlaunch attach k3f 3 -- py-spy top --pid {pid}\n"
     "  dlaunch attach k3f 3 -- gdb -p {pid}          {pid}: the rank's process\n"

@@ -33,9 +33,9 @@ constexpr const char* kFooter =
     "  dlaunch collect k3f --set 'collect=[{from: /local/out}]'\n"
     "                                    something that the job did not name\n"
     "\n"
-    "What is already here is not sent again. If the launcher of the run was killed,\n"
-    "the output of its ranks is collected too.\n"
-    "Exit code: 0 everything is here; 74 a node could not be connected, or something\n"
+    "Files that are already here are not sent again. If the launcher of the run was\n"
+    "killed, the output of its ranks is collected too.\n"
+    "Exit code: 0 everything is here; 74 a node could not be reached, or something\n"
     "is missing; 64 usage, 65 job file.";
 
 /// The names of the nodes that had ranks.

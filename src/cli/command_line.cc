@@ -194,7 +194,7 @@ bool looks_like_option(const std::string& word) {
 }
 
 /// The error for an empty or forgotten value; empty: none. If FOLDER is unset, `--clean "$FOLDER"`
-/// does not mean `--clean` alone, and with RUN unset, `stop "$RUN"` does not mean whatever runs. In
+/// does not mean `--clean` alone, and with RUN unset, `stop "$RUN"` does not mean just any run. In
 /// `--hosts -n 2` the value was forgotten. After "--name=" CLI11 would take the next word as value.
 std::string wrong_word_in(const CLI::App& app, const std::vector<std::string>& arguments) {
   const auto empty = [](const std::string& option) {

@@ -15,13 +15,14 @@ namespace dlaunch {
 
 using CommandWords = std::vector<std::string>;
 
-/// Without a job file the words after "--" are the command, which cannot begin with an option: the
-/// error for one that does, with the line to type; empty: no mistake. `app` has parsed `arguments`.
+/// The error, with the line to type, for a command that begins with an option: without a job file,
+/// the words after "--" are the command, whose first word must be a program. Empty: no mistake.
+/// `app` has parsed `arguments`.
 [[nodiscard]] std::string option_as_program(const CLI::App& app, bool takes_command,
                                             const CommandWords& arguments,
                                             const CommandWords& after);
 
-/// Whether the word is a job file by its name: *.yaml, *.yml, *.json.
+/// Whether the word has the name of a job file: *.yaml, *.yml, *.json.
 [[nodiscard]] bool is_job_file(std::string_view word);
 
 /// The words, quoted for a shell, each after a blank.

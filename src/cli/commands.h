@@ -50,22 +50,22 @@ using TrailingArguments = std::vector<std::string>;
 /// The guardian of an agent, which a connector starts on a node; stdin and stdout are its channel.
 ///
 /// `agent --session HEX --node N [--after HEX] [--pid-namespace] [--build ID --size BYTES]`: prints
-/// that it is ready, then guards the agent; with `--after` only once the processes of that lost
-/// session are gone, with `--build` only if the staged binary is whole, else prints that it failed.
-/// `agent --attach HEX --node N`: passes stdin and stdout to the agent of that session on this node
-/// (node/session/attach.h). `agent --enter FOLDER [--at WORKDIR] RANK`: the first process of a
-/// rank's container. `agent --probe`: prints the build id, which shows that this file can be
-/// executed here. `agent --py-spy`: writes this machine's py-spy to stdout
-/// (launch/questions/own_py_spy.h). `agent --unpack`: unpacks an archive
+/// that it is ready, then guards the agent. With `--after`, it first waits until the processes of
+/// that lost session are gone; with `--build`, it first checks that the staged binary is whole. If
+/// either fails, it prints an error instead. `agent --attach HEX --node N`: passes stdin and stdout
+/// to the agent of that session on this node (node/session/attach.h). `agent --enter FOLDER [--at
+/// WORKDIR] RANK`: the first process of a rank's container. `agent --probe`: prints the build id,
+/// which shows that this machine can execute this file. `agent --py-spy`: writes this machine's
+/// py-spy to stdout (launch/questions/own_py_spy.h). `agent --unpack`: unpacks an archive
 /// (node/unpack/unpack_main.h).
 [[nodiscard]] int agent_command(const std::vector<std::string>& words);
 
 /// A rank of a measurement.
 ///
 /// `collectives --backend mpi|nccl MODE KEY=VALUE...`: becomes the measuring program
-/// (measure/collectives/program/program.h), with its environment and descriptors; returns only
-/// if it cannot: kPreflight, with what is missing on this node. `collectives --probe`: prints
-/// which back-ends this dlaunch has, and whether their libraries are here.
+/// (measure/collectives/program/program.h), with its environment and descriptors; returns only if
+/// it cannot: kPreflight, with what is missing on this node. `collectives --probe`: prints which
+/// back-ends this dlaunch has, and whether their libraries are installed.
 [[nodiscard]] int collectives_command(const std::vector<std::string>& words);
 
 /// The process that measures this machine for `dlaunch check --local`: prints one line of JSON

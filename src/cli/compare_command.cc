@@ -23,7 +23,7 @@ constexpr const char* kFooter =
     "\n"
     "Compares the jobs, where they came from (machine, dlaunch, Python environment,\n"
     "commit), the plans, the nodes, where the time went, how they ended, and the\n"
-    "metrics. What is equal is left out and counted.";
+    "metrics. Equal values are only counted.";
 
 struct CompareCommand {
   std::string first;

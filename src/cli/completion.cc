@@ -14,8 +14,8 @@ namespace {
 
 using CompletedWords = std::vector<CompletedWord>;
 
-// bash splits words at "=": the script joins them for dlaunch, and removes what is before the last
-// "=" from dlaunch's answers, because bash replaces only what follows it.
+// bash splits words at "=": the script joins them for dlaunch, and removes the part up to the last
+// "=" from dlaunch's answers, because bash replaces only the text after it.
 constexpr std::string_view kBash =
     R"sh(# Completion of dlaunch for bash: source <(dlaunch completion bash)
 _dlaunch() {
@@ -70,9 +70,9 @@ complete -c dlaunch -a '(dlaunch complete (commandline -opc)[2..] (commandline -
 constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kScripts{
     {{"bash", kBash}, {"zsh", kZsh}, {"fish", kFish}}};
 
-/// Commands whose RUN may have ended; that of other commands is live.
+/// Commands whose RUN may have ended; other commands need a live run.
 constexpr std::array<std::string_view, 5> kOfEndedRuns{"logs", "report", "collect", "rerun",
-                                                      "compare"};
+                                                       "compare"};
 
 std::string one_line(std::string_view help) {
   std::string line(help);

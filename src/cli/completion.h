@@ -16,7 +16,8 @@ struct CompletedWord {
   std::string help;  // one line; may be empty
 };
 
-/// What only this machine knows; each is asked only if the word can be one of its answers.
+/// Sources of words that only this machine knows. Each is called only if its words are possible at
+/// the cursor.
 struct CompletionSources {
   std::function<std::vector<CompletedWord>()> hosts;
   std::function<std::vector<CompletedWord>(bool only_live)> runs;
@@ -25,8 +26,8 @@ struct CompletionSources {
   std::function<std::vector<CompletedWord>(const std::string& run, bool only_live)> ranks;
 };
 
-/// What can stand at the cursor. `words`: those after "dlaunch", up to the one at the cursor, which
-/// may be empty. No result: the shell completes files.
+/// The words that are possible at the cursor. `words`: those after "dlaunch", up to the one at the
+/// cursor, which may be empty. If there are none, the shell completes file names.
 [[nodiscard]] std::vector<CompletedWord> complete(const std::vector<CommandGroup>& groups,
                                                   std::vector<std::string> words,
                                                   const CompletionSources& sources);

@@ -27,7 +27,7 @@ int values_of(const CLI::App& app, const std::string& word) {
 }
 
 bool is_job(const std::string& word) {
-  std::error_code ignored;  // then it is not a folder
+  std::error_code ignored;  // after an error, the word counts as no folder
   return is_job_file(word) || std::filesystem::is_directory(word, ignored);
 }
 
@@ -41,7 +41,7 @@ jobfile::OwnCommand command_of(const CLI::App& app, const Words& after) {
           app.get_option_no_throw("--sbatch") != nullptr};
 }
 
-/// The line to type. In it, a program follows "--", even if it was typed without.
+/// The line to type. In it, a program follows "--", even if the user left "--" out.
 std::string line_to_type(const CLI::App& app, const TypedLine& line, const Words& after) {
   const bool is_submit = app.get_option_no_throw("--sbatch") != nullptr;
   const bool is_run = app.get_name() == "dlaunch run";

@@ -17,8 +17,8 @@ namespace dlaunch {
 [[nodiscard]] bool has_habits(const CLI::App& app, const std::vector<std::string>& arguments);
 
 /// The words of the command `app` with dlaunch's options in place of those of other launchers.
-/// `after`: the words after "--". Error (kUsage): an option that has no exact meaning here, with
-/// the line to type.
+/// `after`: the words after "--". Error (kUsage): an option that has no exact equivalent in
+/// dlaunch, with the line to type.
 [[nodiscard]] Result<std::vector<std::string>> without_habits(
     const CLI::App& app, const std::vector<std::string>& arguments,
     const std::vector<std::string>& after);

@@ -77,7 +77,7 @@ std::string beginning_of(const std::string& path) {
 /// The files of a folder that say something about a job, each up to kMostBytes.
 std::vector<jobfile::FoundFile> read_folder(const fs::path& folder) {
   std::vector<jobfile::FoundFile> files;
-  std::error_code ignored;  // then there are no more
+  std::error_code ignored;  // after an error, there are no more files
   std::size_t count = 0;
   for (fs::directory_iterator entry(folder, ignored), end; entry != end && !ignored;
        entry.increment(ignored)) {

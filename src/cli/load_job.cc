@@ -64,7 +64,7 @@ bool is_program(const std::string& path, const std::string& text) {
 std::string nothing_in_folder(const std::string& folder) {
   std::string message = "the folder " + folder + " contains no " + kFileInFolder;
   std::vector<std::string> others;
-  std::error_code ignored;  // then there is nothing to suggest
+  std::error_code ignored;  // after an error, there is nothing to suggest
   for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
     const std::string path = entry.path().string();
     if (path.ends_with(".yaml") || path.ends_with(".yml")) others.push_back(path);

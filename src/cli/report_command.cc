@@ -157,7 +157,7 @@ struct ReportCommand {
       if (const Status written = write(*trace, text.trace); !written)
         return print_error(written.error());
     }
-    // Nothing else is printed to where the report went.
+    // If the report went to stdout, nothing else is printed there.
     std::string said = is_stdout(path) ? "" : path;
     if (trace && !is_stdout(*trace)) said += (said.empty() ? "" : "\n") + *trace;
     const int code = said.empty() ? exit_code::kOk : print_text(said);

@@ -247,7 +247,7 @@ Subcommand stage_command() {
     add_job_options(options, stage->job);
     options.values("--from", stage->from, "Copy this file or folder, not what the job stages",
                    "PATH");
-    options.value("--to", stage->to, "Absolute path on the nodes (default: as here)", "PATH");
+    options.value("--to", stage->to, "Absolute path on the nodes (default: the same)", "PATH");
     options.flag("--unpack", stage->unpack,
                  "--from is an archive, and --to a folder for its content");
     options.flag("--list", stage->list, "What was staged on the nodes, and what is in use");

@@ -22,10 +22,10 @@ namespace dlaunch {
 
 namespace {
 
-/// That front and engine open before the first rank.
+/// The number of files that front and engine open before the first rank starts.
 constexpr std::size_t kLeastFiles = 20;
 
-/// Replaces the job by its smoke test; returns the line that says what differs.
+/// Replaces the job with its smoke test; returns the line that says what differs.
 std::string make_smoke_test(const JobOptions& options, LoadedJob& job) {
   NodeFacts facts;
   facts.gpus = fabric::read_gpus("");
@@ -86,7 +86,7 @@ Error too_few_files(std::size_t left) {
   const OpenFileLimit limit = open_file_limit();
   const std::size_t needed = limit.soft - left + kLeastFiles;
   return {exit_code::kPreflight,
-          "only " + counted(left, "more file") + " may be open here, but a run needs " +
+          "dlaunch may open only " + counted(left, "more file") + ", but a run needs " +
               std::to_string(kLeastFiles) +
               (needed <= limit.hard ? "\n         try: ulimit -n " + std::to_string(needed)
                                     : "; the hard limit is " + std::to_string(limit.hard))};

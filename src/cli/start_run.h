@@ -17,7 +17,8 @@ struct RunRequest {
   bool no_preflight = false;
   bool quiet = false;
   int verbosity = 0;
-  std::function<void(LoadedJob&)> adapt{};  // called once the job is read; empty: it stays as it is
+  std::function<void(LoadedJob&)>
+      adapt{};  // called once the job is read; empty: the job stays unchanged
 };
 
 /// Adds the options for how the job runs.

@@ -189,7 +189,8 @@ class StatusScreen {
     draw();
   }
 
-  /// The run has ended if the connection has; else there may just be no rank for stacks now.
+  /// If the connection has ended, so has the run; otherwise there may just be no rank to ask for
+  /// stacks.
   void take_refusal(const Error& why) {
     if (line_.has_ended()) {
       end_ = {true, why.exit_code};

@@ -130,7 +130,7 @@ struct UpCommand {
     options.quiet = quiet;
     options.may_ask = can_ask_on_terminal();
     auto turn = take_turn_to_keep([] {
-      std::fprintf(stderr, "dlaunch: another dlaunch up is connecting nodes; waiting for it\n");
+      std::fprintf(stderr, "dlaunch: another dlaunch up is connecting to nodes; waiting for it\n");
     });
     if (!turn) return print_error(turn.error());
     if (const Status read = read_hosts(options.spec); !read) return print_error(read.error());

@@ -178,7 +178,8 @@ constexpr Field kFields[] = {
      .kind = Kind::choice,
      .fallback = "owned",
      .example = "never",
-     .help = "Remove from nodes what an earlier sync copied and is gone here; never: leave it",
+     .help = "Remove files that an earlier sync copied and the launcher no longer has; never: "
+             "leave them",
      .words = kDeletes,
      .write = to<&JobSpec::sync, &SyncSpec::remove>},
     {.key = "nodes",
@@ -814,7 +815,8 @@ constexpr Field kFields[] = {
      .write = add_to<&JobSpec::stage>},
     {.key = "stage[].from",
      .kind = Kind::text,
-     .help = "File or folder here, relative to the workdir, or ~/...; or on a node: gpu01:/data",
+     .help = "File or folder on the launcher (relative to the workdir, or ~/...) or on a node: "
+             "gpu01:/data",
      .required = true,
      .write = to<&JobSpec::stage, &Transfer::from>},
     {.key = "stage[].to",
@@ -851,7 +853,7 @@ constexpr Field kFields[] = {
      .write = to<&JobSpec::collect, &Transfer::from>},
     {.key = "collect[].to",
      .kind = Kind::text,
-     .help = "Path of the copy here, with {node} and {run}; default: collected/{node}/NAME in the "
+     .help = "Path on the launcher, with {node} and {run}; default: collected/{node}/NAME in the "
              "run folder",
      .write = to<&JobSpec::collect, &Transfer::to>},
     {.key = "collect_limit",
@@ -894,8 +896,9 @@ constexpr Field kFields[] = {
     {.key = "watch.after",
      .kind = Kind::duration,
      .fallback = "60s",
-     .help = "Time without progress of any rank until dlaunch says where ranks stand; none: not "
-             "watched",
+     .help =
+         "Time without progress of any rank after which dlaunch says where ranks stand; none: not "
+         "watched",
      .words = kNone,
      .min = 1,
      .max = kMostTime,
@@ -903,7 +906,7 @@ constexpr Field kFields[] = {
     {.key = "watch.interval",
      .kind = Kind::duration,
      .fallback = "1s",
-     .help = "Time between two looks at the ranks of a node",
+     .help = "Interval at which a node looks at its ranks",
      .min = 1,
      .max = 10'000,
      .write = to<&JobSpec::watch, &Watch::interval>},

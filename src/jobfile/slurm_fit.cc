@@ -79,8 +79,8 @@ Status check_nodes(const JobSpec& job, const SlurmAllocation& allocation) {
   if (wanted <= has) return {};
   const std::string spares = job.spares > 0 ? " and " + in_quotes("spares", job.spares) : "";
   const long fits = std::max(has - job.spares, 1L);
-  const std::string here =
-      has > job.spares ? ", or nodes: " + std::to_string(fits) + " here" : ", or fewer spares here";
+  const std::string here = has > job.spares ? ", or nodes: " + std::to_string(fits) + " in the job"
+                                            : ", or fewer spares in the job";
   return too_few(in_quotes("nodes", job.nodes->min) + spares, allocation, counted(has, "node"),
                  option("nodes", wanted) + " for salloc or sbatch" + here);
 }

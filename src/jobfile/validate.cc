@@ -280,8 +280,8 @@ void KeyValidator::check_collect() {
   }
 }
 
-/// Finds targets that are equal or nested as written. Targets that only turn out to be so are found
-/// at the end of a run.
+/// Finds targets that are equal or nested as written. Other targets that turn out to be equal or
+/// nested are reported at the end of a run.
 void KeyValidator::check_collect(std::size_t one, std::size_t other) {
   const auto stripped = [](const std::string& path) {
     return path.substr(0, path.find_last_not_of('/') + 1);

@@ -304,7 +304,7 @@ def two_ups_at_once_keep_a_node_once(box):
     runs = [box.start(*words), box.start(*words)]
     texts = sorted((run.end(0, left=1000).words for run in runs), key=lambda text: "waiting" in text)
     expect_in("1 node is kept for your runs", texts[0], "what the first says")
-    expect_in("another dlaunch up is connecting nodes; waiting for it", texts[1], "what the second says")
+    expect_in("another dlaunch up is connecting to nodes; waiting for it", texts[1], "what the second says")
     expect_in("1 node is kept already", texts[1], "what it finds")
     expect_equal(len(keepers(box)), 1, "keepers")
     down(box)

@@ -261,8 +261,8 @@ class AccelerateConfig {
       t_.job.number({"rendezvous", "port"}, port->value, port->range);
   }
 
-  /// As prepare_simple_launcher_cmd_env(); the other launchers ignore use_cpu. The KMP_ variables
-  /// belong to Intel's OpenMP.
+  /// Follows prepare_simple_launcher_cmd_env(); the other launchers ignore use_cpu. The KMP_
+  /// variables belong to Intel's OpenMP.
   void read_cpu(const accelerate::Settings& settings) {
     const auto key = keys_.find("use_cpu");
     const bool cpu = keys_.is_true("use_cpu");

@@ -68,8 +68,8 @@ class RunConfiguration {
     if (const auto target = keys_.text("target");
         target && lower(target->text) != "local" && !target->text.empty())
       t_.not_used.push_back({"target", target->range});
-    // Saved files have many keys without a meaning here, so only a key that resembles a known one
-    // is a mistake.
+    // Saved files have many keys without a meaning in dlaunch, so only a key that resembles a known
+    // one is a mistake.
     keys_.skip({"history", "spark", "hdi", "data", "datacaches", "outputData", "amlcompute",
                 "identity", "priority", "jobName", "sourceDirectoryDataStore"});
     keys_.refuse_misspelt();
@@ -109,8 +109,8 @@ class RunConfiguration {
     put_script(*script, keys_.texts("arguments"));
   }
 
-  /// Refuses a file of Azure ML Workbench (2017 to 2019), which replaced $file by the script of its
-  /// command line.
+  /// Refuses a file of Azure ML Workbench (2017 to 2019), which replaced $file with the script of
+  /// its command line.
   bool refuse_workbench(const std::vector<LocatedText>& words) {
     const auto file = std::find_if(words.begin(), words.end(),
                                    [](const LocatedText& word) { return word.text == "$file"; });

@@ -206,8 +206,8 @@ void translate_lone_tf_pod(Translation& t, const Replicas& only) {
   if (!only.image.text.empty()) set_container(t, {"container"}, only);
 }
 
-/// As genClusterSpec of the operator (tensorflow.go): the cluster lists every type of replica under
-/// its lower-case name.
+/// Follows genClusterSpec of the operator (tensorflow.go): the cluster lists every type of replica
+/// under its lower-case name.
 void set_tf_cluster(Translation& t, const std::vector<TfGroup>& groups) {
   for (const TfGroup& group : groups) {
     const SourceRange at = group.pods.replicas.range;

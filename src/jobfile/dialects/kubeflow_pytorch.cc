@@ -125,8 +125,8 @@ class PytorchJob {
     elastic.refuse_misspelt();
   }
 
-  /// As setPodEnv of envvar.go; RANK is that of the pod. The nodes meet directly at MASTER_ADDR,
-  /// without torchrun's rendezvous backend.
+  /// Follows setPodEnv of envvar.go; RANK is the rank of the pod. The nodes meet directly at
+  /// MASTER_ADDR, without torchrun's rendezvous backend.
   void add_operator_variables() {
     added_.push_back({"PYTHONUNBUFFERED", "1"});
     added_.push_back({"PET_NNODES", std::to_string(count_)});
@@ -187,11 +187,11 @@ class PytorchJob {
   Translation& t_;
   ForeignKeys& spec_;
   std::vector<PodGroup> groups_;
-  std::vector<AddedVariable> added_;               // by the operator
-  std::int64_t count_ = 0;                         // number of pods
-  std::int64_t each_ = 1;                          // processes of a pod, as WORLD_SIZE counts them
-  std::string per_node_ = "auto";                  // PET_NPROC_PER_NODE
-  SourceRange at_;                                 // source range of that value
+  std::vector<AddedVariable> added_;  // by the operator
+  std::int64_t count_ = 0;            // number of pods
+  std::int64_t each_ = 1;             // processes of a pod, as WORLD_SIZE counts them
+  std::string per_node_ = "auto";     // PET_NPROC_PER_NODE
+  SourceRange at_;                    // source range of that value
   bool has_master_ = false;
   bool is_elastic_ = false;
   bool has_several_ = false;  // several processes per pod

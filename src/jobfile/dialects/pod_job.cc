@@ -122,7 +122,7 @@ void PodJob::add_export(const std::string& name, const std::string& value) {
   exports_.emplace_back(name, value);
 }
 
-/// Replaces the address of the first pod by the master's. The addresses of other pods are known
+/// Replaces the address of the first pod with the master's. The addresses of other pods are known
 /// only in Kubernetes, so they are errors. True: an address was replaced.
 bool PodJob::replace_hosts(std::string& text, SourceRange at) {
   bool found_any = false;

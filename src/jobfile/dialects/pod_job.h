@@ -67,7 +67,7 @@ class PodJob {
 };
 
 /// Reads activeDeadlineSeconds of a Job's spec, and adds notes on backoffLimit and on keys that
-/// have no meaning here.
+/// have no meaning in dlaunch.
 void note_job_keys(Translation& translation, ForeignKeys& spec);
 
 }  // namespace dlaunch::jobfile

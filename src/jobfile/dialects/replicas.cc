@@ -125,8 +125,8 @@ bool has_variable(const Replicas& group, const EnvVariable& variable) {
   });
 }
 
-/// Reports a job without a command. The image's own program, which `args` would follow, is unknown
-/// here.
+/// Reports a job without a command. The image's own program, which `args` would follow, is not
+/// known to dlaunch.
 void refuse_no_command(Translation& t, const Replicas& replicas) {
   if (std::exchange(t.lacks_command, true)) return;
   const std::string& image = replicas.image.text;

@@ -159,7 +159,8 @@ class TrainJob {
     note_job_keys(t_, spec_);
   }
 
-  /// Replaces the keys of the runtime's container by the trainer's; variables are replaced by name.
+  /// Replaces the keys of the runtime's container with the trainer's; variables are replaced by
+  /// name.
   void override_container() {
     Replicas& pods = job_.last().replicas;
     if (const auto image = trainer_.text("image")) pods.image = *image;

@@ -41,8 +41,7 @@ class ScriptReader {
       clean_.mistake = ScriptMistake{dos, "DOS line endings: dos2unix FILE removes them"};
     if (clean_.mistake) return refused(*clean_.mistake);
     const ScriptCommands all = script_commands(text_);
-    if (all.mistake)
-      return refused({clean_.source_offset(all.mistake->offset), all.mistake->text});
+    if (all.mistake) return refused({clean_.source_offset(all.mistake->offset), all.mistake->text});
     read_batch_options();
     for (const std::string& name : all.loop_variables) script_.set_by_commands.push_back({0, name});
     for (const ScriptCommand& one : all.commands)
@@ -106,8 +105,8 @@ class ScriptReader {
         };
         // In double quotes the values become part of the text that the inner shell reads.
         const bool is_read_again = word.spelled.starts_with('"');
-        const std::string text = is_read_again ? expanded(word.spelled, text_of).text
-                                               : with_values(word.text, text_of);
+        const std::string text =
+            is_read_again ? expanded(word.spelled, text_of).text : with_values(word.text, text_of);
         split.push_back({text, shell_quote(text)});
         continue;
       }
@@ -161,8 +160,9 @@ class ScriptReader {
       is_start = true;
       if (script_.loop.empty()) script_.loop = one.loop;
       if (one.is_inside) {
-        refuse("the line that starts the ranks is in a function or in parentheses: write it "
-               "outside of them, or submit the script with sbatch");
+        refuse(
+            "the line that starts the ranks is in a function or in parentheses: write it "
+            "outside of them, or submit the script with sbatch");
       } else if (script_.line) {
         script_.others.push_back(line->launcher);
       } else {
@@ -205,10 +205,9 @@ class ScriptReader {
 
   /// Reads A and B in "A=1 env B=2 torchrun ...". The shell expands the line before it sets them.
   void assign_prefix(const ShellCommand& command, const ShellCommand& started) {
-    const bool is_here =
-        command.size() >= started.size() &&
-        spelled_line({command.end() - static_cast<std::ptrdiff_t>(started.size()), command.end()}) ==
-            spelled_line(started);
+    const bool is_here = command.size() >= started.size() &&
+                         spelled_line({command.end() - static_cast<std::ptrdiff_t>(started.size()),
+                                       command.end()}) == spelled_line(started);
     const std::size_t count = is_here ? command.size() - started.size() : command.size();
     const std::string program = joined(script_.line->program, " ", &ExpandedWord::spelled);
     is_conditional_ = false;
@@ -246,7 +245,8 @@ class ScriptReader {
     if (one.text.starts_with("((")) names_set_by(one.text);
     if (parts.empty()) return true;
     const ShellCommand& command = parts.back();
-    const bool was_prepared = std::exchange(is_prepared_, false) && one.after != ScriptCommand::After::none;
+    const bool was_prepared =
+        std::exchange(is_prepared_, false) && one.after != ScriptCommand::After::none;
     const bool is_in_pipe = one.is_before_pipe || one.after == ScriptCommand::After::pipe;
     if (starts_ranks(one, command)) return true;
     if (script_.line && is_assignment(command.front().text)) return true;
@@ -362,8 +362,8 @@ class ScriptReader {
       refuse("\"set --\" replaces the script's arguments: write them in the launch line instead");
   }
 
-  /// Finds the names in "read -r NAME", ((NAME++)) and the like. From there on their values are
-  /// unknown.
+  /// Finds the names in "read -r NAME", ((NAME++)) and the like. After that command, their values
+  /// are unknown.
   void names_set_by(std::string_view text) {
     if (script_.line) return;
     for (std::size_t at = 0; at < text.size();) {

@@ -48,7 +48,7 @@ enum class Becomes {
   seconds,       // a time limit
   slurm_time,    // a time limit as in sbatch(1)
   export_list,   // ALL, or NAME=VALUE,NAME
-  module,        // what follows is a Python module and its arguments
+  module,        // the next words are a Python module and its arguments
   oversubscribe,
   gpus_per_task,  // only "1" is exact: a GPU of its own for each rank; otherwise `text` says why
   // Not exact: left out, and `text` says why or what to write.
@@ -63,7 +63,8 @@ enum class Becomes {
   queue,    // for Slurm's queue; `text`: the option of `dlaunch submit`
 };
 
-/// Whether the option itself is left out, while a line to type has what `text` says to write.
+/// Whether dlaunch leaves out the option itself, and the line to type has what `text` says to write
+/// instead.
 [[nodiscard]] constexpr bool is_advice(Becomes what) {
   return what >= Becomes::advice && what <= Becomes::file;
 }

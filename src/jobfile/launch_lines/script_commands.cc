@@ -20,7 +20,8 @@ class ScriptSplitter {
   ScriptCommands split() {
     while (at_ < text_.size() && !out_.mistake) step();
     end_command();
-    if (!open_.empty()) fail(open_.back().begin, "what begins here has no end");
+    if (!open_.empty())
+      fail(open_.back().begin, "the group or command that begins here is not closed");
     return std::move(out_);
   }
 
@@ -116,7 +117,7 @@ class ScriptSplitter {
   }
 
   void pop(bool is_of_kind) {
-    if (open_.empty() || !is_of_kind) return fail(at_, "this ends nothing that began above");
+    if (open_.empty() || !is_of_kind) return fail(at_, "this closes nothing that was opened above");
     open_.pop_back();
   }
 

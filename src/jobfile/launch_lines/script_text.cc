@@ -46,7 +46,7 @@ class ScriptTextReader {
     at_ += count;
   }
 
-  /// Replaces text outside of commands by blanks, but keeps line feeds.
+  /// Replaces text outside of commands with blanks, but keeps line feeds.
   void blank_up_to(std::size_t end) {
     for (; at_ < end; ++at_)
       if (inside_ == 0) out_.text += script_[at_] == '\n' ? '\n' : ' ';

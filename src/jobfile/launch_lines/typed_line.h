@@ -21,12 +21,12 @@ struct OwnCommand {
 
 /// A command line that had options of other launchers, in dlaunch's own words.
 struct TypedLine {
-  std::vector<std::string> words;    // with dlaunch's options in place of the foreign ones
-  std::vector<std::string> program;  // words that belong after "--"
+  std::vector<std::string> words;      // with dlaunch's options in place of the foreign ones
+  std::vector<std::string> program;    // words that belong after "--"
   std::vector<std::string> arguments;  // of the program: the last words after "--"
-  bool is_module = false;            // the program is a Python module
-  std::vector<LeftOut> left_out;     // empty: the translation is exact
-  std::size_t for_submit = 0;        // that many first words are options of `dlaunch submit`
+  bool is_module = false;              // the program is a Python module
+  std::vector<LeftOut> left_out;       // empty: the translation is exact
+  std::size_t for_submit = 0;  // how many of the first words are options of `dlaunch submit`
   /// An option without the value that it needs, or an unclear option, which has a different meaning
   /// for each of the launchers in `meanings`. The members above are then empty.
   std::string without_value;

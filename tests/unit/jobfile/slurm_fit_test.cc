@@ -58,7 +58,7 @@ const Fit kFits[] = {
      },
      {},
      "\"nodes: 4\" but the Slurm allocation (job 17) has 2 nodes\n         try: --nodes=4 for "
-     "salloc or sbatch, or nodes: 2 here"},
+     "salloc or sbatch, or nodes: 2 in the job"},
     {"spares",
      [](JobSpec& job) {
        job.nodes = {2, 2};
@@ -66,14 +66,14 @@ const Fit kFits[] = {
      },
      {},
      "\"nodes: 2\" and \"spares: 1\" but the Slurm allocation (job 17) has 2 nodes\n         try: "
-     "--nodes=3 for salloc or sbatch, or nodes: 1 here"},
+     "--nodes=3 for salloc or sbatch, or nodes: 1 in the job"},
     {"too many spares",
      [](JobSpec& job) {
        job.nodes = {1, 1};
        job.spares = 2;
      },
      {},
-     "try: --nodes=3 for salloc or sbatch, or fewer spares here"},
+     "try: --nodes=3 for salloc or sbatch, or fewer spares in the job"},
     {"elastic",
      [](JobSpec& job) {
        job.nodes = {1, 8};
