@@ -138,7 +138,7 @@ struct CollectCommand {
     return run;
   }
 
-  /// The job as it was run, but only with those of its hosts that had ranks.
+  /// The job as it was run, but only with the hosts that had ranks.
   [[nodiscard]] Result<LoadedJob> load(const RunView& run, const std::string& folder) const {
     JobOptions wanted = job;
     wanted.file = run.path + "/job.yaml";
@@ -150,7 +150,7 @@ struct CollectCommand {
                                          "collect " +
                                          (word.empty() ? run.id : jobfile::shell_quote(word)) +
                                          " --set 'collect=[{from: /local/out}]'");
-    // Resolves all hosts: those that had ranks may be any of them.
+    // Resolves all hosts, because any of them may have had ranks.
     loaded->spec.nodes.reset();
     loaded->spec.processes.reset();
     loaded->spec.spares = 0;

@@ -111,7 +111,7 @@ struct ExecCommand {
   }
 
  private:
-  /// This process's place among those of the launcher that started it.
+  /// This process's place among the processes that its launcher started.
   Result<launchers::World> find_world() const {
     if (command.empty() && !print && !json)
       return fail(exit_code::kUsage,

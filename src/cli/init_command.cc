@@ -127,7 +127,8 @@ struct InitCommand {
   }
 
  private:
-  /// `only`: the script to read; empty: what is in the folder. Checks that the draft is a job file.
+  /// `only`: the script to read; empty: all files of the folder. Checks that the draft is a job
+  /// file.
   [[nodiscard]] Result<jobfile::JobDraft> draft_for(const fs::path& in, const std::string& only,
                                                     const std::string& path) const {
     const std::string name = (in / "").lexically_normal().parent_path().filename().string();
@@ -153,7 +154,8 @@ Subcommand init_command(const TrailingArguments& arguments) {
   init->command = arguments;
   const auto describe = [init](CommandOptions options) {
     options.positional("FOLDER", init->where, "Where to look, or a script (default: this folder)");
-    options.value("-o,--output", init->output, "File to write (default: job.yaml there)", "FILE");
+    options.value("-o,--output", init->output, "File to write (default: job.yaml in FOLDER)",
+                  "FILE");
     options.flag("--force", init->force, "Replace an existing file");
     options.flag("--print", init->print, "Print the job file and write nothing");
   };

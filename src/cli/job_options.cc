@@ -180,7 +180,7 @@ std::string quoted(const std::string& text) {
 
 void add_job_options(CommandOptions command, JobOptions& options) {
   command.positional("JOB", options.file,
-                     "Job file, or a folder with job.yaml\n(default: job.yaml here)");
+                     "Job file, or a folder with job.yaml\n(default: job.yaml in this folder)");
   add_host_options(command, options);
   CommandOptions job = command.in_group(kJobGroup);
   job.value("--name", options.name, "Name of the job", "NAME");

@@ -237,7 +237,8 @@ Result<std::string> convert_job(const JobOptions& options, const std::string& cu
 
 Status resolve_job_hosts(const JobOptions& options, bool quiet, LoadedJob& job,
                          Allocation allocation) {
-  // The hostfile of a job file is relative to that file, that of an option to the current folder.
+  // A hostfile in a job file is relative to that file; a hostfile in an option, to the current
+  // folder.
   std::string& hostfile = job.spec.hosts.hostfile;
   if (!hostfile.empty() && !options.hostfile && !is_set(options, "hostfile"))
     hostfile = (std::filesystem::path(job.file).parent_path() / hostfile).string();

@@ -19,8 +19,8 @@ int print_text(const std::string& text);
 /// Shows a line on stderr, on a terminal only; the next line replaces it, an empty one removes it.
 void show_progress(const std::string& text);
 
-/// The columns that a line on stdout may have: those of the terminal, at least 40; in a file a line
-/// may have any length.
+/// The number of columns for a line on stdout: the terminal's, but at least 40; 4096 if stdout is
+/// not a terminal.
 [[nodiscard]] std::size_t output_columns();
 
 }  // namespace dlaunch

@@ -67,7 +67,7 @@ struct RerunCommand {
   }
 
  private:
-  /// Turns the request into that of the run, in the folder where the run was started.
+  /// Turns the request into the request of that run, in the folder where the run was started.
   Status take_over(const RunView& run) {
     const std::string job_file = run.path + "/job.yaml";
     // In a shared folder the newest run may be someone else's.
@@ -80,7 +80,8 @@ struct RerunCommand {
     if (is_live(run.state))
       return fail(exit_code::kUsage, "run " + run.id + " has not ended; to end it: dlaunch stop " +
                                          named_ + "\n         try: dlaunch run " +
-                                         jobfile::shell_quote(job_file) + ", to start a second one");
+                                         jobfile::shell_quote(job_file) +
+                                         ", to start a second one");
     if (::access(job_file.c_str(), F_OK) != 0 && errno == ENOENT)
       return fail(exit_code::kUsage, "run " + run.id +
                                          " has no job.yaml: it ended before its plan was made; "

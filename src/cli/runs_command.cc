@@ -129,7 +129,7 @@ Subcommand runs_command() {
   const auto describe = [runs](CommandOptions options) {
     options.positional(
         "FOLDER", runs->folder,
-        "Where the runs were started, or the folder\nthat holds them (default: here)");
+        "Where the runs were started, or the folder\nthat holds them (default: this folder)");
     options.number("-n", runs->most, "The newest N (default: 20)", "N");
     options.flag("-a,--all", runs->all, "All of them");
     options.flag("--json", runs->json, "As JSON");

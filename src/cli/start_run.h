@@ -17,8 +17,7 @@ struct RunRequest {
   bool no_preflight = false;
   bool quiet = false;
   int verbosity = 0;
-  std::function<void(LoadedJob&)>
-      adapt{};  // called once the job is read; empty: the job stays unchanged
+  std::function<void(LoadedJob&)> adapt{};  // called once the job is read; empty: no change
 };
 
 /// Adds the options for how the job runs.

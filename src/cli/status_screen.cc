@@ -69,7 +69,7 @@ class KeyTerminal {
     if (found && found->rows > 0) size.rows = found->rows;
     return size;
   }
-  /// Writes what the terminal takes now; write_rest() writes the rest. Ctrl-S may hold the
+  /// Writes as much as the terminal takes now; write_rest() writes the rest. Ctrl-S may stop the
   /// terminal.
   void put(const std::string& bytes) {
     out_ += bytes;

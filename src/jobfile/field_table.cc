@@ -528,8 +528,8 @@ constexpr Field kFields[] = {
      .kind = Kind::text_list,
      .example = "[torch]",
      .help =
-         "Python modules, such as torch, that each node imports once; its ranks are forked from "
-         "there",
+         "Python modules, such as torch, that each node imports once, in a process that forks its "
+         "ranks",
      .problem = problem_of_module,
      .pattern = kModulePattern,
      .write = to<&JobSpec::preload>},

@@ -71,7 +71,7 @@ class Uses {
   void add(const std::string& program, const std::optional<std::string>& search_path,
            const std::string& inherited) {
     for (const ActiveEnvironment& environment : environments_) {
-      // Look here first, because most words name no program of an environment.
+      // Search the environment first: most words name none of its programs.
       if (files_.find_program(program, environment.folder + "/bin").empty()) continue;
       const std::string path = files_.find_program(program, search_path.value_or(inherited));
       if (!path.starts_with(environment.folder + '/')) continue;

@@ -18,8 +18,8 @@ namespace dlaunch {
 /// - A string becomes `SHELL -c SCRIPT`, so the shell's messages begin with its name as usual.
 /// - setup runs first, in the same shell, under `set -e`: the first line that fails, or a last
 ///   command that fails, ends the rank with its exit code. stderr then says "setup failed with code
-///   N", unless setup mentions `trap` (our EXIT trap would replace that of setup). `set -e` is off
-///   again when the command begins. Other changes by setup (variables, functions, the folder, other
+///   N", unless setup mentions `trap` (our EXIT trap would replace setup's). `set -e` is off again
+///   when the command begins. Other changes by setup (variables, functions, the folder, other
 ///   options) stay, except an EXIT trap from a sourced file. After setup, a list is executed by
 ///   `exec "$@"`, still byte for byte.
 /// - A string that is one simple command with a program leaves no shell in between: bash executes

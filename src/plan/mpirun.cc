@@ -331,7 +331,7 @@ Status add_mpirun(const JobSpec& spec, const Cluster& cluster, const PlanContext
   input.hostfile = plan.nodes.front().output_folder + "/mpirun.hosts";
   input.hosts = hosts_of(plan);
   input.workdir = plan.workdir;
-  input.is_root = true;  // not known here; for other users the option has no effect
+  input.is_root = true;  // unknown when planning; for other users the option has no effect
   input.cpus = spec.binding.cpus;
   input.cores = fewest_cores(cluster);
   input.connect = spec.connect;

@@ -151,7 +151,8 @@ FabricPlan fabric_of(const JobSpec& spec, const Cluster& cluster, const PlanCont
                      is_set("NCCL_TOPO_FILE") || is_set("NCCL_CONF_FILE"));
 }
 
-/// Keeps what files and the environment of a node set, because our variables would override it.
+/// Keeps the variables that files and the environment of a node set, because ours would override
+/// them.
 void keep_settings(const Rows& rows, const Node& node, const PlanContext& context,
                    const std::vector<Variable>& of_job, std::vector<Variable>& variables) {
   apply_kept(rows.node, of_job, rank_table::chosen_in_mca_files(node.facts),

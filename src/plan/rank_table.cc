@@ -46,8 +46,8 @@ std::string master_port_reason(const View& v) {
                                      : "free on the first node, new for each attempt";
 }
 
-/// In AI Platform, "job" is the TrainingInput of the job, which does not exist here. "trial" is
-/// only set in a tuning job.
+/// In AI Platform, "job" is the TrainingInput of the job, which a job of dlaunch does not have.
+/// "trial" is only set in a tuning job.
 constexpr std::string_view kNoTrainingInput = "{}";
 
 std::string tf_config_reason(const View& v) {

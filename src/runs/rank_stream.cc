@@ -59,7 +59,7 @@ Status RankStream::skip_to_last(std::uint32_t lines) {
   std::uint64_t end = file->size;
   offset_ = end;
   if (lines == 0) return {};
-  // The newline at the end of the last line is not counted.
+  // Does not count the newline that ends the last line.
   std::uint64_t wanted = std::uint64_t{lines} + 1;
   bool is_last_byte = true;
   while (end > 0) {

@@ -281,7 +281,7 @@ std::string state_text(const RunView& view) {
              (view.duration ? " since " + duration_text(*view.duration) : "");
     case RunState::unknown:
       return "was started on " + plain_line(view.witness.record->host) +
-             "; its state is not known from here";
+             "; its state is not known on this machine";
     default: {
       const RunWitness& seen = view.witness;
       const bool rebooted = seen.record && !seen.boot_id.empty() && !seen.record->boot_id.empty() &&

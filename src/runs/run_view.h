@@ -33,7 +33,7 @@ struct RunWitness {
   LockSeen stopping_lock = LockSeen::unknown;
   std::string host;            // this machine
   std::string boot_id;         // of this machine; empty: unknown
-  bool engine_exists = false;  // a process here has its pid and start time
+  bool engine_exists = false;  // a process of this machine has its pid and start time
 };
 
 /// A summary decides. Without one, a held lock proves that the engine lives, on whatever machine;
@@ -105,7 +105,7 @@ struct RunView {
 [[nodiscard]] std::string left_text(const std::vector<LeftOutput>& left);
 
 /// How it ended, or its state: "done in 3.2 s", "lost: its launcher was killed",
-/// "running since 3 min 12 s", "was started on gpu03; its state is not known from here".
+/// "running since 3 min 12 s", "was started on gpu03; its state is not known on this machine".
 [[nodiscard]] std::string state_text(const RunView& view);
 
 }  // namespace dlaunch

@@ -170,7 +170,7 @@ class BindingReader {
     return !problem.empty();
   }
 
-  /// Handles a value that is an expression. The output of another step has no value here, but
+  /// Handles a value that is an expression. dlaunch does not know the output of another step, but
   /// --input may give its location.
   void set_expression(Binding& binding, const std::string& text, SourceRange at) {
     const auto reference = parent_reference(text);

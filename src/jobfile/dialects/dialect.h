@@ -26,7 +26,8 @@ struct Translation {
   const JobInput& input;
   NodeId root;  // of the foreign document
   NativeJob job;
-  /// The file's other documents. The job uses those in `used`, so no note calls them ignored.
+  /// The file's other documents. The job uses the documents in `used`, so no note calls them
+  /// ignored.
   std::vector<NodeId> others{};
   std::vector<NodeId> used{};
 

@@ -145,7 +145,7 @@ class PytorchJob {
     }
   }
 
-  /// The added variables, and those of the file that the operator would keep, but dlaunch sets.
+  /// The added variables, and the file's variables that the operator would keep but dlaunch sets.
   [[nodiscard]] std::vector<AddedVariable> with_rank_variables(
       const std::vector<EnvVariable>& env) const {
     std::vector<AddedVariable> all = added_;

@@ -27,7 +27,7 @@ struct FieldMeaning {
 };
 using FieldMeanings = std::function<std::optional<FieldMeaning>(std::string_view path)>;
 
-/// A variable that the system adds to a container after those of the file. It therefore takes
+/// A variable that the system adds to a container after the file's own variables, so it takes
 /// precedence.
 struct AddedVariable {
   std::string name;
