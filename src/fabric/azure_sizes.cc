@@ -54,7 +54,7 @@ std::optional<std::string> features_of(std::string_view name) {
 constexpr const char* kWithoutSriov =
     "InfiniBand without SR-IOV: only Intel MPI over Network Direct can use it. Linux shows no RDMA "
     "device, so NCCL and UCX go over TCP";
-constexpr const char* kEthernet = "any mlx5 device there is Ethernet (Accelerated Networking)";
+constexpr const char* kEthernet = "any mlx5 device on it is Ethernet (Accelerated Networking)";
 
 }  // namespace
 

@@ -69,7 +69,7 @@ void add_gpu_processes(std::string_view csv, std::vector<GpuHealth>& gpus);
 [[nodiscard]] std::string common_power_cap(const std::vector<GpuHealth>& gpus);
 
 /// What is wrong with a GPU, one sentence for each finding, worst first. Also names processes on
-/// the GPU, because dlaunch runs none there during the check. `cap_is_meant`: there is a
+/// the GPU, because dlaunch itself runs none on a GPU during the check. `cap_is_meant`: there is a
 /// common_power_cap().
 [[nodiscard]] std::vector<std::string> health_findings(const GpuHealth& gpu,
                                                        bool cap_is_meant = false);

@@ -1,6 +1,6 @@
-// Open MPI's settings ("MCA parameters") in files of users and administrators, which our variables
-// would override. Sources: the FAQ of Open MPI 4.1, "How do I set the value of MCA parameters?",
-// and what `ompi_info --all` says about mca_base_param_files.
+// Open MPI's settings ("MCA parameters") in files of users and administrators. The variables that
+// dlaunch sets would override them. Sources: the FAQ of Open MPI 4.1, "How do I set the value of
+// MCA parameters?", and what `ompi_info --all` says about mca_base_param_files.
 #pragma once
 
 #include <string>

@@ -69,7 +69,7 @@ void add_line(std::string_view line, NvLinks& links) {
   }
 }
 
-/// The largest number of active links that a GPU of this model has here.
+/// The largest number of active links that a GPU of this model has in this machine.
 int most_active(const std::vector<GpuHealth>& gpus, const std::string& model) {
   int most = 0;
   for (const GpuHealth& gpu : gpus) {

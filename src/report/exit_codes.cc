@@ -32,7 +32,7 @@ constexpr auto kRows = std::to_array<ExitCodeRow>({
     {kInternal, kInternal, "70", "A fault in dlaunch, or in mpirun where mpirun starts the ranks.",
      "the message says which process failed; please report it"},
     {kNotCollected, kNotCollected, "74",
-     "The ranks succeeded, but not everything that `collect` names was copied here.",
+     "The ranks succeeded, but not everything that `collect` names was copied to the launcher.",
      "dlaunch collect"},
     {kPreflight, kPreflight, "75",
      "A prerequisite of the run is not met: no address that every node reaches, a missing library, "

@@ -38,7 +38,8 @@ class FailureWords {
   /// Whether the run ended in the back-off after a failed attempt; the report's ranks are then
   /// those of that attempt.
   [[nodiscard]] bool in_back_off() const;
-  /// Whether the run ended while the next attempt connected its nodes, before its ranks started.
+  /// Whether the run ended while the next attempt was connecting to its nodes, before its ranks
+  /// started.
   [[nodiscard]] bool before_ranks() const;
   /// "restart 2 of 5"; "attempt 3" if the next attempt does not count as a restart.
   [[nodiscard]] static std::string next_attempt(const FailedAttempt& failed);

@@ -18,8 +18,8 @@ namespace dlaunch {
 /// The name of the known failure ("file-missing"); empty: the failure is not a known one.
 [[nodiscard]] std::string name_of_failure(const SummaryInput& input);
 
-/// An error that contains `pattern` says `means` about the rank's peers. It is the consequence of a
-/// failure elsewhere.
+/// An error that contains `pattern` says `means` about the rank's peers. Such an error is the
+/// consequence of another rank's failure.
 struct PeerLoss {
   std::string_view pattern;
   std::string_view means;  // completes "the error says that ..."

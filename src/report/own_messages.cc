@@ -66,7 +66,7 @@ constexpr std::array kMessages = {
     OwnMessage{"no run \"NAME\" in DIR", "no run folder there has such an id", "dlaunch runs"},
     OwnMessage{"nothing is running in DIR", "no run there is under way", "dlaunch runs"},
 
-    // While nodes are being connected.
+    // While dlaunch connects to nodes.
     OwnMessage{"Could not resolve hostname HOST: Temporary failure in name resolution",
                "no name server answers", "getent hosts HOST, until it prints an address", kCertain},
     OwnMessage{"Could not resolve hostname HOST: WHAT",

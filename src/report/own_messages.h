@@ -1,6 +1,6 @@
 // The table of messages of dlaunch, and of ssh when dlaunch runs it: what each means and what to
 // do. `dlaunch help` looks messages up in this table, and reports about nodes that cannot be
-// connected take their advice from it. docs/reference/messages.md lists it. Pure.
+// reached take their advice from it. docs/reference/messages.md lists it. Pure.
 #pragma once
 
 #include <optional>
@@ -22,7 +22,7 @@ struct OwnMessage {
 
 struct FoundMessage {
   const OwnMessage* row = nullptr;
-  std::string advice;  // HOST and other placeholders are replaced by what the message has there
+  std::string advice;  // with the words of the message in place of HOST and other placeholders
 };
 
 /// The first row whose text occurs in a line of `said`; rows that are `certain` are tried first. If

@@ -10,7 +10,7 @@
 
 namespace dlaunch {
 
-/// The content of files of a run folder; empty: the file is not there.
+/// The content of files of a run folder; empty: the file does not exist.
 struct RunTexts {
   std::string id;
   std::string state;  // how it ended, as a sentence

@@ -60,7 +60,7 @@ std::string staged_table(const std::vector<StagedOnNode>& nodes, WallTime now,
           node.name);
     }
   }
-  if (lines.empty()) return "nothing was staged there\n";
+  if (lines.empty()) return "nothing was staged on the nodes\n";
   std::vector<Cells> rows{{"NODES", "TARGET", "SIZE", "STAGED", "BY", "STATE", "FROM"}};
   for (Shared& line : lines) {
     line.cells.insert(line.cells.begin(), jobfile::compress_hostlist(line.nodes));
@@ -87,9 +87,9 @@ std::string cleaned_text(const std::vector<StagedOnNode>& nodes, bool is_narrowe
     }
   }
   if (lines.empty() && staged_problems(nodes).empty())
-    return is_narrowed ? "nothing was staged there; the same command with --list instead of "
+    return is_narrowed ? "nothing was staged on the nodes; the same command with --list instead of "
                          "--clean shows what is staged\n"
-                       : "nothing was staged there\n";
+                       : "nothing was staged on the nodes\n";
   std::string text;
   for (const Shared& line : lines)
     text += jobfile::compress_hostlist(line.nodes) + ": " + line.cells.front() + '\n';

@@ -114,7 +114,7 @@ def two_runs_at_once(box):
         box.expect_all("one", 2)
         expect_equal({row["state"] for row in listed(box).values()}, {"in use"}, "states")
         second = box.launch(box.rank, "tell", "two", options=["--set", "logs.dir=two"]).end(0, left=1000)
-        expect_in("uses kept connections for 0 of 2 nodes and connects the others: node1 is used by run " + box.runs("one")[0], second.words, "what it says")
+        expect_in("uses kept connections for 0 of 2 nodes and connects to the others: node1 is used by run " + box.runs("one")[0], second.words, "what it says")
         rows = lambda: [(row["host"], row["state"]) for row in json.loads(box.start("up", "--list", "--json").end(0, left=1000).out)]  # noqa: E731
         both = [("node1", "in use"), ("node1", "idle"), ("node2", "in use"), ("node2", "idle")]
         wait_until(lambda: rows() == both, "another agent on each node", 20, 0.1)
@@ -135,7 +135,7 @@ def a_run_with_other_hosts_beside_the_kept_ones(box):
     up(box, hosts=["node1", "node2"])
     before = logins(box)
     run = box.launch(box.rank, options=["--set", "logs.dir=one"]).end(0, left=1000)
-    expect_in("uses kept connections for 2 of 3 nodes and connects the others", run.words, "what it says")
+    expect_in("uses kept connections for 2 of 3 nodes and connects to the others", run.words, "what it says")
     expect_equal([now - then for now, then in zip(logins(box), before)], [0, 0, 1], "logins")
     run = box.launch(box.rank, hosts=["{name: node1, user: root}", "node3"], options=["--set", "logs.dir=two"]).end(0, left=1000)
     expect("kept" not in run.text, f"another user may be meant: {run.text}")

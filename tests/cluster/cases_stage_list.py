@@ -96,7 +96,7 @@ def what_was_staged_is_listed_and_removed(box):
     expect_equal(cluster[1].sh("cat /var/tmp/precious/x"), "precious\n", "behind a link")
     expect_equal([records(node) for node in cluster.nodes], [[], []], "records")
     expect_equal(listed(box, cluster), {}, "after it")
-    expect_in("nothing was staged there", box.run("stage", *hosts_of(cluster), "--clean").out.decode(), "again")
+    expect_in("nothing was staged on the nodes", box.run("stage", *hosts_of(cluster), "--clean").out.decode(), "again")
     launch(box, stage).end(0)
     expect_equal(len(listed(box, cluster)), 6, "staged again")
 

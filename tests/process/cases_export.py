@@ -95,7 +95,7 @@ def nothing_of_a_job_becomes_shell_code_or_a_path_elsewhere(box):
 @case
 def what_cannot_be_exported_is_said(box):
     run = box.run("export", "mpirun", "--mpirun", "no-such-mpirun", "--", "true", code=127)
-    expect_in('there is no "no-such-mpirun" here', run.text, "no mpirun")
+    expect_in('there is no "no-such-mpirun" on this machine', run.text, "no mpirun")
     run = box.run("export", "mpirun", "--mpirun", "/bin/echo", "--", "true", code=64)
     expect_in("is neither Open MPI 4 or 5 nor Hydra", run.text, "another program")
     run = box.run("export", "mpirun", "--set", "launch=per-node", "--", "true", code=65)

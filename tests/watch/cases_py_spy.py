@@ -79,7 +79,7 @@ def one_that_must_not_be_sent_is_named_with_the_reason(box):
     def refused(why):
         said = box.stacks_json(py_spy=folder)
         remarks = " ".join(said["ranks"][0]["remarks"])
-        expect_in(f"{program} here is not sent, because {why}", remarks, "the reason")
+        expect_in(f"{program} on this machine is not sent, because {why}", remarks, "the reason")
         expect_equal(functions(main_thread(said["ranks"][0])), [], "frames")
         expect_equal(main_thread(said["ranks"][0])["doing"], "sleeping", "what is known without")
     box.until_stacks(lambda said: main_thread(said["ranks"][0])["doing"] == "sleeping")

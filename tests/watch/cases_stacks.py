@@ -130,7 +130,7 @@ def what_is_known_without_py_spy(box):
     text = box.stacks().out.decode()
     expect_in("= sleeping", text, "rank 0")
     expect_in(f"= opening {box.path('fifo')}", text, "rank 1")
-    expect_in("no py-spy there", text, "what is missing")
+    expect_in("the node has no py-spy", text, "what is missing")
     end(box, run)
 
 

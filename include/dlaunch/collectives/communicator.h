@@ -59,7 +59,7 @@ class Backend;
 class Communicator {
  public:
   /// The ranks that this process was started with; a collective call. Initializes MPI if necessary;
-  /// the end of the last communicator then finalizes it. For NCCL it selects the device of the
+  /// destroying the last communicator then finalizes it. For NCCL it selects the device of the
   /// local rank among those visible to this process and makes it the current device (cudaSetDevice)
   /// of the calling thread, as each member function does too. Code::unavailable, at all ranks, if
   /// NCCL is requested and two ranks would share a GPU.

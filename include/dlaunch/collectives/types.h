@@ -1,8 +1,8 @@
 // The types of elements in a buffer, and the reductions.
 //
 // The types and operations are those that NCCL and MPI have in common (nccl.h: ncclDataType_t,
-// ncclRedOp_t; MPI 3.1, section 5.9.2). Where MPI lacks one (half precision, the average) the MPI
-// back-end adds it.
+// ncclRedOp_t; MPI 3.1, section 5.9.2). Where MPI lacks one (half precision, the average), the MPI
+// back-end provides it.
 #ifndef DLAUNCH_COLLECTIVES_TYPES_H
 #define DLAUNCH_COLLECTIVES_TYPES_H
 

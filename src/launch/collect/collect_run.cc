@@ -25,8 +25,8 @@ std::string without_newline(std::string text) {
   return text;
 }
 
-/// Whether a node may write in the folder `root` here for this item: a folder's copy, or the folder
-/// that holds a file's copy.
+/// Whether a node may write in the folder `root` of this machine for this item: a folder's copy, or
+/// the folder that holds a file's copy.
 bool is_root_of(const StageItem& item, const std::string& root) {
   const std::string to = sync::without_slashes(item.to);
   return root == to ||
@@ -93,7 +93,7 @@ void CollectRun::ask(Source& source) {
   callbacks_.send(node, wire::CollectBegin{kId, source.items, settings_.most_bytes});
 }
 
-// ---- what a node says. A node may write only what it was asked for, and only where that belongs.
+// ---- what a node says. A node may write only what it was asked for, and only to its target.
 
 /// Accepts only one StageBegin: a link from a first one could take the place of a folder of a
 /// second.

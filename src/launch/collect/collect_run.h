@@ -1,6 +1,6 @@
 // `collect`: copies files from the nodes to the launcher. Each node stages its files with the
-// launcher as the only target (node/stage/collect_service.h is the other end), so files that are
-// here already are not sent again. docs/how-to/collect-results.md has the rules.
+// launcher as the only target (node/stage/collect_service.h is the other end), so files that this
+// machine already has are not sent again. docs/how-to/collect-results.md has the rules.
 #pragma once
 
 #include <deque>
@@ -26,7 +26,7 @@ struct CollectSettings {
     std::string name;
     std::vector<StageItem> items;       // as in wire::CollectBegin
     std::vector<StageItem> optional{};  // likewise, but not reported if absent
-    std::string problem{};              // why it cannot be asked; empty: it can
+    std::string problem{};              // why the node cannot be asked; empty: it can be
   };
   std::vector<From> nodes;
   std::uint64_t most_bytes = 0;  // of one node; 0: any number
@@ -62,7 +62,7 @@ class CollectRun {
     std::vector<StageItem> items;
     std::size_t needed = 0;  // how many of the first items are reported if absent
     Stage stage = Stage::waiting;
-    std::vector<std::string> roots{};       // folders here that its entries belong to
+    std::vector<std::string> roots{};       // folders on this machine for its entries
     std::unique_ptr<StageService> files{};  // from Stage::asked on; it may have posted work
   };
 

@@ -10,20 +10,20 @@
 
 namespace dlaunch {
 
-/// What the paths of `collect` are relative to. All absolute; `run_folder` is that of the run.
+/// The run, and the folders that the paths of `collect` can refer to; all are absolute.
 struct CollectPlace {
   std::string run_id;
   std::string run_folder;
   std::string started_in;    // where dlaunch was started
-  std::string workdir;       // of the ranks; empty: that of their containers
-  std::string home;          // of the user, here
+  std::string workdir;       // of the ranks; empty: that of their container
+  std::string home;          // the user's, on this machine
   bool has_several = false;  // the run has several nodes
 };
 struct CollectNode {
   NodeId node;
   std::string name;
   bool is_launcher = false;  // its files lie on this machine
-  std::string problem{};     // why it cannot be asked; empty: it can
+  std::string problem{};     // why the node cannot be asked; empty: it can be
 };
 
 /// Pure.

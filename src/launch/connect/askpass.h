@@ -1,6 +1,6 @@
 // How an ssh without a terminal asks the user: it runs the program named by SSH_ASKPASS (ssh(1)),
-// which is dlaunch itself in this mode. That asks the engine over a unix socket, the engine asks
-// the front, and the front has the terminal.
+// which is dlaunch itself in this mode. That process asks the engine over a unix socket, and the
+// engine asks the front, which has the terminal.
 #pragma once
 
 #include <string>

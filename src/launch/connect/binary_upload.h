@@ -1,5 +1,5 @@
 // Sends this program to a node whose shell waits for it (remote_script.h), part by part: each part
-// is sent only when the node has said that it has taken the one before (kUploadPart says why).
+// is sent only after the node has acknowledged the one before (kUploadPart says why).
 #pragma once
 
 #include <cstddef>

@@ -20,7 +20,7 @@ class ChannelOpening {
     failed,     // "failed REASON"
     gone,       // "gone REASON": the agent to attach to has ended
     hidden,     // "hidden REASON": no trace of it was found
-    unfetched,  // "unfetched REASON": no other node sent the binary; the shell waits as before
+    unfetched,  // "unfetched REASON": no other node sent the binary; the shell still waits
     too_much,   // kMostBanner bytes without a marker
   };
 

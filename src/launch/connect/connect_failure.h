@@ -21,7 +21,7 @@ struct ConnectEnd {
 struct ConnectFailure {
   enum class Kind : std::uint8_t {
     refused_for_now,  // a server (or bastion) accepts no more connections now: MaxStartups
-    cannot_execute,   // the binary there was executed and ended without a message
+    cannot_execute,   // the binary on the node was executed and ended without a message
     too_old,          // the program is too old for some options
     final,
   };
@@ -55,8 +55,8 @@ struct LastWords {
 [[nodiscard]] ConnectFailure ssh_failure(const ConnectEnd& end);
 [[nodiscard]] LastWords ssh_end(const ConnectEnd& end);
 
-/// For programs that return 1 for an error of their own and otherwise the code of their command:
-/// what it means that a command ended with that code and printed `said` last.
+/// For programs that return 1 for an error of their own and otherwise the exit code of their
+/// command. The command has ended with the code in `end` and has printed `said` last.
 [[nodiscard]] ConnectFailure command_failure(const ConnectEnd& end, const std::string& said);
 
 /// The line of ssh's stderr that names the cause, not one that only follows from it.

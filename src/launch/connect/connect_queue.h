@@ -1,5 +1,5 @@
 // Which nodes are connecting, which wait for their turn, and which retry after a refusal. Pure:
-// times are arguments, and nothing is started here.
+// times are arguments, and the queue itself starts nothing.
 #pragma once
 
 #include <cstdint>

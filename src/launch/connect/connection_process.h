@@ -1,5 +1,5 @@
-// The local process behind a connection: the guardian itself where it was forked, else the
-// connector's program. Its end says why the connection ended.
+// The local process behind a connection: the guardian if the launcher forked it, else the
+// connector's program. The way it ends tells why the connection ended.
 #pragma once
 
 #include <functional>

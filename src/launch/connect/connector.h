@@ -21,7 +21,7 @@
 
 namespace dlaunch {
 
-/// What is to run on the node.
+/// What the connector runs on the node.
 enum class Purpose : std::uint8_t {
   fresh,   // a new guardian and agent: `dlaunch agent --node N --session HEX`
   attach,  // a new connection to the agent that runs there: `dlaunch agent --attach HEX --node N`
@@ -55,7 +55,7 @@ struct NodeListing {
 struct MasterSupport {
   /// A command that prints the program's settings for the host.
   std::vector<std::string> (*settings_argv)(const Connect&, const HostSpec&);
-  /// Whether they name a shared connection of the user's own, which is left alone.
+  /// Whether these settings name a shared connection of the user's own, which dlaunch leaves alone.
   bool (*is_users_own)(std::string_view settings);
 };
 

@@ -251,7 +251,7 @@ void NodeConnector::start(Opening& opening) {
   opening.input = opening.process->take_stdin();
   opening.output = std::make_unique<WatchedFd>(loop_, opening.process->take_stdout());
   opening.process->on_end([this, &opening](std::optional<int> status) {
-    process_ended(opening, status.value_or(0));  // only we reap here
+    process_ended(opening, status.value_or(0));  // nothing else reaps it
   });
   watch_output(opening);
 }
@@ -378,7 +378,7 @@ void NodeConnector::process_ended(Opening& opening, int status) {
       return next_step(opening);
     }
     return answer(opening.node,
-                  fail(exit_code::kNodeLost, failure.text + "; try there: " +
+                  fail(exit_code::kNodeLost, failure.text + "; try on the node: " +
                                                  staged_path(opening.folder, settings_.build_id) +
                                                  " --version"));
   }

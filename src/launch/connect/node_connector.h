@@ -1,5 +1,5 @@
 // Opens channels to agents on other nodes, each over a process of the node's connector, at most
-// `connect.parallel` at once; copies the binary there if it is missing; retries when a server
+// `connect.parallel` at once; copies the binary to nodes that lack it; retries when a server
 // refuses too many connections at once.
 #pragma once
 
@@ -35,10 +35,10 @@ class NodeConnector {
     std::uint64_t session = 0;  // of all nodes without set_session()
     bool pid_namespace = false;
     Duration timeout{};      // timeouts.connect; answers arrive shortly before it expires
-    std::string build_id;    // of the binary that must run there
+    std::string build_id;    // of the binary that must run on the nodes
     std::uint64_t seed = 0;  // of the jitter between tries
     /// Sends the message to the agent of a node that has_program() has named. Empty: nodes get the
-    /// binary only from here.
+    /// binary only from the launcher.
     Serve serve{};
     /// A node has waited for the binary of another node, and the time limit of its open() was
     /// postponed by that wait.
@@ -50,8 +50,8 @@ class NodeConnector {
   /// port 22: Connection refused".
   using Opened = std::function<void(Result<Connection>)>;
 
-  /// `targets`: index = NodeId. The connector `local` executes our own binary here: a fork is
-  /// possible only at the beginning, when there are no threads.
+  /// `targets`: index = NodeId. The connector `local` executes dlaunch's own binary on this
+  /// machine: a fork is possible only at the beginning, when there are no threads.
   NodeConnector(EventLoop& loop, const std::vector<NodeTarget>& targets, Settings settings);
   ~NodeConnector();
   NodeConnector(const NodeConnector&) = delete;

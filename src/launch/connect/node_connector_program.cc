@@ -1,4 +1,4 @@
-// How a node that lacks dlaunch gets it: from here, or from another node.
+// How a node that lacks dlaunch gets it: from the launcher, or from another node.
 #include <algorithm>
 #include <utility>
 
@@ -36,8 +36,8 @@ void NodeConnector::needs_binary(Opening& opening) {
   forwarding_.lacks(opening.node);
 }
 
-/// Whether another node may give this node the binary. Once that has failed in any way, and in any
-/// further try, the binary comes from the launcher.
+/// Whether another node may give this node the binary. Once the node has waited for another node,
+/// or a folder has refused the binary, the launcher sends it.
 bool NodeConnector::may_wait(const Opening& opening) {
   if (!settings_.serve || opening.purpose != Purpose::fresh || opening.folder >= 0 ||
       opening.has_waited)

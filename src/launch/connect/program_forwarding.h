@@ -24,10 +24,10 @@ class ProgramForwarding {
  public:
   /// Sends the message to the agent of a node. False: the node has none.
   using Serve = std::function<bool(NodeId holder, const wire::ServeProgram&)>;
-  /// `order`: what dlaunch-fetch is told; empty: the launcher sends the program.
+  /// `order`: the order for dlaunch-fetch; empty: the launcher sends the program.
   using Feed = std::function<void(NodeId node, const std::string& order)>;
 
-  /// `limit`: for connecting one node, all steps included. `program` must outlive this.
+  /// `limit`: for connecting to one node, all steps included. `program` must outlive this.
   ProgramForwarding(EventLoop& loop, OwnBinary& program, Duration limit, Serve serve, Feed feed);
   ~ProgramForwarding() { *alive_ = false; }
   ProgramForwarding(const ProgramForwarding&) = delete;
@@ -72,7 +72,7 @@ class ProgramForwarding {
   const Duration limit_;  // for a wait, and for a transfer
   Serve serve_;
   Feed feed_;
-  std::optional<std::string> fetcher_;  // once it is needed
+  std::optional<std::string> fetcher_;  // found when first needed
   std::optional<StrongHash> hash_;      // likewise
   ProgramRelay relay_;
   Timer timer_;

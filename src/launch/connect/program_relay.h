@@ -1,5 +1,5 @@
 // Which nodes get dlaunch from the launcher, and which from a node that has it. Pure: times are
-// arguments, and nothing is sent here.
+// arguments, and the relay itself sends nothing.
 //
 // The launcher feeds two nodes; the others wait until the agents of these two run. Then each of the
 // two feeds up to three nodes at a time, and so does each node that was fed. So each level is four

@@ -28,7 +28,7 @@ class PromptServer {
   PromptServer(const PromptServer&) = delete;
   PromptServer& operator=(const PromptServer&) = delete;
 
-  /// The variables that make an ssh ask here. `process`: a different name for each ssh.
+  /// The variables that make an ssh ask this server. `process`: a different name for each ssh.
   [[nodiscard]] std::vector<std::string> environment(const std::string& process) const;
   /// What the user typed; nullopt: refused.
   void answer(std::optional<std::string> text);

@@ -34,8 +34,8 @@ class Reconnection {
 
   [[nodiscard]] bool possible() const { return static_cast<bool>(way_.open); }
   [[nodiscard]] bool trying() const { return trying_; }
-  /// Starts trying, unless tries are already under way: at once, or after a pause if an earlier try
-  /// made a connection that was not followed by succeeded().
+  /// Starts trying: at once, or after a pause if an earlier try made a connection that was not
+  /// followed by succeeded(). Does nothing while tries are already under way.
   void begin();
   void stop();
   /// The session continues over the new connection.

@@ -2,9 +2,9 @@
 //
 // ssh passes its command to the account's login shell, whichever that is. So the command is one
 // word that means the same to sh, dash, bash, zsh, fish, tcsh and busybox: exec /bin/sh -c '...',
-// with none of ' ! \ newline inside. The rest is for /bin/sh as in POSIX XCU 2, with test -O.
+// with none of ' ! \ newline inside. The rest is for a POSIX /bin/sh (XCU 2) whose `test` has -O.
 //
-// Where the binary is on a node: in the first usable one of kFolders, in a folder for its build id.
+// On a node, the binary lies in the first usable one of kFolders, in a folder for its build id.
 // Only files that belong to us run from there: our folders are 0700 and not links. The script
 // writes a new file beside its final path, runs it once (`dlaunch agent --probe`, which also syncs
 // it to disk), and renames it; so several launchers may do this at once, and a file in place is
@@ -27,14 +27,14 @@ inline constexpr const char* kMarker = "@dlaunch:";
 
 /// The folders to try, as a user would write them.
 inline constexpr const char* kFolders[] = {"~/.cache/dlaunch", "/var/tmp/dlaunch-UID",
-                                          "/tmp/dlaunch-UID", "/dev/shm/dlaunch-UID"};
+                                           "/tmp/dlaunch-UID", "/dev/shm/dlaunch-UID"};
 inline constexpr std::size_t kFolderCount = 4;
 
-/// The binary is sent in parts of this many bytes, each when the node has printed "more". Otherwise
-/// sshd would hold up to 2 MiB that it has not passed on yet, and copy all of that for each packet
-/// that arrives (sshbuf_allocate of OpenSSH): on a busy node that takes more time than anything
-/// else. Each part costs a head(1), a millisecond: parts of half this size and of twice this size
-/// took longer.
+/// The binary is sent in parts of this many bytes, each after the node has printed "more".
+/// Otherwise sshd would hold up to 2 MiB that it has not passed on yet, and copy all of that for
+/// each packet that arrives (sshbuf_allocate of OpenSSH): on a busy node that takes more time than
+/// anything else. Each part costs a head(1), a millisecond: parts of half this size and of twice
+/// this size took longer.
 inline constexpr std::uint64_t kUploadPart = 1024 * 1024;
 
 struct RemoteAgent {

@@ -54,9 +54,10 @@ void* run_work(void* argument) {
   return nullptr;
 }
 
-/// Runs `work` in a detached thread with a small stack and all signals blocked. 0, or an errno value
-/// (EAGAIN: no more threads or memory): then `work` does not run. Not std::thread, which uses what
-/// `ulimit -s` allows, 8 GiB if a site has set that, and throws if there is no room for it.
+/// Runs `work` in a detached thread with a small stack and all signals blocked. 0, or an errno
+/// value (EAGAIN: no more threads or memory): then `work` does not run. std::thread would take a
+/// stack of the size that `ulimit -s` allows (8 GiB at some sites), and throw if there is no room
+/// for it.
 int start_thread(std::function<void()> work) {
   auto owned = std::make_unique<std::function<void()>>(std::move(work));
   pthread_attr_t attributes;

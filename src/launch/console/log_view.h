@@ -16,7 +16,7 @@ struct LogSelection {
   std::vector<std::uint32_t> ranks;  // ascending
   bool out = true;
   bool err = true;
-  std::optional<std::uint32_t> attempt;  // nullopt: the last one, and when following all later ones
+  std::optional<std::uint32_t> attempt;  // nullopt: the last; when following, also all later ones
   std::optional<std::uint32_t> tail;     // lines of each stream; nullopt: all
   bool timestamps = false;               // before each line; all lines in order of time
 };
@@ -30,8 +30,8 @@ class LogView {
   /// prefix before each line. Ignores SIGPIPE from then on.
   LogView(const RunView& run, LogSelection selection, std::vector<std::string> labels);
 
-  /// Prints what is there now, rank by rank or by time. Says on stderr if there is no output. A
-  /// reader that exits (| head) is not an error.
+  /// Prints the output so far, rank by rank or by time. Says on stderr if there is none. A reader
+  /// that exits (| head) is not an error.
   [[nodiscard]] Status show();
   /// Prints the output of all ranks as it grows, across restarts, until the run ends; then says how
   /// the run ended.

@@ -23,7 +23,7 @@ class LastResort {
     bool leave = false;
   };
 
-  /// Call when a signal that cancels was forwarded: the second one kills.
+  /// Call after a signal that cancels the run was forwarded; the second such signal kills.
   void cancelled() { ++cancels_; }
   /// Call when the engine has sent something.
   void heard() { unanswered_ = 0; }

@@ -3,8 +3,8 @@
 //
 // The first packet of a keeper is text, which every build understands: keeper_greeting(). A process
 // that finds a keeper of another build says kGoAway and nothing else. All other packets are values
-// of wire/value.h. The end of the connection gives nothing back: kept connections that a run has
-// not given back by then are closed.
+// of wire/value.h. When the connection between a run and the keeper ends, the keeper closes the
+// kept connections that the run has not given back.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@
 namespace dlaunch {
 
 inline constexpr std::size_t kMostKeepPacket = std::size_t{64} << 10;
-/// Another build of dlaunch takes over: give all nodes up, those in use when they are free.
+/// Another build of dlaunch takes over: give up all nodes; those in use, once they are free.
 inline constexpr std::string_view kGoAway = "go away";
 
 [[nodiscard]] std::string keeper_greeting(const std::string& build_id);

@@ -235,8 +235,7 @@ class Keeper {
                     [](const KeptNode& node) { return node.state == KeptNode::State::connecting; }))
       return;
     if (!failures_.empty()) {
-      std::fprintf(stderr,
-                   "dlaunch: not all nodes can be connected, so none is kept:\n         %s\n",
+      std::fprintf(stderr, "dlaunch: cannot connect to all nodes, so none is kept:\n         %s\n",
                    trouble_text(failures_).c_str());
       return end_with(exit_code::kNodeLost);
     }
@@ -289,7 +288,7 @@ class Keeper {
   std::optional<KeeperSocket> socket_;
   KeptNodes nodes_;
   KeptAgents agents_;                             // same indices as nodes_
-  std::map<std::size_t, std::uint32_t> numbers_;  // by which its holder knows a node
+  std::map<std::size_t, std::uint32_t> numbers_;  // the number by which a node's holder knows it
   std::unique_ptr<WatchedFd> signals_;
   KeeperFront front_;
   KeeperClients clients_;

@@ -3,8 +3,8 @@
 // run; it ends that session when a run wants the node, and hands the run the connection, over which
 // the agent serves the run's own session. When the run is done, the keeper begins another session.
 //
-// Nothing listens but a unix socket of the user (keeper_socket.h). When the keeper dies, each idle
-// agent ends with its lease, like the agent of any launcher that died.
+// The keeper listens only on a unix socket of the user (keeper_socket.h). When the keeper dies,
+// each idle agent ends with its lease, like the agent of any launcher that died.
 #pragma once
 
 #include "model/job_spec.h"
@@ -19,8 +19,8 @@ struct KeeperOptions {
   bool quiet = false;
 };
 
-/// Runs in a process without threads that leads its own session. Connects all nodes, or none; if
-/// none, says why on stderr and returns the exit code. Once all are connected it leaves the
+/// Runs in a process without threads that leads its own session. Connects to all nodes, or to none;
+/// if to none, says why on stderr and returns the exit code. Once all are connected, it leaves the
 /// terminal, tells the front so, and goes on until the idle limit, `dlaunch down` or SIGTERM.
 [[nodiscard]] int keeper_main(const KeeperOptions& options, UniqueFd front_link);
 

@@ -24,7 +24,7 @@ class KeeperSocket {
   KeeperSocket& operator=(KeeperSocket&&) = delete;
   ~KeeperSocket();
 
-  /// From here on connect_to_keepers() finds it. Errors: kInternal.
+  /// From here on connect_to_keepers() finds this socket. Errors: kInternal.
   [[nodiscard]] Result<void> appear();
   /// Call once.
   [[nodiscard]] UniqueFd take_listener() { return std::move(listener_); }
@@ -44,8 +44,8 @@ class KeeperSocket {
 /// KeeperSocket::open.
 [[nodiscard]] Result<UniqueFd> take_turn_to_keep(const std::function<void()>& waiting);
 
-/// Connections to all keepers of this user. Removes the sockets of dead ones. Does not wait: a
-/// stopped keeper is connected, too, but does not answer.
+/// Connections to all keepers of this user. Removes the sockets of dead ones. Does not wait. The
+/// connection to a stopped keeper succeeds, too, but that keeper does not answer.
 [[nodiscard]] std::vector<UniqueFd> connect_to_keepers();
 
 /// A packet of a keeper, with the descriptors of a Lent.
@@ -64,9 +64,9 @@ class KeeperLine {
   /// The keeper's build; empty: it does not answer within a second.
   [[nodiscard]] std::string build();
   void go_away();
-  /// False: it has gone.
+  /// False: the keeper has gone.
   bool say(const ToKeeper& message);
-  /// Errors: kNodeLost: it has gone; kTimeLimit.
+  /// Errors: kNodeLost: the keeper has gone; kTimeLimit.
   [[nodiscard]] Result<KeeperPacket> wait(std::chrono::milliseconds limit);
 
  private:

@@ -171,7 +171,7 @@ void KeptAgents::retire(std::size_t i) {
   std::erase_if(retired_, [](const auto& one) { return one->ended() && one->processes().empty(); });
 }
 
-/// Ends a connection that no session has any more.
+/// Ends a connection that no session uses any more.
 void KeptAgents::drop(Connection connection) {
   auto process = std::make_unique<ConnectionProcess>(loop_, connection.process, true,
                                                      std::move(connection.last_words));

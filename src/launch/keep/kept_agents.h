@@ -40,7 +40,7 @@ class KeptAgents {
   [[nodiscard]] NodeConnector& connector() { return connector_; }
 
   void connect(std::size_t i);
-  /// The agent is to expect the session of a run. on_free or on_loss follows within a second;
+  /// Tells the agent to expect the session of a run. on_free or on_loss follows within a second;
   /// on_free perhaps from inside this call.
   void part(std::size_t i);
   /// Duplicates of the ends of a connection whose agent waits for a Hello: what it sends, and what

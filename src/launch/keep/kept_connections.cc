@@ -74,7 +74,7 @@ void KeptConnections::greet(std::size_t keeper, const std::string& packet) {
     wanted.keys.assign(
         keys_.begin() + static_cast<std::ptrdiff_t>(i),
         keys_.begin() + static_cast<std::ptrdiff_t>(std::min(i + kKeysInPacket, keys_.size())));
-    // If the socket cannot take all keys at once, the remaining nodes are connected.
+    // If the socket cannot take all keys at once, the run itself connects to the remaining nodes.
     if (!send_packet(to.socket.get(), wire::encode_value(ToKeeper(std::move(wanted)))))
       for (std::size_t k = i; k < keys_.size(); ++k)
         answered(keeper, static_cast<std::uint32_t>(k));

@@ -21,7 +21,7 @@ namespace dlaunch {
 /// Lives on the engine's one thread.
 class KeptConnections {
  public:
-  /// nullopt: no keeper lends this node; it is to be connected in the ordinary way.
+  /// nullopt: no keeper lends this node; the run connects to it in the ordinary way.
   using Taken = std::function<void(std::optional<Connection>)>;
   /// Gets one sentence about the kept nodes, once.
   using Told = std::function<void(std::string)>;
@@ -29,7 +29,7 @@ class KeptConnections {
   KeptConnections(EventLoop& loop, Told told) : loop_(loop), told_(std::move(told)), limit_(loop) {}
 
   /// Asks for the nodes; the answers come from the loop, within a second. Does not wait.
-  /// `unusable`: why the run can use none, to be said if any is kept; else empty.
+  /// `unusable`: why the run can use no kept node, which is said if any is kept; empty: it can.
   void ask(const std::string& run, const std::map<NodeId, std::string>& keys,
            const std::string& unusable);
   /// Whether the node was asked for and take() was not called for it yet.

@@ -17,7 +17,7 @@ constexpr MonotonicTime kFirstPause = std::chrono::milliseconds(500);
 constexpr MonotonicTime kLongestPause = std::chrono::seconds(30);
 constexpr MonotonicTime kLongestPauseOfMore = std::chrono::minutes(5);  // of a further agent
 constexpr unsigned kMostDoublings = 10;
-// Most runs that follow each other are done by then.
+// In a series of short runs, most have ended by then.
 constexpr MonotonicTime kCrowdedFor = std::chrono::seconds(2);
 constexpr std::size_t kMostAgents = 4;   // per host
 constexpr std::size_t kMostRefused = 4;  // that a run names
@@ -292,13 +292,13 @@ std::optional<MonotonicTime> KeptNodes::next() const {
 std::string kept_use_text(const KeptUse& use) {
   if (use.is_other_build) {
     return "the kept nodes belong to another build of dlaunch, which gives them up; this run "
-           "connects its nodes itself";
+           "connects to its nodes itself";
   }
   if (use.lent == 0 && use.refused.empty()) return "";
   if (!use.unusable.empty()) return "the kept nodes are not used: " + use.unusable;
   if (use.lent == use.wanted) return "uses " + counted(use.lent, "kept node");
   std::string text = "uses kept connections for " + std::to_string(use.lent) + " of " +
-                     counted(use.wanted, "node") + " and connects the others";
+                     counted(use.wanted, "node") + " and connects to the others";
   for (std::size_t i = 0; i < std::min(use.refused.size(), kMostRefused); ++i)
     text += (i == 0 ? ": " : "; ") + use.refused[i];
   if (use.refused.size() > kMostRefused)

@@ -1,6 +1,6 @@
 // The nodes of a keeper, one entry for each agent: which are connected, which are lent to which
-// run, and what each event means for them. Pure: times are arguments, and nothing is connected
-// here.
+// run, and what each event means for them. Pure: times are arguments, and this class connects
+// nothing.
 #pragma once
 
 #include <cstdint>
@@ -111,8 +111,8 @@ class KeptNodes {
 };
 
 /// What a run says about the kept nodes that it uses: "uses 8 kept nodes", "uses kept
-/// connections for 7 of 8 nodes and connects the others: gpu3 is used by run ...". Empty: there is
-/// nothing to say.
+/// connections for 7 of 8 nodes and connects to the others: gpu3 is used by run ...". Empty: there
+/// is nothing to say.
 struct KeptUse {
   std::size_t wanted = 0;
   std::size_t lent = 0;

@@ -26,9 +26,10 @@ Result<MpirunKind> ask_kind(const std::string& program) {
   const auto text = program_output({program, "--version"}, kVersionLimit);
   if (!text) {
     if (text.error().exit_code != exit_code::kNotFound) return tl::unexpected(text.error());
-    return fail(exit_code::kNotFound, "there is no \"" + program +
-                                          "\" here\n         try: --mpirun PROGRAM, such as "
-                                          "/opt/openmpi/bin/mpirun or mpiexec.hydra");
+    return fail(exit_code::kNotFound,
+                "there is no \"" + program +
+                    "\" on this machine\n         try: --mpirun PROGRAM, such as "
+                    "/opt/openmpi/bin/mpirun or mpiexec.hydra");
   }
   if (const auto kind = mpirun_kind(*text)) return *kind;
   return fail(exit_code::kUsage, '"' + program +

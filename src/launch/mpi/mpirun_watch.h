@@ -26,7 +26,7 @@ class MpirunWatch {
   [[nodiscard]] std::vector<std::string> add(const wire::MpirunOutput& output);
   /// The last line without an end, when no more output will arrive.
   [[nodiscard]] std::vector<std::string> rest();
-  /// The last lines, to explain its end.
+  /// The last lines, to explain the end of mpirun.
   [[nodiscard]] std::string said() const;
 
  private:

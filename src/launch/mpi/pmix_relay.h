@@ -31,8 +31,9 @@ class PmixRelay {
   PmixRelay() = default;
   explicit PmixRelay(const LaunchPlan& plan);
 
-  /// What must be sent, given this message from a node. A message that an agent repeats, or whose
-  /// content it cannot know, changes nothing. O(nodes) for a fence.
+  /// What must be sent, given this message from a node. Ignores messages of other attempts,
+  /// contributions from nodes that the fence does not await, and answers of nodes that were not
+  /// asked. O(nodes) for a fence.
   [[nodiscard]] std::vector<Letter> on(NodeId from, wire::PmixFence fence);
   [[nodiscard]] std::vector<Letter> on(NodeId from, const wire::PmixWanted& wanted);
   [[nodiscard]] std::vector<Letter> on(NodeId from, wire::PmixData data);

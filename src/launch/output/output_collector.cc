@@ -217,7 +217,7 @@ void OutputCollector::settle(Key key, Stream& stream, const Request& request,
   const std::uint64_t size = data.bytes.size();
   if (data.offset < request.offset || size > request.size) return finish(stream, true);
   if (request.offset > stream.have) return;  // the previous answer was short: requested again
-  if (size == 0) {                           // nothing is there from here on
+  if (size == 0) {                           // the file has nothing from this offset on
     if (stream.fetching && !stream.end) stream.end = std::max(data.offset, stream.have);
     return lose(key, stream, stream.fetching ? *stream.end : data.offset);
   }

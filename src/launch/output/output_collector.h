@@ -1,6 +1,6 @@
-// Collects the output of ranks on other nodes (both streams, error files) in the run folder. A file
-// there is always an exact prefix of the stream, so that `dlaunch logs -f` can read it: output sent
-// for the console is appended at once; the rest (skipped parts, ranks that are not shown) is
+// Collects the output of ranks on other nodes (both streams, error files) in the run folder. Each
+// file in it is always an exact prefix of the stream, so that `dlaunch logs -f` can read it: output
+// sent for the console is appended at once; the rest (skipped parts, ranks that are not shown) is
 // fetched as soon as later output of the stream arrives, or when the attempt has ended on the node.
 #pragma once
 
@@ -38,7 +38,8 @@ class OutputCollector {
   /// ones when their ends arrive.
   void node_empty(NodeId node, Attempt attempt);
   void fetched(NodeId node, const wire::FetchedOutput& data);
-  /// `end_was_heard`: if false, the node's ranks may have printed more into their files there.
+  /// `end_was_heard`: if false, the node's ranks may have printed more into their files on the
+  /// node.
   void node_lost(NodeId node, bool end_was_heard = true);
 
   /// The attempt has ended everywhere and the console takes no more: also fetches what waited for
@@ -54,9 +55,10 @@ class OutputCollector {
 
   /// What the run folder lacks and where it is, one line per node: "the rest of the output of rank
   /// 3 (stdout from byte 4096 on) is on gpu02 in FOLDER". After complete() or give_up().
-  /// `has_all_known`: asked about a stream whose stored bytes, as far as known, are all here:
-  /// whether there were no others. A folder without more output is not named. If the node was lost
-  /// in silence, its ranks may have printed more after its last sign of life; a line says so.
+  /// `has_all_known`: called for a stream of which the run folder has all bytes that this object
+  /// knows of; says whether the node had stored no others. A folder without more output is not
+  /// named. If the node was lost in silence, its ranks may have printed more after its last sign of
+  /// life; a line says so.
   using HasAllKnown = std::function<bool(Rank, wire::OutputPart)>;
   [[nodiscard]] std::vector<std::string> missing(const HasAllKnown& has_all_known = {}) const;
   /// How many bytes of an ended stream its file in the run folder will never have. We may have
@@ -75,14 +77,14 @@ class OutputCollector {
     std::optional<std::uint64_t> end;  // its size, once it is known
     std::uint64_t lost = 0;            // missing in the node's file, as its agent says
     std::uint64_t gone = 0;            // requested, but missing in the node's file
-    std::uint64_t file_size = 0;       // here; differs from `have` by lost bytes and their marks
+    std::uint64_t file_size = 0;  // in the run folder; differs from `have` by lost bytes and marks
     std::uint64_t ask_from = 0;
     std::size_t asked = 0;  // requests without an answer
     bool ends_line = true;  // the file ends with a newline
     bool fetching = false;  // to its end
     bool stalled = false;   // the file cannot be written; tried again when it is fetched
     bool done = false;
-    bool incomplete = false;  // something of it stays on the node
+    bool incomplete = false;  // a part of it stays on the node
   };
   struct Request {
     Key key;
@@ -91,7 +93,7 @@ class OutputCollector {
   };
   struct Remote {
     std::string name;
-    std::string folder;  // there
+    std::string folder;  // on the node
     std::vector<Key> keys;
     std::deque<Request> requests;  // answers come in this order
     bool empty = false;

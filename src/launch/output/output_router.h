@@ -32,12 +32,12 @@ class OutputRouter {
   struct Settings {
     Attempt attempt;
     ConsoleOptions console;
-    std::vector<std::string> labels;      // one per rank; empty: this rank is not shown
-    std::vector<bool> followed;           // by rank: sent here though not shown; empty: none
-    std::string folder;                   // where users find the files
-    std::optional<LiveTarget> live;       // progress bars are drawn there; else each is one line
+    std::vector<std::string> labels;  // one per rank; empty: this rank is not shown
+    std::vector<bool> followed;       // by rank: sent to the launcher though not shown; empty: none
+    std::string folder;               // where users find the files
+    std::optional<LiveTarget> live;   // progress bars are drawn there; else each is one line
     std::optional<Rank> prompts_of = {};  // the user types its input: see ConsoleView
-    bool holds_others = false;  // while it prompts, the others' output waits
+    bool holds_others = false;            // while it prompts, the others' output waits
   };
 
   OutputRouter(EventLoop& loop, ConsoleWriter& writer, Grant grant);
@@ -46,7 +46,7 @@ class OutputRouter {
   void begin(Settings settings);
   /// Bytes of each stream that an agent may send without credit; 0 if no stream is sent.
   [[nodiscard]] std::uint32_t first_credit() const;
-  /// By rank: its output is sent here, to be shown or because a reader follows its file.
+  /// By rank: its output is sent to the launcher, to be shown or because a reader follows its file.
   [[nodiscard]] const std::vector<bool>& passing() const { return passing_; }
 
   void add(const wire::OutputData& data);
@@ -153,7 +153,7 @@ class OutputRouter {
     std::uint64_t offset = 0;
     std::string bytes;
   };
-  std::vector<Held> held_;  // at most a window of each stream, as none of it was granted again
+  std::vector<Held> held_;  // at most a window of each stream, whose credit is not renewed
   std::size_t open_streams_ = 0;
   std::uint64_t received_ = 0;
   std::uint64_t discarded_ = 0;  // received bytes that skip_rest() discarded

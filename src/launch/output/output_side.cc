@@ -260,7 +260,8 @@ void OutputSide::end_collection() {
   }
 }
 
-/// Call after collecting: a node that could not store part of the output may have sent it here.
+/// Call after collecting: a node that could not store part of the output may have sent it to the
+/// launcher.
 void OutputSide::tell_lost_output() {
   for (wire::OutputEnd& end : lost_output_) {
     const auto part = end.stream == Stream::out ? wire::OutputPart::out : wire::OutputPart::err;
@@ -298,7 +299,7 @@ void OutputSide::drain() {
     if (given_up_[index_of(stream)]) continue;
     std::size_t before = console_.pending(stream);
     while (before > 0 && !console_.drain(stream, kConsoleStall)) {
-      if (finishing_) loop_.poll();  // signals, and the front's question whether we are there
+      if (finishing_) loop_.poll();  // signals, and the front's question whether we are alive
       const std::size_t now = console_.pending(stream);
       if (now >= before) {
         give_up_stalled_console();

@@ -40,7 +40,8 @@ class OutputSide {
   void tell(const action::Restart&) { started_ = false; }
 
   /// Calls `ask` once all output of the attempt has arrived, or has been given up: the console
-  /// shows one attempt at a time, and agents forget the files of an attempt with the next one.
+  /// shows one attempt at a time, and agents forget the files of an attempt when the next one
+  /// begins.
   void when_out(std::function<void()> ask);
   /// All output of the attempt has arrived.
   [[nodiscard]] bool is_out() const { return router_.complete() && collector_.complete(); }

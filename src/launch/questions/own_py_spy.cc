@@ -84,7 +84,7 @@ Result<std::string> read_own_py_spy(const std::string& search_path) {
       if (!bytes.empty() && bytes.size() == static_cast<std::size_t>(info.st_size)) return bytes;
       fault = "it cannot be read";
     }
-    if (refused.empty()) refused = path + " here is not sent, because " + fault;
+    if (refused.empty()) refused = path + " on this machine is not sent, because " + fault;
   }
   if (refused.empty()) refused = "this machine has no py-spy to send (pip install py-spy)";
   return fail(exit_code::kNotFound, refused);

@@ -71,7 +71,7 @@ void PySpyDelivery::on(NodeId node, const wire::PySpyTaken& taken) {
   const auto target = targets_.find(node);
   if (target == targets_.end() || program_.empty()) return;
   if (!taken.problem.empty())
-    return end(node, "the copy from this machine cannot be stored there: " + taken.problem);
+    return end(node, "the copy from this machine cannot be stored on the node: " + taken.problem);
   target->second.window.taken(taken.up_to, monotonic_now());
   if (taken.up_to < program_.size()) return send(node, target->second);
   debug_log::info("py-spy was sent to " + nodes_.cluster().name_of(node) + ": " +

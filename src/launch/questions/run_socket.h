@@ -16,8 +16,8 @@ namespace dlaunch {
                                                int type);
 
 /// Connects to the engine of the run, which must be on this machine. Errors: kUsage: the run has
-/// ended, or has no such socket; kNodeLost: it runs elsewhere; kNoPermission: it belongs to another
-/// user; kTimeLimit: its launcher is stopped.
+/// ended, or has no such socket; kNodeLost: it runs on another machine; kNoPermission: it belongs
+/// to another user; kTimeLimit: its launcher is stopped.
 [[nodiscard]] Result<UniqueFd> connect_to_run(const RunView& run, const char* name, int type);
 
 /// A connection to the engine of a run. Needs no file system any more.

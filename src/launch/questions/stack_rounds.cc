@@ -95,7 +95,7 @@ void StackRounds::add_without_py_spy(NodeId node, const std::string& why) {
   wire::StacksTaken taken = *std::move(awaited_.at(node).without_py_spy);
   for (RankStacks& rank : taken.ranks) {
     if (rank.lacks_py_spy)
-      rank.remarks.push_back("no py-spy there, so Python frames are missing; " + why);
+      rank.remarks.push_back("the node has no py-spy, so Python frames are missing; " + why);
   }
   add(node, std::move(taken));
 }

@@ -1,6 +1,7 @@
-// Where all ranks of a run stand: asks every node in parallel, and answers within a limit. Runs
-// one round after the other, because an agent gives up an answer when it is asked again. A node
-// that lacks py-spy is sent it (py_spy_delivery.h) and asked a second time within the same limit.
+// Finds out where all ranks of a run stand: asks every node in parallel, and answers within a
+// limit. Runs one round after the other, because an agent gives up an answer when it is asked
+// again. A node that lacks py-spy is sent it (py_spy_delivery.h) and asked a second time within the
+// same limit.
 #pragma once
 
 #include <chrono>

@@ -29,7 +29,7 @@ bool is_slurm_here() {
   return false;
 }
 
-/// The user's own jobs; nullopt: Slurm is not here, or does not answer.
+/// The user's own jobs; nullopt: this machine has no Slurm, or Slurm does not answer.
 std::optional<std::vector<QueuedJob>> ask_queue() {
   const std::string user = std::to_string(::getuid());
   const auto answer = run_program(

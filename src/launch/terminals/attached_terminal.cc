@@ -157,7 +157,8 @@ class AttachedTerminal {
   void receive() {
     std::string packet(kMostTerminalPacket, '\0');
     const ssize_t n = ::recv(socket_.get(), packet.data(), packet.size(), MSG_DONTWAIT);
-    // ECONNRESET comes once, before what was sent: the engine has not read all that was typed.
+    // ECONNRESET is returned once, before the data that the engine sent: it means that the engine
+    // has not read all that was typed.
     if (n < 0 && (errno == EAGAIN || errno == EINTR || errno == ECONNRESET)) return;
     if (n <= 0) {
       result_ = fail(exit_code::kInternal, who_ + ": the run's launcher has ended");

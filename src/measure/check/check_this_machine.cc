@@ -75,7 +75,8 @@ void add_shared_memory(LocalCheck& check) {
                                        : "")});
 }
 
-/// Whether `dlaunch bench` can measure here: "ready, Open MPI v4.1.4", or the reason why not.
+/// Whether `dlaunch bench` can measure on this machine: "ready, Open MPI v4.1.4", or the reason why
+/// not.
 void add_backends(LocalCheck& check, MonotonicTime end) {
   for (LibraryFact& one : collectives_libraries(left_until(end, kPartLimit))) {
     const bool not_tried = one.name == "nccl" && check.info.facts.gpus.empty();

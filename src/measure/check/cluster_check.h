@@ -1,5 +1,5 @@
-// Checks a job's nodes, for `dlaunch check` and the preflight of `dlaunch run`: each node, whether
-// they reach each other, and measurements between them.
+// Checks a job's nodes, for `dlaunch check` and the preflight of `dlaunch run`: inspects each node,
+// tests whether the nodes can reach each other, and measures between them.
 #pragma once
 
 #include <cstdint>

@@ -155,7 +155,8 @@ class Fabric {
                  "check them with a third node to find out which");
     }
     put(Severity::bad, {}, "busbw", text,
-        "dlaunch plan shows which ports are used; set --min-busbw if less is normal here");
+        "dlaunch plan shows which ports are used; set --min-busbw if less is normal for these "
+        "nodes");
   }
 
   void add_network() {

@@ -19,14 +19,14 @@ struct LinkRate {
   bool operator==(const LinkRate&) const = default;
 };
 
-/// The rate of the InfiniBand or RoCE ports that a job would use: with NCCL the sum of one per GPU;
-/// with MPI and one rank the fastest port, but at most 4 GB/s, since the host adds the numbers.
-/// Without such ports, that of the physical interface `interface`, by TCP. Not known for virtual
-/// interfaces and those without a rate.
+/// The rate of the InfiniBand or RoCE ports that a job would use: with NCCL the sum of one port per
+/// GPU; with MPI and one rank the fastest port, but at most 4 GB/s, since the host adds the
+/// numbers. Without such ports, the rate of the physical interface `interface`, for TCP. Not known
+/// for virtual interfaces and those without a rate.
 [[nodiscard]] LinkRate link_rate(const NodeFacts& facts, const std::string& interface, bool nccl);
 
-/// The bus bandwidth in GB/s that all_reduce over these nodes should reach, from the slowest one.
-/// 0: unknown for one of them.
+/// The bus bandwidth in GB/s that all_reduce over these nodes should reach, from the slowest link.
+/// 0: a link's rate is unknown.
 [[nodiscard]] double expected_busbw(const std::vector<LinkRate>& links);
 
 struct FabricContext {

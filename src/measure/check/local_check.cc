@@ -79,8 +79,8 @@ void add_unusable_gpus(const LocalCheck& check, std::vector<std::string>& findin
                      counted(most, "GPU") + (speed.no_gpus.empty() ? "" : ": " + speed.no_gpus));
 }
 
-/// GPUs that are slower than others of their model here. GPUs of one model differ by a few per
-/// cent; copies to GPUs of another socket by more.
+/// GPUs that are slower than others of their model in this machine. GPUs of one model differ by a
+/// few per cent; copies to GPUs of another socket by more.
 void add_slow_gpus(const LocalCheck& check, std::vector<std::string>& findings) {
   constexpr double kSlow = 0.7;
   const std::vector<GpuSpeed>& gpus = check.speed->gpus;

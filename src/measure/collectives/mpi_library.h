@@ -17,7 +17,7 @@ class MpiLibrary {
   /// Initializes MPI unless the program has done so. All callers share the result.
   static Result<std::shared_ptr<MpiLibrary>> get();
 
-  /// Finalizes MPI if it was initialized here and no communicator is broken; waits for all ranks.
+  /// Finalizes MPI if get() initialized it and no communicator is broken; waits for all ranks.
   ~MpiLibrary();
   MpiLibrary(const MpiLibrary&) = delete;
   MpiLibrary& operator=(const MpiLibrary&) = delete;

@@ -5,9 +5,9 @@
 //     both nodes and the link between them can be fast; slow values alone prove nothing.
 //   - A slow pair has three suspects. A node is bad when it is slow with several nodes that
 //     are proven good; a link is bad when both its ends are proven good with other nodes.
-//   - A suspect is named only after several measurements alone, each next to one of a pair
+//   - A suspect is named only after it was measured alone several times, each time next to a pair
 //     (or node) that is known to be good: on a busy machine both get slower.
-// Two nodes without an expected value give nothing to compare their pair with.
+// With only two nodes there is no other pair with which to compare theirs.
 #pragma once
 
 #include <optional>

@@ -13,8 +13,8 @@ namespace dlaunch {
 /// Whether this dlaunch was built with the back-end, which is not MeasureBackend::automatic.
 [[nodiscard]] bool is_built_in(MeasureBackend backend);
 
-/// The library that the back-end would use here: "Open MPI v4.1.4", "NCCL 2.28.9". Errors:
-/// kPreflight, with the library that is missing on this node and what to install.
+/// The library that the back-end would use on this machine: "Open MPI v4.1.4", "NCCL 2.28.9".
+/// Errors: kPreflight, with the library that is missing on this node and what to install.
 [[nodiscard]] Result<std::string> probe_collectives(MeasureBackend backend);
 
 /// Becomes the program with these arguments (measure/collectives/program/program.h), or calls it if

@@ -94,7 +94,7 @@ Result<std::string> probe_collectives(MeasureBackend backend) {
   constexpr std::string_view kReady = "ready, ";
   const auto file = ready_program(backend);
   if (!file) return tl::unexpected(file.error());
-  // The program loads NCCL at run time: only a try shows whether it is here.
+  // The program loads NCCL at run time: only a try shows whether NCCL is on this machine.
   const Kind& kind = kind_of(backend);
   const auto said = program_output({path_of(*file), "--version", kind.backend}, kProbeLimit);
   if (!said) return tl::unexpected(said.error());

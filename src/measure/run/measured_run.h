@@ -31,8 +31,8 @@ enum class KeepRun {
   always,
 };
 
-/// The command of a measuring rank: `dlaunch collectives` by the path of its agent, which is
-/// dlaunch wherever it was installed on that node.
+/// The command of a measuring rank: `dlaunch collectives`, with dlaunch named as /proc/self/exe of
+/// the agent, because its path may differ between nodes.
 [[nodiscard]] std::vector<std::string> collectives_words(MeasureBackend backend,
                                                          const std::string& mode,
                                                          const measure::Settings& settings);

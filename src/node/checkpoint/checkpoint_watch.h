@@ -1,5 +1,5 @@
-// Looks where the ranks of an attempt write checkpoints: when they start, when the launcher asks,
-// and when the last rank has ended.
+// Looks for the checkpoints that the ranks of an attempt write: when they start, when the launcher
+// asks, and when the last rank has ended.
 #pragma once
 
 #include <deque>

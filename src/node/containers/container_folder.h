@@ -7,7 +7,7 @@
 //   FOLDER/rc         a shell script that executes its arguments: enroot's start script
 //   FOLDER/cleanup    command lines that remove the attempt's containers; nothing else is executed
 //
-// Its agent holds a lock on the folder (flock(2)) as long as it lives.
+// The agent holds a lock on the folder (flock(2)) while it lives.
 #pragma once
 
 #include <string>

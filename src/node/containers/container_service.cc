@@ -34,7 +34,7 @@ tl::expected<UniqueFd, int> memory_file(const std::string& text) {
 
 /// The pid of a rank's program as we see it: the user's options may have given the container a PID
 /// namespace of its own. A program that has ended already is represented by its parent, the first
-/// process there.
+/// process in the container.
 pid_t number_here(int socket, pid_t inside) {
   const pid_t entry = peer_process(socket);
   if (entry <= 0) return inside;

@@ -29,7 +29,7 @@ class ContainerService {
     std::function<void(Rank, pid_t, UniqueFd terminal)> on_started;  // the rank's program runs
     std::function<void(Rank, StartFailure)> on_failed;
     std::function<void(Rank, const ExitStatus&)> on_ended;  // the rank's program has ended
-    std::function<void(Rank)> on_left;                      // so have all processes that it started
+    std::function<void(Rank)> on_left;                      // and all processes that it started
     // A program beside the rank has started, or has ended.
     std::function<void(Rank, const BesideStarted&, UniqueFd terminal)> on_beside;
     std::function<void(Rank, const wire::TerminalEnded&)> on_beside_ended;

@@ -48,7 +48,7 @@ class Pmi1Service {
   [[nodiscard]] WireUp seen(Rank rank);
   /// Ranks that speak PMI-1.
   [[nodiscard]] std::vector<Rank> connected() const;
-  /// Fails the barriers, here and on the other nodes: a rank that waits in one, or enters one
+  /// Fails the barriers, on this node and on the others: a rank that waits in one, or enters one
   /// later, gets an error from its MPI library. `status`: see wire/message.h.
   void fail(std::int32_t status, bool tell_others = true);
 

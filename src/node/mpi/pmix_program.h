@@ -1,5 +1,5 @@
 // The program dlaunch-pmix, which dlaunch carries inside itself: its file and environment, and
-// whether it can run here.
+// whether it can run on this machine.
 #pragma once
 
 #include <chrono>

@@ -26,7 +26,7 @@ class OutputPump {
   /// Drops the streams of an earlier attempt. `credit` 0: no output is sent.
   void begin(Attempt attempt, std::string log_folder, std::uint64_t credit);
   /// Whether further attempts record the times of their output in local.times (text/output_times.h)
-  /// beside the output. Where the output is copied, its times are recorded separately.
+  /// beside the output. The launcher itself records the times of output that is copied to it.
   void keep_times(bool wanted) { keeps_times_ = wanted; }
   /// `is_shown` false: the output goes only to its file.
   void add(Rank rank, Stream stream, UniqueFd read_end, bool is_shown = true);

@@ -2,8 +2,8 @@
 // from one build, so there is a single version, checked once.
 //
 // A frame: length of the rest (4 bytes), type (1 byte), then the fields in order. Numbers are
-// little-endian; strings and lists begin with their length in 4 bytes. Not the wire's CBOR: the
-// helper is a small program that links nothing else of dlaunch. The agent sends first.
+// little-endian; strings and lists begin with their length in 4 bytes. It is not the wire's CBOR,
+// because the helper is a small program that links nothing else of dlaunch. The agent sends first.
 //
 //   agent -> helper   Setup; then in any order FenceDone, DataWanted, Data, AbortSeen; Finish
 //   helper -> agent   Ready; then in any order Connected, Fence, DataWanted, Data, Aborted, ...

@@ -1,5 +1,5 @@
-// While an attempt runs here, finds out whether this node is about to be taken away: runs the
-// user's command repeatedly, and looks for a file. Tells the launcher once per attempt.
+// While an attempt runs on this node, finds out whether the node is about to be taken away: runs
+// the user's command repeatedly, and looks for a file. Tells the launcher once per attempt.
 #pragma once
 
 #include <chrono>

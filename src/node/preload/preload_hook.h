@@ -1,5 +1,5 @@
 // The Python side of `preload`: what a rank's interpreter executes before the program, and what the
-// template, from which ranks are forked, executes. Why:
+// template, from which ranks are forked, executes. The reasons are in
 // docs/decisions/016-ranks-forked-from-a-template.md.
 #pragma once
 

@@ -50,7 +50,7 @@ void carry_paths(std::string_view name, const Environment& carried, const std::s
   });
   const auto own = env.find(name);
   if (own != env.end()) each_entry(own->second, [&](const std::string& e) { list.add(e); });
-  // If none of its folders exists here, an unset variable stays unset.
+  // If none of its folders exists on this node, an unset variable stays unset.
   if (!list.empty()) env.insert_or_assign(std::string(name), list.text());
 }
 

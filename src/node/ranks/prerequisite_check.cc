@@ -90,7 +90,7 @@ std::optional<StartFailure> check_script(const std::string& name, const std::str
   return check_file(is_folder ? path + "/__main__.py" : name, workdir, "");
 }
 
-/// Why a path that works elsewhere cannot be used here; empty if it does not exist.
+/// Why a path that may work on other nodes cannot be used on this one; empty if it does not exist.
 std::string why_broken(const std::string& path) {
   struct stat info {};
   if (path.empty() || ::lstat(path.c_str(), &info) != 0) return {};

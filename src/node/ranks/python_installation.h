@@ -30,8 +30,8 @@ struct PythonInstallation {
                                                       const std::string& workdir,
                                                       const Environment& env);
 
-/// Whether `python -m NAME` finds a file there. False proves nothing, because Python has other ways
-/// to find modules.
+/// Whether `python -m NAME` finds a file in these folders. False proves nothing, because Python has
+/// other ways to find modules.
 [[nodiscard]] bool has_module(std::string_view name, const std::vector<std::string>& folders);
 
 /// An existing module with a similar name; empty if there is none.

@@ -71,8 +71,8 @@ int attach_main(SessionId id, const std::string& marker) {
     return exit_code::kNodeLost;
   // Only the agent may decide when the connection is closed.
   redirect_to_null({STDIN_FILENO, STDOUT_FILENO});
-  // When this connection ends in order, no process of the run may be left on the node, as with the
-  // first connection, which ends with the guardian.
+  // When this connection ends as intended, no process of the run may be left on the node, as with
+  // the first connection, which ends with the guardian.
   if (wait_for_farewell(found.connection.get())) wait_for_process(guardian);
   return exit_code::kOk;
 }

@@ -11,11 +11,12 @@ namespace dlaunch {
 /// Exit code if that agent has ended. stderr gets one line that says why, stdout `marker` + " gone
 /// " + the same line.
 inline constexpr int kSessionGone = 72;
-/// Likewise, with " hidden ", if there is no trace of the agent: it may be invisible from here, and
-/// its ranks may still run.
+/// Likewise, with " hidden ", if there is no trace of the agent: it may be invisible to this
+/// process, and its ranks may still run.
 inline constexpr int kSessionHidden = 74;
 
-/// The byte that an agent which ends in order sends to the process that brought its connection.
+/// The byte that an agent sends to the process that brought its connection when it ends as
+/// intended.
 inline constexpr char kFarewell = '.';
 
 /// Writes `marker` + " ready" and a newline to stdout, hands stdin and stdout over, and stays until

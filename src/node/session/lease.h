@@ -1,7 +1,7 @@
 // The time for which an agent may run ranks without hearing from its launcher. A launcher gives a
-// node up when it has heard nothing from it for lost_after, and may then start the same work
-// elsewhere; by then the ranks here must be dead. So the lease counts from the sending of the
-// latest heartbeat that the launcher is known to have received, not from the latest message
+// node up when it has heard nothing from it for lost_after, and may then start the same work on
+// another node; by then the ranks on this node must be dead. So the lease counts from the sending
+// of the latest heartbeat that the launcher is known to have received, not from the latest message
 // received from the launcher: with a link that works in one direction only, the two differ.
 // fence_after + heartbeat + 2 s < lost_after (jobfile/validate.cc). Pure; one thread at a time.
 #pragma once

@@ -1,5 +1,5 @@
-// Answers where the ranks of this node stand. A side process takes the stacks, so nothing that
-// hangs can hold up the agent; it is killed when its time is over.
+// Answers the question where the ranks of this node stand. A side process takes the stacks, so
+// nothing that hangs can hold up the agent; it is killed when its time is over.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// Answers for one node where its ranks stand: asks all sources, and limits the size of the answer.
+// Finds out where the ranks of one node stand: asks all sources, and limits the size of the answer.
 #pragma once
 
 #include <cstddef>

@@ -54,7 +54,7 @@ class TerminalService {
   struct Outlet;
   struct Session {
     std::optional<Rank> container;
-    pid_t leader = 0;  // as it is numbered there
+    pid_t leader = 0;  // its pid in the container, if there is one
     auto operator<=>(const Session&) const = default;
   };
 

@@ -107,7 +107,7 @@ std::string ArchiveReader::problem() const {
   return problem;
 }
 
-/// A warning (ARCHIVE_WARN) is about what is not used here: owners, other times.
+/// A warning (ARCHIVE_WARN) is about data that this class does not use: owners, other times.
 std::string ArchiveReader::next(std::optional<ArchiveMember>& member) {
   member.reset();
   const int result = ::archive_read_next_header(archive_.get(), &entry_);

@@ -63,7 +63,8 @@ std::string UnpackArchive::open() {
       ours.st_ino != now.st_ino)
     return "another staging unpacks it: that of another run, or of another node that shares the "
            "folder";
-  // On a file system that cannot exchange folders, the old one may be here and nowhere else.
+  // On a file system that cannot exchange folders, the old folder may be in this place and nowhere
+  // else.
   if (parent_.look(order_.name).kind == sync::Found::Kind::nothing)
     static_cast<void>(parent_.rename(place + kOld, order_.name));
   int error = clear_folder(place_, sign_);

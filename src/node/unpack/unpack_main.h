@@ -5,7 +5,7 @@
 // It gets the archive as descriptor 0, an eventfd as kArrivedFd (ArrivingFile), and the order as
 // variables, because a command line is visible to all users. It writes to its stdout: a kUnpackSign
 // now and then, and at the end kUnpacked and the number of members left out, or kNotUnpacked and
-// why.
+// the reason.
 #pragma once
 
 namespace dlaunch {

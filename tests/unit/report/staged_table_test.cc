@@ -37,7 +37,7 @@ TEST(StagedTable, NodesWithTheSameShareALine) {
       "login:/data.tar, unpacked\n"
       "gpu03       /local/data  1.2 MB  21:01   run 20261120-210142-k3f  in use by run b, run c  "
       "login:/data.tar, unpacked\n");
-  EXPECT_EQ(staged_table({{"gpu01"}}, kNow, date_parts), "nothing was staged there\n");
+  EXPECT_EQ(staged_table({{"gpu01"}}, kNow, date_parts), "nothing was staged on the nodes\n");
 }
 
 TEST(StagedTable, WhatANodeSaysCannotControlTheTerminal) {
@@ -72,7 +72,7 @@ TEST(StagedTable, WhatWasRemovedAndWhatWasNot) {
             "freed 2.7 MB on all nodes together\n");
   EXPECT_EQ(staged_problems(nodes), "gpu04: /local/data: /local/data/x: Permission denied");
   EXPECT_EQ(staged_problems({{"gpu01", {used}}}), "");
-  EXPECT_EQ(cleaned_text({{"gpu01"}}, false), "nothing was staged there\n");
+  EXPECT_EQ(cleaned_text({{"gpu01"}}, false), "nothing was staged on the nodes\n");
   EXPECT_THAT(cleaned_text({{"gpu01"}}, true), HasSubstr("the same command with --list"));
 }
 

@@ -131,8 +131,9 @@ TEST_F(PySpyDeliveryTest, WithoutOneTheAnswerSaysWhy) {
   run_until([&] { return reply_.has_value(); });
   ASSERT_TRUE(reply_);
   ASSERT_EQ(reply_->ranks.size(), 4U);
-  EXPECT_THAT(reply_->ranks[0].remarks,
-              testing::ElementsAre("no py-spy there, so Python frames are missing; because"));
+  EXPECT_THAT(
+      reply_->ranks[0].remarks,
+      testing::ElementsAre("the node has no py-spy, so Python frames are missing; because"));
   EXPECT_TRUE(reply_->ranks[2].remarks.empty());
   EXPECT_TRUE(pieces().empty());
 }
@@ -246,7 +247,8 @@ TEST_F(OwnPySpyTest, OneThatOthersMayWriteIsNotSent) {
 
 TEST_F(OwnPySpyTest, OneThatIsNotExecutableIsNotSent) {
   write(bytes(), 0644);
-  EXPECT_EQ(why_not(), path_ + " here is not sent, because it is not executable (chmod +x)");
+  EXPECT_EQ(why_not(),
+            path_ + " on this machine is not sent, because it is not executable (chmod +x)");
 }
 
 TEST_F(OwnPySpyTest, OneOfAnotherUserIsNotSent) {

@@ -90,7 +90,7 @@ std::optional<std::string> cancelled_by_slurm(std::string_view line) {
   for (const auto& [words, meaning] : kReasons) {
     if (line.find(words) != std::string_view::npos) return meaning;
   }
-  return "Slurm cancelled the job, or the step that connects the node (scancel)";
+  return "Slurm cancelled the job, or the step that connects to the node (scancel)";
 }
 
 std::string explained(std::string_view line) {

@@ -14,13 +14,13 @@ namespace dlaunch {
 namespace {
 
 // ssh_config(5). A master connection of the user carries at most MaxSessions (10) sessions and ends
-// with its owner. Forwardings from the config would fail the second time, and with
-// ExitOnForwardFailure end ssh. A terminal (also needed for an escape character), a command or a
+// with its owner. Forwardings from the config would fail the second time and, with
+// ExitOnForwardFailure, end ssh. A terminal (also needed for an escape character), a command or a
 // local command from the config would write into the channel. Failures are explained by ssh's
 // messages: QUIET hides them, DEBUG buries them, and a picture of the host key follows them.
 constexpr std::array<const char*, 8> kUndisturbed = {
-    "ClearAllForwardings=yes", "ForwardX11=no",         "ExitOnForwardFailure=no",
-    "RemoteCommand=none",      "RequestTTY=no",         "PermitLocalCommand=no",
+    "ClearAllForwardings=yes", "ForwardX11=no",    "ExitOnForwardFailure=no",
+    "RemoteCommand=none",      "RequestTTY=no",    "PermitLocalCommand=no",
     "LogLevel=INFO",           "VisualHostKey=no",
 };
 
@@ -67,7 +67,8 @@ void add_master(std::vector<std::string>& argv, const Connect& connect,
   add_option(argv, shares ? "ControlMaster=auto" : "ControlMaster=no");
   add_option(argv, "ControlPath=" + (shares ? request.master : "none"));
   if (!shares) return;
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(connect.persist.value_or(Duration(0)));
+  const auto seconds =
+      std::chrono::duration_cast<std::chrono::seconds>(connect.persist.value_or(Duration(0)));
   add_option(argv, "ControlPersist=" + std::to_string(std::max<std::int64_t>(seconds.count(), 1)));
 }
 

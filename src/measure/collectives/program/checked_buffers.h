@@ -14,7 +14,8 @@ namespace dlaunch::collectives {
 /// Called regularly, since a large buffer takes a while.
 using Progress = std::function<void()>;
 
-/// Overwrites the buffer, so that compare() counts elements that a call does not write as wrong.
+/// Overwrites the buffer, so that compare() counts as wrong each element that a call does not
+/// write.
 Status spoil(Memory& memory, char* buffer, std::uint64_t bytes, const Progress& progress);
 
 Status fill(Memory& memory, char* buffer, DataType type, const Pattern& pattern,

@@ -403,7 +403,7 @@ class Check {
   const double budget_s_;
   std::shared_ptr<Exchange> exchange_;
   bool is_late_ = false;      // something was skipped for lack of time
-  int node_ = -1;             // its node, if this is the first rank there
+  int node_ = -1;             // its node, if this is the node's first rank
   std::vector<int> leaders_;  // first rank of each node
   std::vector<std::string> machines_;
   measure::Measured measured_;  // complete at rank 0

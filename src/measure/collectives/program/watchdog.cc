@@ -9,7 +9,7 @@ namespace dlaunch::collectives {
 namespace {
 
 constexpr int kRounds = 4;       // checks within the limit
-constexpr int kTimeLimit = 124;  // dlaunch's exit code for it
+constexpr int kTimeLimit = 124;  // dlaunch's exit code for a time limit
 
 }  // namespace
 

@@ -75,7 +75,7 @@ TEST_F(ScriptedNode, WhatEndsAtOnceAlsoWhenItWasStagedAnewIsNotStagedForEver) {
       "case $1 in *go*) ;; *) echo $s missing $(uname -m); read -r line;; esac; echo $s started; "
       "exit 3");
   EXPECT_EQ(said_,
-            "dlaunch was started there and ended with code 3 before it answered; try there: "
+            "dlaunch was started there and ended with code 3 before it answered; try on the node: "
             "~/.cache/dlaunch/abc/dlaunch --version");
 }
 

@@ -99,7 +99,7 @@ TEST(Srun, SaysOneLineThatNamesTheCause) {
        "srun: error: Timed out waiting for job step to complete\n",
        Kind::final, "Slurm ended the job: its time limit was reached (--time)"},
       {143, "slurmstepd: error: *** STEP 1.0 ON node2 CANCELLED AT 2026-11-22T04:48:43 ***\n",
-       Kind::final, "Slurm cancelled the job, or the step that connects the node (scancel)"},
+       Kind::final, "Slurm cancelled the job, or the step that connects to the node (scancel)"},
       {1, "srun: error: Node failure on node2\nsrun: Job step aborted: Waiting up to 5 seconds\n",
        Kind::final, "srun: Node failure on node2"},
       {127,

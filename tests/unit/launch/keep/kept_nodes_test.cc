@@ -189,7 +189,7 @@ TEST(KeptUseText, SaysHowManyAndWhyNotTheOthers) {
   EXPECT_EQ(kept_use_text({.wanted = 8, .lent = 8}), "uses 8 kept nodes");
   EXPECT_EQ(
       kept_use_text({.wanted = 2, .lent = 1, .refused = {"gpu2 is used by run a"}}),
-      "uses kept connections for 1 of 2 nodes and connects the others: gpu2 is used by run a");
+      "uses kept connections for 1 of 2 nodes and connects to the others: gpu2 is used by run a");
   const std::string many =
       kept_use_text({.wanted = 9, .lent = 0, .refused = {"a", "b", "c", "d", "e", "f"}});
   EXPECT_THAT(many, HasSubstr("a; b; c; d; and 2 more"));
