@@ -98,7 +98,9 @@ ContainerPlan podman(const Wanted& wanted, const ContainerFacts& facts) {
 }
 
 ContainerPlan docker(const Wanted& wanted, const ContainerFacts& facts) {
-  std::vector<std::string> own = {kLockedMemory, kStack};
+  std::vector<std::string> own;
+  // If root itself lacks CAP_SYS_RESOURCE, as in a container, so does a daemon of that container.
+  if (facts.may_raise_limits || facts.user != 0) own = {kLockedMemory, kStack};
   // docker-run(1): --gpus uses the NVIDIA Container Toolkit; without the toolkit, --device names a
   // CDI device.
   if (wanted.gpus)

@@ -1,4 +1,4 @@
-"""What holds in every container, tested with podman and with Charliecloud."""
+"""What holds in every container, tested with podman, docker and Charliecloud."""
 
 import os
 import signal
@@ -27,11 +27,11 @@ def variables(box, container):
     seen = [line for line in box.command_lines() if SECRET in line]
     expect_equal(seen, [], "command lines with a value")
     records = ""
-    if any("podman" in word for word in container):
+    if box.engine:
         names = [line.split()[0] for line in box.containers()]
         expect_equal(len(names), 2, f"containers: {names}")
-        records = subprocess.run(["podman", "inspect", *names], capture_output=True, text=True, check=True, env=box.environment).stdout
-        expect("RANK" not in records and SECRET not in records and "MINE" not in records, "podman inspect shows a variable of the rank")
+        records = subprocess.run([box.engine, "inspect", *names], capture_output=True, text=True, check=True, env=box.environment).stdout
+        expect("RANK" not in records and SECRET not in records and "MINE" not in records, f"{box.engine} inspect shows a variable of the rank")
     for rank in range(2):
         expect_equal(output(box, rank), f"{rank} 2 my value {SECRET}\nclean\none\ntwo\n", f"output of rank {rank}")
     run.signal(signal.SIGTERM)
@@ -43,6 +43,11 @@ def variables(box, container):
 @case
 def podman_variables(box):
     variables(box, box.podman())
+
+
+@case
+def docker_variables(box):
+    variables(box, box.docker())
 
 
 @case
@@ -72,6 +77,11 @@ def podman_exit_code(box):
 
 
 @case
+def docker_exit_code(box):
+    exit_code(box, box.docker())
+
+
+@case
 def charliecloud_exit_code(box):
     exit_code(box, box.charliecloud())
 
@@ -79,6 +89,11 @@ def charliecloud_exit_code(box):
 @case
 def podman_signal(box):
     killed(box, box.podman())
+
+
+@case(long=True)
+def docker_signal(box):
+    killed(box, box.docker())
 
 
 @case
@@ -95,6 +110,11 @@ def program_is_not_in_the_image(box, container):
 @case
 def podman_program_is_not_in_the_image(box):
     program_is_not_in_the_image(box, box.podman())
+
+
+@case(long=True)
+def docker_program_is_not_in_the_image(box):
+    program_is_not_in_the_image(box, box.docker())
 
 
 @case
@@ -123,6 +143,11 @@ def podman_grace(box):
 
 
 @case
+def docker_grace(box):
+    grace(box, box.docker())
+
+
+@case
 def charliecloud_grace(box):
     grace(box, box.charliecloud())
 
@@ -141,6 +166,11 @@ def podman_no_grace(box):
     no_grace(box, box.podman())
 
 
+@case(long=True)
+def docker_no_grace(box):
+    no_grace(box, box.docker())
+
+
 @case
 def charliecloud_no_grace(box):
     no_grace(box, box.charliecloud())
@@ -152,6 +182,14 @@ def charliecloud_no_grace(box):
 def podman_stdin_and_large_output(box):
     data = b"".join(b"line %d\n" % i for i in range(50000))
     box.ranks_in(box.podman(), 1, "cat", options=["--set", "stdin=rank0"], stdin=data).end(0)
+    expect(box.rank_output(0) == data, "output is not what was put in")
+    box.expect_no_container()
+
+
+@case
+def docker_stdin_and_large_output(box):
+    data = b"".join(b"line %d\n" % i for i in range(50000))
+    box.ranks_in(box.docker(), 1, "cat", options=["--set", "stdin=rank0"], stdin=data).end(0)
     expect(box.rank_output(0) == data, "output is not what was put in")
     box.expect_no_container()
 
@@ -181,6 +219,11 @@ def podman_folders(box):
     folders(box, box.podman())
 
 
+@case(long=True)
+def docker_folders(box):
+    folders(box, box.docker())
+
+
 @case
 def charliecloud_folders(box):
     folders(box, box.charliecloud())
@@ -192,12 +235,20 @@ def started_in(box, container, expected, *options):
     return run
 
 
-@case
-def podman_workdir_of_the_image(box):
-    container = box.podman(workdir="/etc")
+def workdir_of_the_image(box, container):
     started_in(box, container, box.folder)
     started_in(box, container, "/etc", "--set", "container.workdir=image")
     started_in(box, container, "/tmp", "--set", "container.workdir=/tmp")
+
+
+@case
+def podman_workdir_of_the_image(box):
+    workdir_of_the_image(box, box.podman(workdir="/etc"))
+
+
+@case(long=True)
+def docker_workdir_of_the_image(box):
+    workdir_of_the_image(box, box.docker(workdir="/etc"))
 
 
 @case
@@ -220,7 +271,7 @@ def charliecloud_python(box):
 # --- killed parts
 
 def killed_part(box, container, part, code):
-    """Whichever process is killed: nothing keeps running, and podman lists no container."""
+    """Whichever process is killed: nothing keeps running, and the engine lists no container."""
     run = box.ranks_in(container, 2, "sh", "-c", "(trap '' TERM; sleep 600) & echo ready; sleep 600", options=["--set", "timeouts.stop=2s"])
     wait_until(lambda: "ready" in output(box, 0) and "ready" in output(box, 1), "both are ready", 30, 0.05)
     engine, guardian, agent = run.chain()
@@ -235,7 +286,7 @@ def killed_part(box, container, part, code):
 
 def register_killed_parts():
     expected = {"engine": 70, "guardian": None, "agent": None, "front": -9, "runtime": None, "agent and guardian": None}
-    for runtime in ("podman", "charliecloud"):
+    for runtime in ("podman", "docker", "charliecloud"):
         for part, code in expected.items():
             def run_it(box, runtime=runtime, part=part, code=code):
                 killed_part(box, getattr(box, runtime)(), part, code)
@@ -243,7 +294,8 @@ def register_killed_parts():
                     box.expect_no_container()
             run_it.__name__ = f"{runtime}_kill_{part.replace(' ', '_')}"
             run_it.__module__ = __name__
-            globals()[run_it.__name__] = case(run_it)
+            is_long = runtime == "docker" and part not in ("agent", "agent and guardian")
+            globals()[run_it.__name__] = case(long=is_long)(run_it)
 
 
 register_killed_parts()
@@ -278,7 +330,7 @@ def restart(box, container):
     wait_until(lambda: runs_again(0) and runs_again(1), "the second attempt runs", 30, 0.05)
     folders = box.entry_folders()
     expect(len(folders) == 1 and folders[0].endswith("-1-0"), f"folders: {folders}")
-    if any("podman" in word for word in container):
+    if box.engine:
         names = sorted(line.split()[0].rsplit("-", 2)[1] for line in box.containers())
         expect_equal(names, ["1", "1"], "attempts of the containers")
     run.signal(signal.SIGTERM)
@@ -289,6 +341,11 @@ def restart(box, container):
 @case
 def podman_restart(box):
     restart(box, box.podman())
+
+
+@case
+def docker_restart(box):
+    restart(box, box.docker())
 
 
 @case
@@ -320,13 +377,21 @@ def charliecloud_open_mpi(box):
     expect_equal(output(box, 0) + output(box, 1), "world ok 2\n", "output of both")
 
 
-@case
-def podman_open_mpi(box):
-    program = box.program("world")
-    options = [*box.podman("mpi"), "--set", f"container.mounts=[{box.shared}]"]
-    box.mpi_here(2, program, box.path("file"), options=options).end(0, patience=60)
+def open_mpi(box, container):
+    options = [*container, "--set", f"container.mounts=[{box.shared}]"]
+    box.mpi_here(2, box.program("world"), box.path("file"), options=options).end(0, patience=60)
     expect_equal(output(box, 0) + output(box, 1), "world ok 2\n", "output of both")
     box.expect_no_container()
+
+
+@case
+def podman_open_mpi(box):
+    open_mpi(box, box.podman("mpi"))
+
+
+@case
+def docker_open_mpi(box):
+    open_mpi(box, box.docker("mpi"))
 
 
 @case

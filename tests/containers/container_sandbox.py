@@ -1,17 +1,20 @@
-"""What a container test case works with: the sandbox of the MPI tests, podman with its own store, and images."""
+"""What a container test case works with: the sandbox of the MPI tests, podman with its own store, a docker daemon of its own, and images."""
 
 import os
 import shutil
+import signal
 import subprocess
 
 import lab
 import root_filesystem
 from expectations import Skip, expect, expect_equal
 from mpi_sandbox import MpiSandbox
-from processes import command_of
+from processes import command_of, program_of, wait_until
 from stack_looks import StackLooks
 
 STORE = "/run/dlaunch-test-store"  # /run is each lab's own
+DOCKER = "/run/dlaunch-test-docker"
+DOCKERS_OWN = ("dockerd", "containerd", "containerd-shim-runc-v2")
 FILES = {
     "containers.conf": '[engine]\nruntime = "runc"\nevents_logger = "none"\nimage_copy_tmp_dir = "/run"\n[engine.runtimes]\nrunc = ["/usr/sbin/runc", "/usr/bin/runc"]\n',
     "storage.conf": f'[storage]\ndriver = "vfs"\nrunroot = "{STORE}/run"\ngraphroot = "{STORE}/graph"\n',
@@ -31,6 +34,7 @@ class ContainerSandbox(StackLooks, MpiSandbox):
                 file.write(text)
         self.environment["PATH"] += ":/usr/sbin"
         self._uses_podman = False
+        self._dockerd = None
 
     # --- images
 
@@ -63,6 +67,10 @@ class ContainerSandbox(StackLooks, MpiSandbox):
         self.needs("ch-run", "charliecloud")
         return ["--set", "container.runtime=charliecloud", "--set", f"container.image={self.folder_image(kind)}"]
 
+    def tar_of(self, root):
+        return root_filesystem.once(self.shared, os.path.basename(root) + ".tar",
+                                    lambda path: subprocess.run(["tar", "-C", root, "-cf", path, "."], check=True))
+
     def podman_image(self, kind="plain", name="localhost/test:1", **more):
         self.needs("podman", "podman")
         return self.import_image(self.folder_image(kind), name, **more)
@@ -72,26 +80,64 @@ class ContainerSandbox(StackLooks, MpiSandbox):
         self.needs("podman", "podman")
         self.needs("runc", "runc")
         self._uses_podman = True
-        tar = root_filesystem.once(self.shared, os.path.basename(root) + ".tar",
-                                   lambda path: subprocess.run(["tar", "-C", root, "-cf", path, "."], check=True))
-        command = f"podman import --quiet --change WORKDIR={workdir} {tar} {name}"
+        command = f"podman import --quiet --change WORKDIR={workdir} {self.tar_of(root)} {name}"
         subprocess.run(["sh", "-c", command], check=True, capture_output=True, env=self.environment, timeout=120)
         return name
 
     def podman(self, kind="plain", **more):
         return ["--set", "container.runtime=podman", "--set", f"container.image={self.podman_image(kind, **more)}"]
 
+    def docker(self, kind="plain", workdir="/", name="test:1"):
+        """An image in the store of a docker daemon that this case has for itself."""
+        self.needs("dockerd", "docker.io")
+        self.needs("docker", "docker.io")
+        if not self._dockerd:
+            self._start_docker()
+        self.ask_docker("import", "--change", f"WORKDIR {workdir}", self.tar_of(self.folder_image(kind)), name)
+        return ["--set", "container.runtime=docker", "--set", f"container.image={name}"]
+
+    def _start_docker(self):
+        """The containers have the node's network, so the daemon need not make one."""
+        self.environment["DOCKER_HOST"] = f"unix://{DOCKER}/socket"
+        os.makedirs(DOCKER)
+        words = ["dockerd", "--data-root", f"{DOCKER}/data", "--exec-root", f"{DOCKER}/run", "--pidfile", f"{DOCKER}/pid", "--host",
+                 self.environment["DOCKER_HOST"], "--iptables=false", "--ip6tables=false", "--bridge=none"]
+        with open(self.path("dockerd.log"), "wb") as log:
+            self._dockerd = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self.environment)
+        try:
+            wait_until(lambda: self._dockerd.poll() is not None or self.ask_docker("version", check=False).returncode == 0, "docker's daemon answers", 60, 0.2)
+        except AssertionError:
+            pass
+        if self.ask_docker("version", check=False).returncode != 0:
+            raise Skip("docker's daemon does not run here: " + self.read("dockerd.log").decode()[-300:])
+
+    def ask_docker(self, *words, check=True):
+        return subprocess.run(["docker", *words], capture_output=True, text=True, check=check, env=self.environment, timeout=120)
+
     # --- runs
+
+    def survivors(self):
+        return [pid for pid in super().survivors() if os.path.basename(program_of(pid) or "") not in DOCKERS_OWN]
+
+    def close(self):
+        super().close()
+        if self._dockerd:
+            self._dockerd.send_signal(signal.SIGTERM)
+            self._dockerd.wait(30)
 
     def ranks_in(self, container, ranks, *command, options=(), **more):
         return self.start("run", "-n", str(ranks), "--set", "framework=none", "--set", "env_pass=[CASE]", *container, *options, "--",
                           *command, **more)
 
     def containers(self):
-        """The containers that podman lists."""
-        done = subprocess.run(["podman", "ps", "--all", "--format", "{{.Names}} {{.Status}}"], capture_output=True, text=True,
-                              check=True, env=self.environment, timeout=60)
-        return done.stdout.splitlines()
+        """The containers that podman or docker lists."""
+        words = [self.engine, "ps", "--all", "--format", "{{.Names}} {{.Status}}"]
+        return subprocess.run(words, capture_output=True, text=True, check=True, env=self.environment, timeout=60).stdout.splitlines()
+
+    @property
+    def engine(self):
+        """The program that lists the containers; empty: nothing does."""
+        return "docker" if self._dockerd else "podman" if self._uses_podman else ""
 
     def entry_folders(self):
         return sorted(name for name in os.listdir("/tmp") if name.startswith("dlaunch-enter-") and
@@ -99,8 +145,8 @@ class ContainerSandbox(StackLooks, MpiSandbox):
 
     def expect_no_container(self):
         expect_equal(self.entry_folders(), [], "folders left in /tmp")
-        if self._uses_podman:
-            expect_equal(self.containers(), [], "containers left")
+        if self.engine:
+            wait_until(lambda: not self.containers(), f"{self.engine} lists no container", 10, 0.1)
 
     def command_lines(self):
         """Of all processes that this case can see."""
