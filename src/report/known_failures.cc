@@ -406,7 +406,8 @@ constexpr auto kFailures = std::to_array<KnownFailure>({
     {.name = "safetensors-truncated",
      .pattern = "Error while deserializing header",
      .why = "the file is not complete",
-     .advice = "load it again; git lfs pull if it is a pointer of Git LFS (ls -l shows 130 bytes)"},
+     .advice =
+         "download it again; git lfs pull if it is a pointer of Git LFS (ls -l shows 130 bytes)"},
     {.name = "pickle-empty",
      .pattern = "Ran out of input",
      .why = "the file is empty or not complete",
@@ -454,12 +455,14 @@ constexpr auto kFailures = std::to_array<KnownFailure>({
     {.name = "hub-unreachable",
      .pattern = "couldn't connect to 'https://huggingface.co'",
      .why = "the node cannot reach the hub, and the model is not in its cache",
-     .advice = "load it where the hub is reachable; then --env HF_HOME=DIR --env HF_HUB_OFFLINE=1",
+     .advice =
+         "download it where the hub is reachable; then --env HF_HOME=DIR --env HF_HUB_OFFLINE=1",
      .of_node = true},
     {.name = "hub-not-cached",
      .pattern = "we cannot find the requested files in the",
      .why = "the node cannot reach the hub, and the model is not in its cache",
-     .advice = "load it where the hub is reachable; then --env HF_HOME=DIR --env HF_HUB_OFFLINE=1",
+     .advice =
+         "download it where the hub is reachable; then --env HF_HOME=DIR --env HF_HUB_OFFLINE=1",
      .of_node = true},
     {.name = "certificate-rejected",
      .pattern = "CERTIFICATE_VERIFY_FAILED",

@@ -14,7 +14,7 @@ LEFT_OUT = {
     "dlaunch attach 37": "a terminal (cases_attach of the watch suite)",
 }
 ENDS = {
-    "dlaunch run job.yaml --set timeouts.run=5s   # sets any key: here exit code 124 after 5 s": 124,
+    "dlaunch run job.yaml --set timeouts.run=5s   # sets any key; ends after 5 s with exit code 124": 124,
     """dlaunch run -n 4 -- python3 -c 'import os, time; 1 / (int(os.environ["RANK"]) - 2); time.sleep(60)'""": 1,
     "dlaunch stop 9ab                  # stop it; the ranks have 30 s for a checkpoint": 64,  # logs -f has followed it to its end
 }

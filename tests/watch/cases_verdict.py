@@ -152,7 +152,7 @@ def halves(box):
 
 
 @case
-def two_halves_in_different_collectives_of_which_none_is_guilty(box):
+def two_halves_of_the_ranks_in_different_collectives(box):
     halves(box)
 
 

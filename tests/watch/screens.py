@@ -17,7 +17,7 @@ TOP = os.path.dirname(os.path.dirname(HERE))
 PAGE = os.path.join(TOP, "docs", "how-to", "see-where-ranks-stand.md")
 BEGIN, END = "<!-- verdicts: written by tests/watch/screens.py -->\n", "<!-- end of verdicts -->\n"
 
-SCENES = ["a_rank_that_never_joins_the_collective", "a_rank_in_another_collective", "two_halves_in_different_collectives_of_which_none_is_guilty",
+SCENES = ["a_rank_that_never_joins_the_collective", "a_rank_in_another_collective", "two_halves_of_the_ranks_in_different_collectives",
           "a_stopped_rank", "a_rank_in_an_endless_loop", "a_data_loader_whose_file_does_not_answer", "a_file_system_that_does_not_answer",
           "two_threads_that_wait_for_each_others_lock", "a_data_loader_that_is_stopped", "a_rank_in_a_barrier_and_others_in_a_reduction_with_open_mpi",
           "python_that_spins_in_a_collective_of_mpi", "the_network_between_two_nodes_is_cut", "a_long_evaluation_is_no_hang"]
