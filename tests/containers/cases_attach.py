@@ -34,14 +34,14 @@ def end(box, run, code=143):
 
 
 def both(what):
-    """Two cases, named after the runtime."""
-    for runtime in ("podman", "charliecloud"):
+    """A case for each runtime, named after it."""
+    for runtime in ("podman", "docker", "charliecloud"):
         def run_it(box, runtime=runtime):
             what(box, getattr(box, runtime)())
         run_it.__name__ = f"{runtime}_{what.__name__}"
         run_it.__module__ = __name__
         run_it.__doc__ = what.__doc__
-        globals()[run_it.__name__] = case(run_it)
+        globals()[run_it.__name__] = case(long=runtime == "docker")(run_it)
     return what
 
 

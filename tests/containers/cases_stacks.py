@@ -73,6 +73,11 @@ def podman_python_and_its_data_loader(box):
     python_frames(box, box.podman("python"))
 
 
+@case(long=True)
+def docker_python_and_its_data_loader(box):
+    python_frames(box, box.docker("python"))
+
+
 @case
 def charliecloud_python_and_its_data_loader(box):
     python_frames(box, box.charliecloud("python"))

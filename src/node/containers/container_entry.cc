@@ -16,6 +16,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -100,8 +101,33 @@ bool is_writable_folder(const std::string& path) {
          ::access(path.c_str(), W_OK | X_OK) == 0;
 }
 
+/// Whether process_vm_readv(2) can work between the ranks of this node. Docker before version 23
+/// forbids the call (its seccomp profile), and the kernel forbids it between user namespaces, of
+/// which each container of rootless podman has its own. `agent`: 0: not in our PID namespace.
+bool can_copy_between_ranks(pid_t agent) {
+  char from = 0;
+  char to = 0;
+  const iovec remote{&from, 1};
+  const iovec local{&to, 1};
+  if (::process_vm_readv(::getpid(), &local, 1, &remote, 1, 0) < 0) return false;
+  struct stat ours {};
+  struct stat the_agents {};
+  const std::string path = "/proc/" + std::to_string(agent) + "/ns/user";
+  return agent == 0 || ::stat("/proc/self/ns/user", &ours) != 0 ||
+         (::stat(path.c_str(), &the_agents) == 0 && ours.st_ino == the_agents.st_ino);
+}
+
+/// Open MPI copies messages with process_vm_readv(2), and where that is forbidden, it repeats the
+/// call forever (github.com/open-mpi/ompi/issues/4948). `vader` is of versions 3 and 4, `smsc` of
+/// version 5.
+void add_copy_mechanism(pid_t agent, Environment& environment) {
+  if (!environment.contains("OMPI_COMM_WORLD_SIZE") || can_copy_between_ranks(agent)) return;
+  environment.emplace("OMPI_MCA_btl_vader_single_copy_mechanism", "none");
+  environment.emplace("OMPI_MCA_smsc", "^cma");
+}
+
 /// The image's environment, with the job's variables on top.
-Environment environment_for(const EntryOrder& order) {
+Environment environment_for(const EntryOrder& order, pid_t agent) {
   Environment environment = environment_from_block(environ);
   if (environment.contains("CH_RUNNING")) {
     for (auto& [name, value] : charliecloud_environment(read_proc_file("/ch/environment")))
@@ -111,6 +137,7 @@ Environment environment_for(const EntryOrder& order) {
   for (const auto& [name, value] : order.variables) environment.insert_or_assign(name, value);
   environment.emplace("PATH", kDefaultPath);
   environment.insert_or_assign("PWD", order.workdir);
+  add_copy_mechanism(agent, environment);
   // For a user that the image does not know, HOME is "/" or another user's folder: caches fail.
   auto& home = environment["HOME"];
   if (home.empty() || home == "/" || !is_writable_folder(home)) home = "/tmp";
@@ -134,7 +161,7 @@ void settle_limits(const EntryOrder& order, rlimit& open_files) {
 class ContainedProgram {
  public:
   ContainedProgram(EntryOrder order, pid_t agent)
-      : order_(std::move(order)), environment_(environment_for(order_)), agent_(agent) {}
+      : order_(std::move(order)), environment_(environment_for(order_, agent)), agent_(agent) {}
 
   tl::expected<EntryStarted, StartFailure> start(std::vector<UniqueFd> descriptors) {
     if (order_.has_terminal) {
