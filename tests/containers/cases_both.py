@@ -7,6 +7,7 @@ import subprocess
 from case import case
 from expectations import Skip, expect, expect_equal, expect_in
 from processes import wait_until
+from run_helpers import NOBODY, as_nobody
 
 SECRET = "s3cr3t-v4lue"
 
@@ -74,6 +75,19 @@ def killed(box, container):
 @case
 def podman_exit_code(box):
     exit_code(box, box.podman())
+
+
+@case
+def podman_of_an_ordinary_user(box):
+    """Without root: in a user namespace, where the rank has the user's number."""
+    user = as_nobody(box)
+    os.chmod(box.folder, 0o755)
+    container = box.podman_of(user)
+    run = box.ranks_in(container, 2, "sh", "-c", "id -u; pwd; touch of-$DLAUNCH_RANK; exit 7", **user).end(7)
+    expect_in("exited with code 7", box.error_of(run), "report")
+    expect_in(f"{NOBODY}\n{user['cwd']}\n", "".join(box.rank_output(rank, runs="of-nobody/runs").decode() for rank in range(2)), "the output of both")
+    made = [os.stat(os.path.join(user["cwd"], name)).st_uid for name in os.listdir(user["cwd"]) if name.startswith("of-")]
+    expect(made and set(made) == {NOBODY}, f"owners of the files: {made}")
 
 
 @case

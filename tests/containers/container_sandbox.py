@@ -10,10 +10,12 @@ import root_filesystem
 from expectations import Skip, expect, expect_equal
 from mpi_sandbox import MpiSandbox
 from processes import command_of, program_of, wait_until
+from run_helpers import NOBODY
 from stack_looks import StackLooks
 
 STORE = "/run/dlaunch-test-store"  # /run is each lab's own
 DOCKER = "/run/dlaunch-test-docker"
+MS_BIND = 4096
 DOCKERS_OWN = ("dockerd", "containerd", "containerd-shim-runc-v2")
 FILES = {
     "containers.conf": '[engine]\nruntime = "runc"\nevents_logger = "none"\nimage_copy_tmp_dir = "/run"\n[engine.runtimes]\nrunc = ["/usr/sbin/runc", "/usr/bin/runc"]\n',
@@ -86,6 +88,33 @@ class ContainerSandbox(StackLooks, MpiSandbox):
 
     def podman(self, kind="plain", **more):
         return ["--set", "container.runtime=podman", "--set", f"container.image={self.podman_image(kind, **more)}"]
+
+    def podman_of(self, user, kind="plain", name="localhost/test:1"):
+        """Like podman(), for an ordinary user (the options of as_nobody()), with its own store and ranges of ids."""
+        self.needs("podman", "podman")
+        self.needs("runc", "runc")
+        self.needs("newuidmap", "uidmap")
+        if not user:
+            raise Skip("the tests do not run as root, so there is no other user")
+        ranges = self.write("ranges-of-ids", "nobody:100000:65536\n")
+        for path in ("/etc/subuid", "/etc/subgid"):
+            lab.mount(ranges, path, None, MS_BIND)
+        lab.mount("mqueue", self._made("/dev/mqueue"), "mqueue")
+        runtime = self.make_folder("runtime-of-nobody")
+        os.chown(runtime, NOBODY, NOBODY)
+        self.environment.update(XDG_RUNTIME_DIR=runtime, USER="nobody", LOGNAME="nobody")
+        self.write("runtime-of-nobody/containers.conf", FILES["containers.conf"].replace('"/run"', f'"{runtime}"'))
+        self.environment["CONTAINERS_CONF"] = f"{runtime}/containers.conf"
+        words = [*user["prefix"], "podman", "import", "--quiet", self.tar_of(self.folder_image(kind)), name]
+        done = subprocess.run(words, check=False, capture_output=True, text=True, env=self.environment, timeout=120, cwd=user["cwd"])
+        expect_equal(done.returncode, 0, f"podman import: {done.stderr}")
+        self._own.add(int(self.read("runtime-of-nobody/libpod/tmp/pause.pid")))  # podman keeps its user namespace alive
+        return ["--set", "container.runtime=podman", "--set", f"container.image={name}"]
+
+    @staticmethod
+    def _made(folder):
+        os.makedirs(folder, exist_ok=True)
+        return folder
 
     def docker(self, kind="plain", workdir="/", name="test:1"):
         """An image in the store of a docker daemon that this case has for itself."""
