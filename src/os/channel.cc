@@ -12,6 +12,8 @@ namespace dlaunch {
 namespace {
 
 constexpr std::size_t kReadSize = 256 * 1024;
+// There may be tens of thousands of channels, and most of them rarely say more than this at once.
+constexpr std::size_t kQuietReadSize = 16 * 1024;
 
 }  // namespace
 
@@ -136,6 +138,10 @@ bool FrameChannel::write_some() {
     }
     sent_ += static_cast<std::size_t>(n);
   }
+  // Their memory is given back, because a quiet channel may not send as much again.
+  std::string().swap(sending_);
+  std::string().swap(waiting_);
+  sent_ = 0;
   return true;
 }
 
@@ -147,13 +153,16 @@ void FrameChannel::wait_readable() {
 }
 
 void FrameChannel::read_some() {
-  const ssize_t n = ::read(read_->get(), reader_.room(kReadSize), kReadSize);
+  const std::size_t most = is_busy_ ? kReadSize : kQuietReadSize;
+  const ssize_t n = ::read(read_->get(), reader_.room(most), most);
   if (n < 0 && (errno == EAGAIN || errno == EINTR)) return wait_readable();
   // A reset socket is an end of file too: the other process has ended without reading our bytes.
   if (n == 0 || (n < 0 && errno == ECONNRESET)) return lose("");
   if (n < 0) return lose("cannot receive: " + errno_text(errno));
   reader_.took(static_cast<std::size_t>(n));
+  is_busy_ = static_cast<std::size_t>(n) >= kQuietReadSize;
   if (!dispatch_frames()) return;
+  if (!is_busy_) reader_.release_if_empty();
   acknowledge_if_due();
   wait_readable();
 }

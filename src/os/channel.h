@@ -120,6 +120,7 @@ class FrameChannel {
   std::string waiting_;  // collected while `sending_` is on its way
   bool write_pending_ = false;
   bool was_full_ = false;
+  bool is_busy_ = false;           // the last read has filled kQuietReadSize
   bool deaf_ = false;              // the peer reads no more; its end of file is still to come
   bool waits_for_resume_ = false;  // of the other end, on a new connection
   bool repeating_ = false;         // in on_resume: control frames wait, and follow its output

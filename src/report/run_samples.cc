@@ -82,7 +82,7 @@ void RunSamples::begin(const LaunchPlan& plan, MonotonicTime at) {
     places_[node.id] = static_cast<std::size_t>(found - nodes_.begin());
   }
   for (const RankPlan& rank : plan.ranks)
-    ranks_[plan.nodes[rank.node.value].id][rank.rank].gpu_percent = -1;
+    ranks_[plan.nodes[rank.node.value].id].push_back({rank.rank});
 }
 
 std::size_t RunSamples::most_rows() const {
@@ -124,8 +124,16 @@ void RunSamples::add(NodeId node, const NodePulse& pulse, const std::vector<Rank
   spread(seen, use_of_ranks(node, ranks), std::exchange(seen.heard, at), at);
   note_network(seen, pulse.network_bytes, at);
   for (const RankPulse& rank : ranks) {
-    if (ranks_[node].contains(rank.rank)) note_metrics(rank, at);
+    if (find(node, rank.rank) != nullptr) note_metrics(rank, at);
   }
+}
+
+RunSamples::OfRank* RunSamples::find(NodeId node, Rank rank) {
+  std::vector<OfRank>& ranks = ranks_[node];
+  const auto found =
+      std::lower_bound(ranks.begin(), ranks.end(), rank,
+                       [](const OfRank& one, Rank wanted) { return one.rank < wanted; });
+  return found != ranks.end() && found->rank == rank ? &*found : nullptr;
 }
 
 /// `ranks` has only ranks for which something has changed.
@@ -133,19 +141,19 @@ RunSamples::Use RunSamples::use_of_ranks(NodeId id, const std::vector<RankPulse>
   constexpr float kMillis = 1000;
   Use use;
   use.seen = 1;
-  auto& known = ranks_[id];
   for (const RankPulse& now : ranks) {
-    const auto before = known.find(now.rank);
-    if (before == known.end()) continue;
-    use.cpu += since(before->second.cpu_ms, now.cpu_ms) / kMillis;
-    use.output += since(before->second.output, now.output);
-    before->second = now;
+    OfRank* const before = find(id, now.rank);
+    if (before == nullptr) continue;
+    use.cpu += since(before->cpu_ms, now.cpu_ms) / kMillis;
+    use.output += since(before->output, now.output);
+    *before = {now.rank,   now.gpu_percent, now.output,       now.cpu_ms,
+               now.memory, now.gpu_memory,  now.processes > 0};
   }
   float gpus = 0;
-  for (const auto& [number, rank] : known) {
+  for (const OfRank& rank : ranks_[id]) {
     use.memory += static_cast<float>(rank.memory);
     use.gpu_memory += static_cast<float>(rank.gpu_memory);
-    if (rank.gpu_percent < 0 || rank.processes == 0) continue;
+    if (rank.gpu_percent < 0 || !rank.has_processes) continue;
     use.gpu += static_cast<float>(rank.gpu_percent);
     gpus += 1;
   }

@@ -52,6 +52,16 @@ class RunSamples {
     MonotonicTime network_at{0};  // when a pulse first had that value, which agents read less often
     std::vector<Use> uses;
   };
+  /// What the last pulse of a rank has said.
+  struct OfRank {
+    Rank rank;
+    std::int32_t gpu_percent = -1;  // the members are those of RankPulse
+    std::uint64_t output = 0;
+    std::uint64_t cpu_ms = 0;
+    std::uint64_t memory = 0;
+    std::uint64_t gpu_memory = 0;
+    bool has_processes = false;
+  };
   struct Value {
     double low = 0;
     double high = 0;
@@ -66,6 +76,7 @@ class RunSamples {
   void spread(OfNode& node, const Use& use, MonotonicTime from, MonotonicTime to);
   [[nodiscard]] Use use_of_ranks(NodeId id, const std::vector<RankPulse>& ranks);
   void note_network(OfNode& node, std::uint64_t bytes, MonotonicTime at);
+  [[nodiscard]] OfRank* find(NodeId node, Rank rank);
   void note_metrics(const RankPulse& rank, MonotonicTime at);
 
   std::vector<std::string> metric_names_;
@@ -73,7 +84,7 @@ class RunSamples {
   std::size_t rows_ = 0;
   std::vector<OfNode> nodes_;                          // in order of their first appearance
   std::map<NodeId, std::size_t> places_;               // of the attempt: index into nodes_
-  std::map<NodeId, std::map<Rank, RankPulse>> ranks_;  // of the attempt: their last pulses
+  std::map<NodeId, std::vector<OfRank>> ranks_;        // of the attempt, ascending
   std::vector<std::vector<Value>> metrics_;            // index = metric, then row
 };
 

@@ -6,7 +6,7 @@
 namespace dlaunch {
 
 AttemptProgress::AttemptProgress(std::vector<NodeId> node_of_rank)
-    : node_of_rank_(std::move(node_of_rank)), ends_(node_of_rank_.size()) {
+    : node_of_rank_(std::move(node_of_rank)), starts_(node_of_rank_.size()) {
   for (const NodeId node : node_of_rank_) ++nodes_[node].running;
   open_nodes_ = static_cast<std::uint32_t>(nodes_.size());
   running_ = ranks();
@@ -30,22 +30,19 @@ std::uint32_t AttemptProgress::running_on(NodeId node) const {
 }
 
 bool AttemptProgress::is_running(Rank rank) const {
-  return rank.value < ends_.size() && ends_[rank.value].how == RankEnd::How::not_started &&
-         is_open(node_of(rank));
+  return rank.value < ranks() && !ends_.contains(rank) && is_open(node_of(rank));
 }
 
 void AttemptProgress::note_start(Rank rank, WallTime at) {
-  if (rank.value >= ends_.size() || ends_[rank.value].started) return;
-  ends_[rank.value].started = at;
-  if (ends_[rank.value].how == RankEnd::How::not_started) ++begun_;
+  if (rank.value >= ranks() || starts_[rank.value]) return;
+  starts_[rank.value] = at;
+  if (!ends_.contains(rank)) ++begun_;
 }
 
 void AttemptProgress::note_end(Rank rank, RankEnd end) {
   assert(is_running(rank) && end.how != RankEnd::How::not_started);
-  RankEnd& known = ends_[rank.value];
-  if (!known.started) ++begun_;
-  end.started = known.started;
-  known = std::move(end);
+  if (!starts_[rank.value]) ++begun_;
+  ends_.emplace(rank, std::move(end));
   --nodes_.at(node_of(rank)).running;
   --running_;
 }
@@ -60,7 +57,9 @@ void AttemptProgress::close(NodeId id, NodeState how) {
 }
 
 RankEnd AttemptProgress::end_of(Rank rank) const {
-  RankEnd end = ends_[rank.value];
+  const auto known = ends_.find(rank);
+  RankEnd end = known != ends_.end() ? known->second : RankEnd{};
+  end.started = starts_[rank.value];
   const bool node_lost = state(node_of(rank)) == NodeState::lost;
   if (end.how == RankEnd::How::not_started && (node_lost || end.started))
     end.how = RankEnd::How::lost;
@@ -69,14 +68,14 @@ RankEnd AttemptProgress::end_of(Rank rank) const {
 
 std::vector<RankEnd> AttemptProgress::ends() const {
   std::vector<RankEnd> ends;
-  ends.reserve(ends_.size());
-  for (std::uint32_t i = 0; i < ends_.size(); ++i) ends.push_back(end_of(Rank(i)));
+  ends.reserve(ranks());
+  for (std::uint32_t i = 0; i < ranks(); ++i) ends.push_back(end_of(Rank(i)));
   return ends;
 }
 
 std::vector<Rank> AttemptProgress::running_ranks() const {
   std::vector<Rank> running;
-  for (std::uint32_t i = 0; i < ends_.size(); ++i) {
+  for (std::uint32_t i = 0; i < ranks(); ++i) {
     if (is_running(Rank(i))) running.emplace_back(i);
   }
   return running;

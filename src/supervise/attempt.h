@@ -28,7 +28,9 @@ class AttemptProgress {
   AttemptProgress() = default;
   explicit AttemptProgress(std::vector<NodeId> node_of_rank);
 
-  [[nodiscard]] std::uint32_t ranks() const { return static_cast<std::uint32_t>(ends_.size()); }
+  [[nodiscard]] std::uint32_t ranks() const {
+    return static_cast<std::uint32_t>(node_of_rank_.size());
+  }
   [[nodiscard]] std::uint32_t running() const { return running_; }
   /// Ranks with a known start or end.
   [[nodiscard]] std::uint32_t begun() const { return begun_; }
@@ -66,7 +68,8 @@ class AttemptProgress {
   };
 
   std::vector<NodeId> node_of_rank_;
-  std::vector<RankEnd> ends_;  // `how` is not_started until the end is known
+  std::vector<std::optional<WallTime>> starts_;  // index = Rank
+  std::map<Rank, RankEnd> ends_;                 // those that are known, without starts
   std::map<NodeId, Node> nodes_;
   std::uint32_t running_ = 0;  // on open nodes
   std::uint32_t begun_ = 0;

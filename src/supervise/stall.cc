@@ -70,6 +70,7 @@ void StallWatch::end() {
   state_ = State::idle;
   running_ = 0;
   ranks_.clear();
+  nodes_.clear();
   resumed_ = false;
 }
 
@@ -79,7 +80,10 @@ void StallWatch::started(Rank rank, MonotonicTime now) {
   OneRank& one = ranks_[rank.value];
   one.has_begun = true;
   one.last = std::max(one.last, now_);
-  if (!one.is_over) ++running_;
+  if (!one.is_over) {
+    ++running_;
+    ++nodes_.at(one.node).running;
+  }
   if (state_ == State::idle && running_ > 0 && (limits_.after || limits_.hang))
     state_ = State::moving;
   moves(now_, false);
@@ -89,7 +93,10 @@ void StallWatch::ended(Rank rank, MonotonicTime now) {
   pass(now);
   if (rank.value >= ranks_.size() || ranks_[rank.value].is_over) return;
   OneRank& one = ranks_[rank.value];
-  if (one.runs()) --running_;
+  if (one.runs()) {
+    --running_;
+    --nodes_.at(one.node).running;
+  }
   one.is_over = true;
   if (running_ == 0 && state_ != State::looking && state_ != State::given_up) state_ = State::idle;
   moves(now_, false);
@@ -99,7 +106,8 @@ void StallWatch::pulse(NodeId node, std::span<const RankPulse> ranks, MonotonicT
   pass(now);
   const auto sender = nodes_.find(node);
   if (sender == nodes_.end()) return;
-  sender->second = {now_, true};
+  sender->second.heard = now_;
+  sender->second.answers = true;
   for (const RankPulse& seen : ranks) {
     if (seen.rank.value >= ranks_.size() || ranks_[seen.rank.value].node != node) continue;
     OneRank& rank = ranks_[seen.rank.value];
@@ -127,8 +135,10 @@ void StallWatch::pulse(NodeId node, std::span<const RankPulse> ranks, MonotonicT
 
 void StallWatch::unheard(NodeId node, Duration silence, MonotonicTime now) {
   pass(now);
-  if (const auto quiet = nodes_.find(node); quiet != nodes_.end())
-    quiet->second = {now_ - silence, false};
+  const auto quiet = nodes_.find(node);
+  if (quiet == nodes_.end()) return;
+  quiet->second.heard = now_ - silence;
+  quiet->second.answers = false;
 }
 
 /// Advances our time by what has passed while we ran.
@@ -181,9 +191,8 @@ MonotonicTime StallWatch::known_until(const OneNode& node) const {
 
 MonotonicTime StallWatch::silence() const {
   MonotonicTime known = now_;
-  for (const OneRank& one : ranks_) {
-    if (!one.runs()) continue;
-    known = std::min(known, known_until(nodes_.at(one.node)));
+  for (const auto& [id, node] : nodes_) {
+    if (node.running > 0) known = std::min(known, known_until(node));
   }
   return std::max(known - last_, MonotonicTime(0));
 }
@@ -212,10 +221,21 @@ std::optional<MonotonicTime> StallWatch::suspicious_after() const {
   return std::max<MonotonicTime>(*limits_.after, kPatience * gap);
 }
 
+/// Before the job has been silent for that long, nothing is due; nullopt: nothing ever is.
+std::optional<MonotonicTime> StallWatch::least_silence() const {
+  std::optional<MonotonicTime> look = limits_.after;
+  if (state_ == State::told && found_hang_) look.reset();
+  if (state_ == State::told && look) look = next_look_;
+  if (!limits_.hang) return look;
+  return std::min<MonotonicTime>(look.value_or(*limits_.hang), *limits_.hang);
+}
+
 StallWatch::Step StallWatch::check(MonotonicTime now) {
   pass(now);
   if (std::exchange(resumed_, false)) return Step::resumed;
   if (state_ != State::moving && state_ != State::told) return Step::none;
+  const auto least = least_silence();
+  if (!least || now_ - last_ < *least) return Step::none;
   const MonotonicTime silent = silence();
   const bool is_over = limits_.hang && silent >= *limits_.hang;
   if (state_ == State::told && is_over) {

@@ -90,7 +90,8 @@ class StallWatch {
   /// The node has not answered for `silence`; that holds until its next pulse.
   void unheard(NodeId node, Duration silence, MonotonicTime now);
 
-  /// What to do now; call it after each pulse, and at least every `interval`. O(ranks).
+  /// What to do now; call it after each pulse, and at least every `interval`. O(1) while the job
+  /// makes progress, else O(ranks).
   [[nodiscard]] Step check(MonotonicTime now);
   /// What Step::look has found. False: there was progress meanwhile, so nothing needs to be said.
   [[nodiscard]] bool looked(bool is_hang, MonotonicTime now);
@@ -119,9 +120,11 @@ class StallWatch {
   struct OneNode {
     MonotonicTime heard{0};
     bool answers = true;
+    std::uint32_t running = 0;  // ranks
   };
 
   void pass(MonotonicTime now);
+  [[nodiscard]] std::optional<MonotonicTime> least_silence() const;
   [[nodiscard]] MonotonicTime known_until(const OneNode& node) const;
   [[nodiscard]] std::string step_of(const RankPulse& seen) const;
   void note(OneRank& rank, std::chrono::milliseconds ago);

@@ -68,6 +68,12 @@ char* FrameReader::room(std::size_t size) {
   return buffer_.get() + end_;
 }
 
+void FrameReader::release_if_empty() {
+  if (begin_ != end_) return;
+  buffer_.reset();
+  capacity_ = begin_ = end_ = 0;
+}
+
 void FrameReader::make_room(std::size_t size) {
   const std::size_t held = end_ - begin_;
   // Moving the remaining bytes to the front only if they fit into what was handed out keeps the

@@ -29,10 +29,12 @@ class FrameReader {
   /// took().
   [[nodiscard]] char* room(std::size_t size);
   void took(std::size_t size) { end_ += size; }
+  /// Gives the buffer back, unless it holds a part of a frame.
+  void release_if_empty();
   /// nullopt: more bytes are needed.
   [[nodiscard]] Result<std::optional<Frame>> next();
-  /// Like next(), but without a copy of the payload, which is valid until the next feed() or
-  /// room().
+  /// Like next(), but without a copy of the payload, which is valid until the next feed(),
+  /// room() or release_if_empty().
   [[nodiscard]] Result<std::optional<FrameView>> next_view();
   /// How many bytes the current frame still needs, at least 1: first the rest of its header, then
   /// the rest of the frame. A caller that reads no more than that does not touch the next frame.

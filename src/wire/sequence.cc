@@ -63,14 +63,17 @@ Result<ControlReceiver::Verdict> ControlReceiver::accept(const FrameView& frame)
                 name_of(frame) + " came where " + std::to_string(last_ + 1) + " was expected");
   }
   ++since_ack_;
+  bytes_since_ack_ += frame.payload.size();
   if (frame.sequence <= last_) return Verdict::duplicate;
   last_ = frame.sequence;
   return Verdict::fresh;
 }
 
 std::optional<std::uint64_t> ControlReceiver::ack_due(bool force) {
-  if (since_ack_ == 0 || (!force && since_ack_ < kAckEvery)) return std::nullopt;
+  const bool is_due = since_ack_ >= kAckEvery || bytes_since_ack_ >= kAckBytes;
+  if (since_ack_ == 0 || (!force && !is_due)) return std::nullopt;
   since_ack_ = 0;
+  bytes_since_ack_ = 0;
   return last_;
 }
 

@@ -5,7 +5,7 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
+#include <list>
 #include <optional>
 
 #include "model/result.h"
@@ -13,8 +13,11 @@
 
 namespace dlaunch::wire {
 
-/// The receiver acknowledges after this many control frames, or sooner when asked.
+/// The receiver acknowledges after this many control frames or bytes of them, or sooner when asked.
+/// Without the limit in bytes, a launcher would keep what it has told thousands of nodes at the
+/// start for as long as they run.
 inline constexpr std::uint64_t kAckEvery = 32;
+inline constexpr std::size_t kAckBytes = 1024;
 
 /// Limit of unacknowledged frames. A correct peer acknowledges at least every kAckEvery frames that
 /// it reads, so only a peer that reads without acknowledging makes a sender exceed both limits.
@@ -31,7 +34,7 @@ class ControlSender {
   /// was never sent is an error.
   [[nodiscard]] Status acknowledged(std::uint64_t up_to);
   /// In order of sequence: what must be sent again on a new channel.
-  [[nodiscard]] const std::deque<Frame>& unacknowledged() const { return unacknowledged_; }
+  [[nodiscard]] const std::list<Frame>& unacknowledged() const { return unacknowledged_; }
   /// True if more frames are kept than a correct receiver ever leaves unacknowledged.
   [[nodiscard]] bool keeps_too_much() const {
     return unacknowledged_.size() > kMostUnacknowledgedFrames && kept_ > kMostUnacknowledgedBytes;
@@ -41,7 +44,7 @@ class ControlSender {
   std::uint32_t node_;
   std::uint64_t session_;
   std::uint64_t last_ = 0;
-  std::deque<Frame> unacknowledged_;
+  std::list<Frame> unacknowledged_;  // a deque takes 600 bytes when it is empty
   std::size_t kept_ = 0;  // bytes of unacknowledged_, approximately
 };
 
@@ -52,9 +55,9 @@ class ControlReceiver {
   /// A frame of another node or session, a gap, and an unexpected number are errors. A
   /// duplicate (sent again after a reconnect) must not be acted upon.
   [[nodiscard]] Result<Verdict> accept(const FrameView& frame);
-  /// The number to send in an Ack if at least kAckEvery control frames, or with `force` at least
-  /// one, have arrived since the last Ack; else nullopt. Duplicates count, because their sender
-  /// waits for an Ack.
+  /// The number to send in an Ack if at least kAckEvery control frames or kAckBytes, or with
+  /// `force` at least one frame, have arrived since the last Ack; else nullopt. Duplicates count,
+  /// because their sender waits for an Ack.
   [[nodiscard]] std::optional<std::uint64_t> ack_due(bool force = false);
   /// Every control frame up to this one has arrived.
   [[nodiscard]] std::uint64_t last() const { return last_; }
@@ -64,6 +67,7 @@ class ControlReceiver {
   std::uint64_t session_;
   std::uint64_t last_ = 0;
   std::uint64_t since_ack_ = 0;
+  std::size_t bytes_since_ack_ = 0;
 };
 
 }  // namespace dlaunch::wire

@@ -4,6 +4,7 @@
 #include <csignal>
 #include <utility>
 
+#include <malloc.h>
 #include <unistd.h>
 
 #include "launch/console/debug_log.h"
@@ -27,6 +28,8 @@ namespace {
 // Shorter outages and copies are not worth a line.
 constexpr Duration kNoticeable = std::chrono::seconds(3);
 constexpr Duration kNoticeableCopy = std::chrono::seconds(2);
+// The last messages of the start are acknowledged by then.
+constexpr std::chrono::seconds kAfterStart{1};
 
 UniqueFd open_engine_signals() {
   auto fd = open_signal_fd({SIGINT, SIGTERM, SIGHUP, SIGQUIT, kStopAtOnce});
@@ -128,6 +131,7 @@ RunEngine::RunEngine(const RunOptions& options, LocalStart local, UniqueFd front
            .failed = [this](NodeId node, std::string what,
                             bool is_new) { refuse_returned(node, std::move(what), is_new); }}),
       collect_(loop_, options, nodes_, store_, screen_),
+      give_back_(loop_),
       prometheus_(
           loop_, options, [this] { return prometheus({}, ""); },
           [this](const std::string& line) { screen_.note(line); }) {
@@ -180,6 +184,8 @@ void RunEngine::push(Event event) {
 void RunEngine::tell(const Event& event) {
   store_.record(event);
   if (options_.verbosity > 0) explain(event);
+  if (std::holds_alternative<event::RankStarted>(event) && not_started_ > 0 && --not_started_ == 0)
+    give_back_.after(kAfterStart, [this] { give_back(); });
   if (const auto* ready = std::get_if<event::NodeReady>(&event))
     preparation_.facts_known(ready->node, ready->attempt);
   const auto* lost = std::get_if<event::NodeLost>(&event);
@@ -412,6 +418,16 @@ void RunEngine::begin(const action::StartRanks& start) {
   if (settings.stdin_rank) front_.begin_stdin(*plan_, *settings.stdin_rank);
   // Written while the agents start the ranks, which do not need the file.
   loop_.post([this] { store_.write_plan(*plan_); });
+  not_started_ = plan_->ranks.size();
+}
+
+/// Most of what the start of a large job takes is not needed while its ranks run: the agents and
+/// plan.json have the variables. Only a node that returns is judged by the facts of the others.
+void RunEngine::give_back() {
+  if (!has_membership(options_.spec)) nodes_.forget_facts();
+  for (NodePlan& node : plan_->nodes) std::vector<Variable>().swap(node.variables);
+  for (RankPlan& rank : plan_->ranks) std::vector<Variable>().swap(rank.variables);
+  ::malloc_trim(0);
 }
 
 void RunEngine::set_stopping() {
@@ -445,6 +461,7 @@ void RunEngine::begin(const action::RemoveNode& remove) {
 
 void RunEngine::begin(const action::Restart& restart) {
   started_ = false;
+  give_back_.cancel();
   rounds_.set_plan(nullptr);
   questions_.set_plan(nullptr);
   stalls_.end();

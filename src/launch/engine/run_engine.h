@@ -127,6 +127,7 @@ class RunEngine : public Engine {
   [[nodiscard]] PlanContext plan_context(Attempt attempt) const;
   void prepared(Prepared outcome);
   void begin_attempt(LaunchPlan plan);
+  void give_back();
   void set_stopping();
   /// Reports that code was synced, or data staged.
   template <class Report>
@@ -165,13 +166,15 @@ class RunEngine : public Engine {
   Preparation preparation_;
   ReturnCheck return_check_;
   CollectSide collect_;
+  Timer give_back_;
   PrometheusFile prometheus_;
   std::deque<Event> queue_;            // for the supervisor
   bool finishing_ = false;             // the supervisor is done and gets no more events
   std::optional<LaunchPlan> planned_;  // until the supervisor starts its ranks
   std::optional<LaunchPlan> plan_;
-  bool started_ = false;     // the ranks of plan_ were told to start
-  bool has_output_ = false;  // they have printed
+  bool started_ = false;             // the ranks of plan_ were told to start
+  std::size_t not_started_ = 0;      // those of which nobody has said that they run
+  bool has_output_ = false;          // they have printed
   std::vector<SpareStatus> spares_;  // at the end
 };
 

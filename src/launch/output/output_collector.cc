@@ -52,9 +52,9 @@ void OutputCollector::begin(const LaunchPlan& plan, std::string folder) {
 }
 
 void OutputCollector::expect(Key key) {
-  if (key.first.value >= node_of_rank_.size()) return;
+  if (key.first.value >= node_of_rank_.size() || is_expected(key)) return;
   const auto remote = remotes_.find(node_of_rank_[key.first.value]);
-  if (remote == remotes_.end() || !streams_.emplace(key, Stream{}).second) return;
+  if (remote == remotes_.end()) return;
   remote->second.keys.push_back(key);
   waits_for_ = std::min(waits_for_, remote->first);
 }
@@ -64,10 +64,24 @@ void OutputCollector::rank_started(Rank rank) {
   expect({rank, Part::err});
 }
 
+bool OutputCollector::is_expected(Key key) const {
+  if (key.first.value >= node_of_rank_.size()) return false;
+  const auto remote = remotes_.find(node_of_rank_[key.first.value]);
+  if (remote == remotes_.end()) return false;
+  const std::vector<Key>& keys = remote->second.keys;
+  return std::find(keys.begin(), keys.end(), key) != keys.end();
+}
+
 OutputCollector::Stream* OutputCollector::find(NodeId node, Key key) {
   const auto found = streams_.find(key);
-  if (found == streams_.end() || node_of_rank_[key.first.value] != node) return nullptr;
-  return &found->second;
+  if (found == streams_.end() && !is_expected(key)) return nullptr;
+  return node_of_rank_[key.first.value] == node ? &streams_[key] : nullptr;
+}
+
+const OutputCollector::Stream& OutputCollector::known(Key key) const {
+  static const Stream kNothing;
+  const auto found = streams_.find(key);
+  return found != streams_.end() ? found->second : kNothing;
 }
 
 std::string OutputCollector::path_of(Key key) const {
@@ -258,16 +272,15 @@ bool OutputCollector::complete() const {
   for (auto one = remotes_.lower_bound(waits_for_); one != remotes_.end(); ++one) {
     waits_for_ = one->first;
     const std::vector<Key>& keys = one->second.keys;
-    const auto is_done = [&](const Key& key) { return streams_.at(key).done; };
+    const auto is_done = [&](const Key& key) { return known(key).done; };
     if (!one->second.lost && !std::all_of(keys.begin(), keys.end(), is_done)) return false;
   }
   return true;
 }
 
 std::optional<std::uint64_t> OutputCollector::lost_of(Rank rank, wire::OutputPart part) const {
-  const auto found = streams_.find({rank, part});
-  if (found == streams_.end()) return std::nullopt;
-  const Stream& stream = found->second;
+  if (!is_expected({rank, part})) return std::nullopt;
+  const Stream& stream = known({rank, part});
   const bool has_all = stream.done || (stream.end && stream.have >= *stream.end);
   return has_all ? stream.gone : std::max(stream.gone, stream.lost);
 }
@@ -279,7 +292,7 @@ std::vector<std::string> OutputCollector::missing(const HasAllKnown& has_all_kno
     std::vector<Rank> unheard;
     std::string parts;  // streams of the rank, if only one rank is named
     for (const Key& key : remote.keys) {
-      const Stream& stream = streams_.at(key);
+      const Stream& stream = known(key);
       const bool all = stream.done || (stream.end && stream.have >= *stream.end);
       if (key.second == Part::error_file || (all && !stream.incomplete)) continue;
       const bool knows_of_more = stream.end || stream.have < stream.available || stream.incomplete;

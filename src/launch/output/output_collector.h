@@ -5,8 +5,8 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
+#include <list>
 #include <map>
 #include <optional>
 #include <string>
@@ -94,8 +94,8 @@ class OutputCollector {
   struct Remote {
     std::string name;
     std::string folder;  // on the node
-    std::vector<Key> keys;
-    std::deque<Request> requests;  // answers come in this order
+    std::vector<Key> keys;        // the expected streams
+    std::list<Request> requests;  // answers come in this order
     bool empty = false;
     bool lost = false;
     bool end_was_heard = true;
@@ -103,7 +103,10 @@ class OutputCollector {
   };
 
   void expect(Key key);
+  [[nodiscard]] bool is_expected(Key key) const;
   [[nodiscard]] Stream* find(NodeId node, Key key);
+  /// Of an expected stream.
+  [[nodiscard]] const Stream& known(Key key) const;
   [[nodiscard]] std::string path_of(Key key) const;
   /// `offset` is at most stream.have; known bytes are left out. False: not written.
   bool append(Key key, Stream& stream, std::uint64_t offset, std::string_view bytes);
@@ -123,7 +126,7 @@ class OutputCollector {
   /// complete() has found all nodes before this one done. It is called often, and nodes may be
   /// many.
   mutable NodeId waits_for_{};
-  std::map<Key, Stream> streams_;
+  std::map<Key, Stream> streams_;  // of the expected ones, those that have said something
   std::vector<NodeId> node_of_rank_;
   CollectedFiles files_;
   std::string write_error_;

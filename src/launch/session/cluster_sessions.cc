@@ -81,6 +81,7 @@ ClusterSessions::ClusterSessions(EventLoop& loop, const JobSpec& spec, LocalStar
     members_[NodeId(i)].id = start_.session;
     if (start_.forked[i]) begin_session(NodeId(i), std::move(*start_.forked[i]));
   }
+  std::vector<std::optional<Connection>>().swap(start_.forked);
 }
 
 NodeId ClusterSessions::add(NodeTarget target) {
@@ -124,6 +125,9 @@ Session* ClusterSessions::session_of(NodeId node) const {
 }
 
 Node* ClusterSessions::find(NodeId node) {
+  // Until one is taken out, the nodes are in the order of their ids.
+  if (node.value < size() && cluster_.nodes[node.value].id == node)
+    return &cluster_.nodes[node.value];
   const auto found = std::find_if(cluster_.nodes.begin(), cluster_.nodes.end(),
                                   [node](const Node& one) { return one.id == node; });
   return found == cluster_.nodes.end() ? nullptr : &*found;

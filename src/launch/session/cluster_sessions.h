@@ -70,6 +70,10 @@ class ClusterSessions : public Nodes {
   void set_meeting(std::optional<Meeting> meeting) override {
     cluster_.meeting = std::move(meeting);
   }
+  /// Each attempt asks all nodes for their facts; until the next one does, they have none.
+  void forget_facts() {
+    for (Node& node : cluster_.nodes) node.facts = {};
+  }
   /// A node that was taken out of the set and has reported its facts to a new session; null: it has
   /// not, or is part of cluster() again.
   [[nodiscard]] const Node* returned(NodeId node) const;

@@ -27,8 +27,8 @@ void NodeClock::add(const wire::Heartbeat& beat, MonotonicTime monotonic, WallTi
   std::erase_if(samples_, [&](const Sample& old) {
     return std::chrono::abs(old.offset - fresh.offset) > error_now(old) + fresh.error;
   });
+  if (samples_.size() == kSamples) samples_.erase(samples_.begin());
   samples_.push_back(fresh);
-  if (samples_.size() > kSamples) samples_.pop_front();
 }
 
 nanoseconds NodeClock::error_now(const Sample& sample) const {

@@ -9,7 +9,7 @@
 
 #include <chrono>
 #include <cstdint>
-#include <deque>
+#include <vector>
 
 #include "model/time.h"
 #include "wire/message.h"
@@ -46,7 +46,7 @@ class NodeClock {
   [[nodiscard]] const Sample* best() const;
 
   bool ours_ = false;
-  std::deque<Sample> samples_;
+  std::vector<Sample> samples_;  // the oldest first
   MonotonicTime latest_{};
   WallTime last_there_{};
   WallTime last_here_{};

@@ -156,8 +156,6 @@ void Preparation::begin(PlanContext context) {
   met_.reset();
   synced_report_.reset();
   staged_all_.reset();
-  missing_ = MissingPrerequisites();
-  pmix_ = PmixStart();
   awaited_ = nullptr;
   talk_ = talk();
   go_on();
@@ -169,6 +167,9 @@ void Preparation::cancel() {
   reach_.cancel();
   sync_.cancel();
   staging_.cancel();
+  // Questions to many nodes are many megabytes, which nothing needs while the ranks run.
+  missing_ = MissingPrerequisites();
+  pmix_ = PmixStart();
 }
 
 Coroutine::Wait Preparation::until(Condition holds) {

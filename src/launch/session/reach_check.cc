@@ -125,6 +125,9 @@ void ReachCheck::cancel() {
 void ReachCheck::finish(Result<Meeting> result) {
   under_way_ = false;
   close();
+  // They have the facts of all nodes.
+  nodes_ = {};
+  candidates_.clear();
   callbacks_.done(std::move(result));
 }
 

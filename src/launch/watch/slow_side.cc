@@ -3,7 +3,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <utility>
-#include <vector>
 
 #include "os/clock.h"
 
@@ -23,7 +22,7 @@ std::string slow_text(const SlowRanks::Change& change, const std::string& host,
 void SlowSide::begin(const LaunchPlan& plan) {
   plan_ = options_.spec.watch.after ? &plan : nullptr;
   pulses_.clear();
-  output_.clear();
+  output_.assign(plan.ranks.size(), 0);
   ended_.clear();
   ranks_.begin(monotonic_now());
 }
@@ -42,7 +41,7 @@ void SlowSide::on(NodeId node, const wire::Pulse& pulse) {
 /// A pulse repeats the last value of each metric; it can be new only if the rank has printed.
 void SlowSide::note(const RankPulse& rank) {
   using Counter = SlowRanks::Counter;
-  const bool has_printed = std::exchange(output_[rank.rank], rank.output) != rank.output;
+  const bool has_printed = std::exchange(output_[rank.rank.value], rank.output) != rank.output;
   if (rank.heartbeats > 0) ranks_.count(rank.rank, Counter::heartbeats, rank.heartbeats);
   for (const MetricPulse& one : rank.metrics) {
     if (one.metric == step_time_ && has_printed)

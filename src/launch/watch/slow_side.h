@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "launch/engine/run_request.h"
 #include "launch/output/screen.h"
@@ -47,8 +48,8 @@ class SlowSide {
   const LaunchPlan* plan_ = nullptr;
   SlowRanks ranks_{std::chrono::seconds(60)};
   std::set<Rank> ended_;
-  std::map<NodeId, NodePulse> pulses_;    // their last pulses
-  std::map<Rank, std::uint64_t> output_;  // RankPulse::output of their last pulses
+  std::map<NodeId, NodePulse> pulses_;  // their last pulses
+  std::vector<std::uint64_t> output_;   // index = Rank: RankPulse::output of their last pulses
 };
 
 /// "rank 5 on node2 is slow: its steps take 1.8 times as long as the median of the other ranks;

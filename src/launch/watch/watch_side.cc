@@ -32,11 +32,16 @@ void WatchSide::begin(const LaunchPlan& plan, MonotonicTime now) {
   began_ = now;
   state_ = "running";
   nodes_.clear();
-  for (const NodePlan& node : plan.nodes) nodes_.push_back({node.id, node.name, {}, now});
+  places_.clear();
+  for (const NodePlan& node : plan.nodes) {
+    places_.emplace(node.id, static_cast<std::uint32_t>(nodes_.size()));
+    nodes_.push_back({node.id, node.name, {}, now});
+  }
   ranks_.assign(plan.ranks.size(), {});
   for (const RankPlan& rank : plan.ranks) {
     SeenRank& seen = ranks_[rank.rank.value];
     seen.node = rank.node.value;
+    nodes_[seen.node].ranks.push_back(rank.rank);
     seen.pulse.rank = rank.rank;
   }
 }
@@ -46,11 +51,11 @@ WatchSide::SeenRank* WatchSide::find(Attempt attempt, Rank rank) {
 }
 
 void WatchSide::on(NodeId node, const wire::Pulse& pulse, MonotonicTime now) {
-  const auto place = std::find_if(nodes_.begin(), nodes_.end(),
-                                  [&](const SeenNode& one) { return one.id == node; });
-  if (place == nodes_.end() || pulse.attempt != attempt_) return;
-  place->pulse = pulse.node;
-  place->heard = now;
+  const auto place = places_.find(node);
+  if (place == places_.end() || pulse.attempt != attempt_) return;
+  SeenNode& sender = nodes_[place->second];
+  sender.pulse = pulse.node;
+  sender.heard = now;
   for (const RankPulse& one : pulse.ranks) {
     SeenRank* const rank = find(attempt_, one.rank);
     if (rank == nullptr || nodes_[rank->node].id != node) continue;
@@ -59,8 +64,9 @@ void WatchSide::on(NodeId node, const wire::Pulse& pulse, MonotonicTime now) {
     rank->heard = now;
   }
   // Unchanged ranks are included: they have used no CPU time.
-  for (SeenRank& rank : ranks_) {
-    if (nodes_[rank.node].id != node || now - rank.newer.at < kMeasured) continue;
+  for (const Rank number : sender.ranks) {
+    SeenRank& rank = ranks_[number.value];
+    if (now - rank.newer.at < kMeasured) continue;
     rank.older = std::exchange(rank.newer, {now, rank.pulse.cpu_ms});
   }
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -52,6 +53,7 @@ class WatchSide {
     std::string name;
     NodePulse pulse;
     MonotonicTime heard;
+    std::vector<Rank> ranks{};
   };
 
   [[nodiscard]] SeenRank* find(Attempt attempt, Rank rank);
@@ -63,6 +65,7 @@ class WatchSide {
   Attempt attempt_;
   MonotonicTime began_{0};  // of the attempt; 0: none has begun
   std::vector<SeenNode> nodes_;
+  std::map<NodeId, std::uint32_t> places_;  // index of nodes_
   std::vector<SeenRank> ranks_;  // index = Rank
 };
 

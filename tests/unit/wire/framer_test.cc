@@ -58,6 +58,19 @@ TEST(Framer, AnEmptyReaderWantsMore) {
   EXPECT_EQ(reader.next().value(), std::nullopt);
 }
 
+TEST(Framer, GivesItsBufferBackOnlyBetweenFrames) {
+  FrameReader reader;
+  const std::string bytes = bytes_of(sample("one")) + bytes_of(sample("two"));
+  reader.feed(bytes.substr(0, bytes.size() - 1));
+  EXPECT_EQ(reader.next().value(), sample("one"));
+  reader.release_if_empty();
+  reader.feed(bytes.substr(bytes.size() - 1));
+  EXPECT_EQ(reader.next().value(), sample("two"));
+  reader.release_if_empty();
+  reader.feed(bytes);
+  EXPECT_EQ(reader.next().value(), sample("one"));
+}
+
 TEST(Framer, TheLargestPayloadPassesAndOneByteMoreDoesNot) {
   FrameReader reader;
   reader.feed(bytes_of(sample(std::string(kMaxPayload, 'x'))));

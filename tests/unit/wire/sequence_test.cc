@@ -86,6 +86,17 @@ TEST(ControlReceiver, AcknowledgesEvery32OrWhenAsked) {
   EXPECT_EQ(receiver.ack_due(true), 33U);
 }
 
+TEST(ControlReceiver, AcknowledgesALargeFrameAtOnce) {
+  ControlSender sender(0, 1);
+  ControlReceiver receiver(0, 1);
+  (void)receiver.accept(sender.stamp(encode(Notice{"x"}))).value();
+  EXPECT_EQ(receiver.ack_due(), std::nullopt);
+  (void)receiver.accept(sender.stamp(encode(Notice{std::string(kAckBytes, 'x')}))).value();
+  EXPECT_EQ(receiver.ack_due(), 2U);
+  (void)receiver.accept(sender.stamp(encode(Notice{"x"}))).value();
+  EXPECT_EQ(receiver.ack_due(), std::nullopt);
+}
+
 TEST(ControlSender, WhatNobodyAcknowledgesIsTooMuchOneDay) {
   ControlSender sender(0, 1);
   const Frame large = encode(Notice{std::string(200'000, 'x')});
