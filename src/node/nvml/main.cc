@@ -123,8 +123,8 @@ int call(int (*function)(Parameters...), Arguments... arguments) {
   return function == nullptr ? static_cast<int>(kFunctionNotFound) : function(arguments...);
 }
 
-[[noreturn]] void fail(const char* what, const char* why) {
-  std::fprintf(stderr, "dlaunch-nvml: %s: %s\n", what, why);
+[[noreturn]] void fail(const char* why) {
+  std::fprintf(stderr, "dlaunch-nvml: %s\n", why);
   std::fflush(stderr);
   ::_exit(1);
 }
@@ -138,7 +138,7 @@ void find(Function& function, void* library, const char* name, const char* other
 
 Nvml load() {
   void* const library = ::dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) fail("NVML", ::dlerror());
+  if (library == nullptr) fail(::dlerror());
   Nvml nvml{};
   find(nvml.init, library, "nvmlInit_v2", "nvmlInit");
   find(nvml.error_text, library, "nvmlErrorString");
@@ -160,12 +160,12 @@ Nvml load() {
   return nvml;
 }
 
-void check(const Nvml& nvml, const char* what, int state) {
+void check(const Nvml& nvml, int state) {
   if (state == kSuccess) return;
   const char* const text = nvml.error_text == nullptr ? nullptr : nvml.error_text(state);
-  char number[16];
-  std::snprintf(number, sizeof number, "error %d", state);
-  fail(what, text == nullptr ? number : text);
+  char number[32];
+  std::snprintf(number, sizeof number, "error %d of NVML", state);
+  fail(text == nullptr ? number : text);
 }
 
 // ---- a line
@@ -283,8 +283,8 @@ void wait_for(long interval_ms) {
 
 [[noreturn]] void serve(const Nvml& nvml, long interval_ms) {
   unsigned count = 0;
-  check(nvml, "no GPUs", call(nvml.count, &count));
-  if (count == 0) fail("no GPUs", "NVML lists none");
+  check(nvml, call(nvml.count, &count));
+  if (count == 0) fail("NVML lists no GPU");
   if (count > kMostGpus) count = kMostGpus;
   for (unsigned i = 0; i < count; ++i) {
     gpus[i].state = call(nvml.handle, i, &gpus[i].device);
@@ -312,7 +312,7 @@ extern "C" void nvml_main(const long* stack) {
   if (stack[0] > 1) std::memcpy(&argument, stack + 2, sizeof argument);
   ::prctl(PR_SET_NAME, "dlaunch-nvml");  // the file has no name
   const Nvml nvml = load();
-  check(nvml, "NVML", call(nvml.init));
+  check(nvml, call(nvml.init));
   if (argument != nullptr && std::strcmp(argument, "--probe") == 0) {
     char version[96] = "";
     (void)call(nvml.driver_version, version, unsigned{sizeof version});
