@@ -23,14 +23,15 @@ tl::unexpected<StartFailure> lacks(const char* what, int error) {
 }  // namespace
 
 tl::expected<std::unique_ptr<ExternalProcess>, StartFailure> ExternalProcess::start(
-    EventLoop& loop, const Request& request, Printed printed) {
+    EventLoop& loop, const Request& request, Printed printed, Closed closed) {
   auto pipe = make_pipe();
   if (!pipe) return lacks("pipe", pipe.error());
   const UniqueFd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (!null) return lacks("/dev/null", errno);
   const std::string search_path =
       find_variable(request.environment, "PATH").value_or(kDefaultSearchPath);
-  const Program program = find_program(request.argv.front(), search_path, request.workdir);
+  const std::string& name = request.program.empty() ? request.argv.front() : request.program;
+  const Program program = find_program(name, search_path, request.workdir);
   const std::vector<std::string> entries = environment_entries(request.environment);
   const auto argv = argv_pointers(request.argv);
   const auto envp = argv_pointers(entries);
@@ -47,22 +48,25 @@ tl::expected<std::unique_ptr<ExternalProcess>, StartFailure> ExternalProcess::st
   spawning.new_session = true;
   const auto spawned = spawn(spawning);
   if (!spawned) return tl::unexpected(spawned.error());
-  return std::unique_ptr<ExternalProcess>(new ExternalProcess(
-      loop, std::move(pipe->read), spawned->pid, request.most_printed, std::move(printed)));
+  return std::unique_ptr<ExternalProcess>(
+      new ExternalProcess(loop, std::move(pipe->read), spawned->pid, request.most_printed,
+                          std::move(printed), std::move(closed)));
 }
 
 ExternalProcess::ExternalProcess(EventLoop& loop, UniqueFd output, pid_t pid,
-                                 std::size_t most_printed, Printed printed)
+                                 std::size_t most_printed, Printed printed, Closed closed)
     : output_(loop, std::move(output)),
       pid_(pid),
       printed_(std::move(printed)),
+      closed_(std::move(closed)),
       may_pass_on_(most_printed) {
   wait();
 }
 
 void ExternalProcess::wait() {
   output_.on_readable([this] {
-    if (read_some()) wait();
+    if (read_some()) return wait();
+    if (closed_) closed_();
   });
 }
 

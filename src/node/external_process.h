@@ -25,6 +25,8 @@ class ExternalProcess {
   /// Gets what the program prints, without NUL bytes, at most Request::most_printed in all; the
   /// rest is read and dropped.
   using Printed = std::function<void(std::string bytes)>;
+  /// Called once, from the loop, when nobody can print any more; must not destroy this object.
+  using Closed = std::function<void()>;
   struct Request {
     std::vector<std::string> argv;  // at least one
     Environment environment;        // complete
@@ -32,11 +34,12 @@ class ExternalProcess {
     int cgroup = -1;      // see SpawnRequest
     rlimit open_files{};  // RLIMIT_NOFILE as it was before the agent raised its own
     std::size_t most_printed = wire::kMostMpirunOutput;
+    std::string program{};  // the file; empty: what PATH has for argv[0]
   };
 
   /// Starts the program in a session of its own, with /dev/null as stdin.
   [[nodiscard]] static tl::expected<std::unique_ptr<ExternalProcess>, StartFailure> start(
-      EventLoop& loop, const Request& request, Printed printed);
+      EventLoop& loop, const Request& request, Printed printed, Closed closed = nullptr);
   ExternalProcess(const ExternalProcess&) = delete;
   ExternalProcess& operator=(const ExternalProcess&) = delete;
 
@@ -51,13 +54,14 @@ class ExternalProcess {
 
  private:
   ExternalProcess(EventLoop& loop, UniqueFd output, pid_t pid, std::size_t most_printed,
-                  Printed printed);
+                  Printed printed, Closed closed);
   void wait();
   [[nodiscard]] bool read_some();
 
   WatchedFd output_;
   const pid_t pid_;
   Printed printed_;
+  Closed closed_;
   std::size_t may_pass_on_;
   bool told_to_end_ = false;
 };

@@ -1,6 +1,7 @@
 """The cases of tests/gpu. With one GPU NCCL has one rank: each call is a copy within the GPU, which tests everything except a link."""
 
 import functools
+import glob
 import json
 import os
 import re
@@ -225,6 +226,47 @@ def status_shows_what_a_gpu_does(box):
     finally:
         run.terminate()
         run.wait(60)
+
+
+def names_of_processes():
+    names = []
+    for path in glob.glob("/proc/[0-9]*/comm"):
+        try:
+            with open(path, encoding="utf-8") as file:
+                names.append(file.read().strip())
+        except OSError:  # it has ended
+            pass
+    return names
+
+
+@case
+def nvml_tells_what_nvidia_smi_tells(box):
+    """Memory in use by others may change between the two questions, so the figures must agree once."""
+    if not shutil.which("nvidia-smi"):
+        raise Skip("no nvidia-smi here")
+
+    def smi(columns):
+        done = box.command(["nvidia-smi", f"--query-gpu={columns}", "--format=csv,noheader,nounits"])
+        return [line.split(", ") for line in done.stdout.splitlines()]
+    part = {part["name"]: part for part in json.loads(box.run("self-check", "--json").stdout)["parts"]}["nvml"]
+    expect_in(f"driver {smi('driver_version')[0][0]}: ", part["says"], "the library")
+    for uuid, *_ in smi("uuid"):
+        run = box.start("run", "-n", "1", "--env", f"CUDA_VISIBLE_DEVICES={uuid}", "--", "sleep", "1000")
+        try:
+            deadline = time.monotonic() + 60
+            while True:
+                time.sleep(0.5)
+                done = box.run("status", "--json", code=None)
+                rank = (json.loads(done.stdout)["ranks"] or [{}])[0] if done.returncode == 0 else {}
+                used, percent = next(found[1:] for found in smi("uuid,memory.used,utilization.gpu") if found[0] == uuid)
+                ours = (rank.get("gpu_memory", -1) >> 20, rank.get("gpu_percent"))
+                if ours[0] == int(used) and (ours[1] is not None) == percent.isdigit():
+                    break
+                expect(time.monotonic() < deadline and run.poll() is None, f"{uuid}: nvidia-smi says {used} MiB, {percent} %, and NVML {ours}: {done.stderr[-500:]}")
+            expect_in("dlaunch-nvml", names_of_processes(), "the figures come from dlaunch-nvml")
+        finally:
+            run.terminate()
+            run.wait(60)
 
 
 @case

@@ -27,7 +27,7 @@ import results  # noqa: E402
 import walks  # noqa: E402
 
 FLOORS = [{"text"}, {"model"}, {"jobfile", "supervise", "wire", "node/pmi", "measure/figures"}, {"plan", "sync"}, {"measure/speed"},
-          {"os", "fabric", "node/fetch", "node/pmix", "measure/collectives/program"}, {"runs"}, {"report", "node"}, {"launch"}, {"measure"}, {"cli"}]
+          {"os", "fabric", "node/fetch", "node/nvml", "node/pmix", "measure/collectives/program"}, {"runs"}, {"report", "node"}, {"launch"}, {"measure"}, {"cli"}]
 # A separate library: it includes only itself and its public headers, and only its program includes it; all may include
 # its public headers.
 APART = {"measure/collectives"}

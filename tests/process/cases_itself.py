@@ -45,7 +45,7 @@ def version_says_how_it_was_built(box):
     lines = dict(line.split(None, 1) for line in box.run("version", "--verbose").out.decode().splitlines() if not line.startswith(" "))
     expect_equal(lines["build"], box.run("agent", "--probe").out.decode().strip(), "build")
     expect_equal(lines["program"], box.dlaunch, "program")
-    for name in ("features", "mpi", "nccl", "pmix"):
+    for name in ("features", "mpi", "nccl", "nvml", "pmix"):
         expect(lines.get(name), f"no line {name}")
 
 

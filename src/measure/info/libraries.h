@@ -8,7 +8,7 @@
 namespace dlaunch {
 
 struct LibraryFact {
-  std::string name;       // "mpi", "nccl", "pmix"
+  std::string name;       // "mpi", "nccl", "nvml", "pmix"
   bool is_ready = false;  // found, and it can be loaded
   std::string says;  // if ready: "Open MPI v4.1.4", or empty; else what is missing, and what to
                      // install
@@ -17,8 +17,8 @@ struct LibraryFact {
 /// The libraries of the measuring programs, tried in separate processes. Takes at most `limit`.
 [[nodiscard]] std::vector<LibraryFact> collectives_libraries(std::chrono::milliseconds limit);
 
-/// The same, and the library with which MPI programs start without mpirun. Takes at most 20 s. Call
-/// only from the main thread.
+/// The same, and those that show what GPUs do and that start MPI programs without mpirun. Takes at
+/// most 30 s. Call only from the main thread.
 [[nodiscard]] std::vector<LibraryFact> found_libraries();
 
 }  // namespace dlaunch

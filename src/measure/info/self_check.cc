@@ -106,14 +106,17 @@ void add_limits(const SelfCheckFacts& facts, Rows& rows) {
 void add_libraries(const SelfCheckFacts& facts, Rows& rows) {
   const bool has_gpus = !facts.machine.facts.gpus.empty();
   for (const LibraryFact& one : facts.libraries) {
-    const bool is_of_gpus = one.name == "nccl";
-    const std::string use = one.name == "pmix" ? "MPI programs start without mpirun"
-                                               : "dlaunch check and bench can measure with it";
+    const bool is_of_gpus = one.name == "nccl" || one.name == "nvml";
+    const std::string use = one.name == "pmix"   ? "MPI programs start without mpirun"
+                            : one.name == "nvml" ? "dlaunch status shows what GPUs do"
+                                                 : "dlaunch check and bench can measure with it";
     if (one.is_ready) {
       rows.push_back({State::works, one.name, one.says.empty() ? use : one.says + ": " + use, ""});
     } else {
       rows.push_back(
-          {is_of_gpus && !has_gpus ? State::absent : State::lacking, one.name, one.says, ""});
+          {is_of_gpus && !has_gpus ? State::absent : State::lacking, one.name,
+           one.name == "nvml" && has_gpus ? one.says + "; nvidia-smi is asked instead" : one.says,
+           ""});
     }
   }
 }

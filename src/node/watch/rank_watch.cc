@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <utility>
 
 #include <sys/stat.h>
@@ -73,7 +74,7 @@ void RankWatch::begin(const wire::StartRanks& start, std::chrono::milliseconds h
     running_ = std::move(running);
     began_ = looked_ = reported_ = monotonic_now();
     looks_ = 0;
-    gpus_.begin(login);
+    gpus_.begin(login, every_);
   }
   const auto common = find_variable(start.env, "CUDA_VISIBLE_DEVICES");
   for (const wire::StartRank& rank : start.ranks) {
@@ -105,8 +106,7 @@ std::set<pid_t> RankWatch::end() {
   own_time_.cancel();
   ranks_.clear();
   running_ = nullptr;
-  const auto of_gpus = gpus_.end();
-  return of_gpus ? std::set<pid_t>{*of_gpus} : std::set<pid_t>{};
+  return gpus_.end();
 }
 
 void RankWatch::look() {
@@ -222,11 +222,9 @@ void RankWatch::look_at_node(MonotonicTime now) {
   node_.memory_stall_permille = parse_stall_permille(read_proc_file("/proc/pressure/memory"));
   node_.remarks.clear();
   look_for_cpu_waits(std::chrono::milliseconds(passed));
-  for (const GpuSample& gpu : gpus_.samples(now)) {
-    if (!gpu.slowed_by.empty())
-      node_.remarks.push_back("GPU " + std::to_string(gpu.index) +
-                              ": its clocks are held down: " + gpu.slowed_by);
-  }
+  std::vector<std::string> of_gpus = gpus_.remarks(now);
+  node_.remarks.insert(node_.remarks.end(), std::make_move_iterator(of_gpus.begin()),
+                       std::make_move_iterator(of_gpus.end()));
 }
 
 }  // namespace dlaunch

@@ -96,13 +96,16 @@ TEST(SelfCheck, YamaAllowsRootMore) {
   EXPECT_EQ(row_of(facts, "ptrace").state, State::lacking);
 }
 
-TEST(SelfCheck, NcclIsMissedOnlyWhereThereIsAGpu) {
+TEST(SelfCheck, NcclAndNvmlAreMissedOnlyWhereThereIsAGpu) {
   SelfCheckFacts facts = complete_machine();
-  facts.libraries = {{"nccl", false, "no such library"}};
+  facts.libraries = {{"nccl", false, "no such library"}, {"nvml", false, "refused"}};
   EXPECT_EQ(row_of(facts, "nccl").state, State::absent);
+  EXPECT_EQ(row_of(facts, "nvml").state, State::absent);
   facts.machine.facts.gpus.resize(2);
   facts.machine.facts.fabric.gpu_driver = "550.54.15";
   EXPECT_EQ(row_of(facts, "nccl").state, State::lacking);
+  EXPECT_EQ(row_of(facts, "nvml").state, State::lacking);
+  EXPECT_EQ(row_of(facts, "nvml").says, "refused; nvidia-smi is asked instead");
   EXPECT_EQ(row_of(facts, "gpus").says, "2 GPUs, driver 550.54.15");
 }
 
