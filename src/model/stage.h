@@ -38,6 +38,10 @@ struct StageEntry {
   std::uint32_t root = 0;  // index of the folder on the nodes that contains it
   SyncEntry entry;
   std::string unpack{};  // of an archive: the name that its content gets, in the same folder
+  /// Of a file with further names (hard links) in the list: how many entries after this one the
+  /// last of them follows, which stands for the content; 0: this one does.
+  std::uint32_t content_after = 0;
+  std::uint64_t holes = 0;  // of a sparse file: bytes that take no room, in whole blocks
   bool operator==(const StageEntry&) const = default;
 };
 

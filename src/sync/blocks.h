@@ -16,10 +16,15 @@ inline constexpr std::uint64_t kBlockBytes = std::uint64_t{64} << 10;
   return size / kBlockBytes + (size % kBlockBytes == 0 ? 0 : 1);
 }
 
+/// Bytes of content that come with an entry.
+[[nodiscard]] constexpr std::uint64_t content_of(const StageEntry& at) {
+  return at.entry.kind == SyncEntry::Kind::file && at.content_after == 0 ? at.entry.size : 0;
+}
+
 /// Numbers the blocks of all entries of a staging, in the order of the entries.
 class BlockMap {
  public:
-  /// Adds the next entry; `size` is 0 for entries without content.
+  /// Adds the next entry; `size`: its content_of().
   void add(std::uint64_t size);
 
   struct Place {

@@ -1,5 +1,5 @@
 // The form in which blocks are sent, over a channel and over a connection between nodes: number,
-// hash, size and bytes. Pure.
+// hash, size and bytes. A block of zeros has none. Pure.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ namespace dlaunch::sync {
 
 struct Piece {
   std::uint64_t block = 0;  // number in the BlockMap
-  std::uint64_t hash = 0;   // block_hash() of the bytes, made by the launcher
-  std::string_view bytes;
+  std::uint64_t hash = 0;   // block_hash() of the block, made by the launcher
+  std::string_view bytes;   // read_pieces(): none for a block of zeros
   bool operator==(const Piece&) const = default;
 };
 
@@ -21,6 +21,7 @@ struct Piece {
 inline constexpr std::size_t kMostPieces = std::size_t{64} << 10;
 inline constexpr std::size_t kPieceHeader = 20;
 
+[[nodiscard]] bool is_zeros(std::string_view bytes);
 void append_piece(const Piece& piece, std::string& out);
 /// Views into `bytes`. nullopt: they are not whole pieces of at most a block each.
 [[nodiscard]] std::optional<std::vector<Piece>> read_pieces(std::string_view bytes);

@@ -46,6 +46,14 @@ struct Found {
   std::uint64_t size = 0;
   std::int64_t mtime = 0;
   std::string target{};
+  // Files only: which file it is, and how many names (hard links) it has.
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  std::uint64_t names = 0;
+  [[nodiscard]] bool is_same_file(const Found& other) const {
+    return kind == Kind::file && other.kind == kind && device == other.device &&
+           inode == other.inode;
+  }
 };
 
 /// Whether what is on the node is what a sync put there, unchanged since.

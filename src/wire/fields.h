@@ -308,9 +308,10 @@ inline constexpr auto kFields<StageItem> =
                field("keeps", &StageItem::keeps)};
 
 template <>
-inline constexpr auto kFields<StageEntry> =
-    std::tuple{field("root", &StageEntry::root), field("entry", &StageEntry::entry),
-               field("unpack", &StageEntry::unpack)};
+inline constexpr auto kFields<StageEntry> = std::tuple{
+    field("root", &StageEntry::root), field("entry", &StageEntry::entry),
+    field("unpack", &StageEntry::unpack), field("content_after", &StageEntry::content_after),
+    field("holes", &StageEntry::holes)};
 
 template <>
 inline constexpr auto kFields<StageOrigin> =

@@ -20,7 +20,7 @@ namespace dlaunch {
 namespace {
 
 constexpr std::size_t kMostWaiting = std::size_t{256} << 10;  // bytes sealed but not sent
-constexpr std::size_t kTurn = std::size_t{1} << 20;           // bytes sent in one turn
+constexpr std::size_t kTurn = 16;                             // messages made in one turn
 constexpr std::chrono::milliseconds kTick{500};
 
 }  // namespace
@@ -157,8 +157,7 @@ bool StageDoor::fill() {
 void StageDoor::send_more() {
   if (!connection_ || connection_->waits) return;
   for (std::size_t turn = 0; turn < kTurn;) {
-    while (connection_ && fill()) {
-    }
+    while (turn < kTurn && connection_ && fill()) ++turn;
     if (!connection_) return;
     Connection& to = *connection_;
     if (to.sent == to.out.size()) return;
@@ -168,7 +167,6 @@ void StageDoor::send_more() {
     if (n < 0 && errno != EAGAIN) return close();
     if (n < 0) break;
     to.sent += static_cast<std::size_t>(n);
-    turn += static_cast<std::size_t>(n);
   }
   connection_->waits = true;
   connection_->guest->socket.on_writable([this] {

@@ -9,8 +9,8 @@
 
 #include "model/result.h"
 #include "os/content_hash.h"
+#include "os/sparse_file.h"
 #include "os/write_all.h"
-#include "text/size_text.h"
 
 namespace dlaunch {
 
@@ -42,6 +42,15 @@ std::uint64_t size_of(const UniqueFd& fd) {
   struct stat info {};
   return fd && ::fstat(fd.get(), &info) == 0 && S_ISREG(info.st_mode)
              ? static_cast<std::uint64_t>(info.st_size)
+             : 0;
+}
+
+/// Bytes that a file takes on the disk.
+std::uint64_t room_of(const UniqueFd& fd) {
+  constexpr std::uint64_t kStatBlock = 512;
+  struct stat info {};
+  return fd && ::fstat(fd.get(), &info) == 0
+             ? static_cast<std::uint64_t>(info.st_blocks) * kStatBlock
              : 0;
 }
 
@@ -99,8 +108,10 @@ void StageFiles::add(std::vector<StageEntry> entries) {
       problem_ = entry.entry.path + ": is not a path below what is staged";
       return;
     }
-    map_.add(entry.entry.kind == Kind::file ? entry.entry.size : 0);
+    map_.add(sync::content_of(entry));
     items_.push_back({std::move(entry)});
+    add_name(static_cast<std::uint32_t>(items_.size() - 1));
+    if (!problem_.empty()) return;
   }
 }
 
@@ -128,7 +139,11 @@ void StageFiles::look_at(std::uint32_t number, std::vector<StageWant>& wants) {
   item.action = sync::decide(entry, found, nullptr).action;
   if (item.action == Action::refuse) {
     problem_ = shown(item) + ": " + sync::refusal(entry, found);
-  } else if (item.action == Action::send || item.action == Action::compare) {
+    return;
+  }
+  look_at_names(item, found);
+  if (item.at.content_after > 0 || content_holder(number) != number) return;
+  if (item.action == Action::send || item.action == Action::compare) {
     if (entry.size == 0) {
       item.action = Action::make;
       return;
@@ -137,7 +152,7 @@ void StageFiles::look_at(std::uint32_t number, std::vector<StageWant>& wants) {
     Hashing hashing{number, 0, {}};
     if (!is_open || !open_basis(item, false, hashing.basis)) return;
     item.has_part = hashing.basis.part.valid();
-    item.part_size = hashing.basis.part_size;
+    item.part_room = room_of(hashing.basis.part);
     if (hashing.basis.part || hashing.basis.old) hashing_ = std::move(hashing);
   }
 }
@@ -156,8 +171,13 @@ bool StageFiles::open_basis(const Item& item, bool make, Basis& basis) {
     fail(item, error);
     return false;
   }
+  // A part that was not compared has unknown content.
+  if (make && !item.has_part && ::ftruncate(basis.part.get(), 0) != 0) {
+    fail(item, errno);
+    return false;
+  }
   basis.part_size = size_of(basis.part);
-  basis.old = tree_of(item).open_file(path);
+  basis.old = tree_of(item).open_file(entry_of(content_holder(number_of(item))).path);
   basis.old_size = size_of(basis.old);
   return true;
 }
@@ -174,10 +194,11 @@ void StageFiles::hash_some(std::vector<StageWant>& wants) {
     if (fd < 0 || read_exactly(fd, hashing_->done, length, bytes) != 0) return hashing_.reset();
     hashing_->done += length;
     work_ += length;
-    // A complete part must still become the file, and a longer file must still be cut. Both happen
-    // after the last block, so it is requested.
+    // A complete part must still become the file, a longer file must still be cut, and another
+    // name of a file must get its own. All this happens after the last block, so it is requested.
     const bool is_last = hashing_->done == size;
-    const bool is_the_file = !hashing_->basis.part && hashing_->basis.old_size == size;
+    const bool is_the_file = !hashing_->basis.part && hashing_->basis.old_size == size &&
+                             !items_[hashing_->entry].is_apart;
     if (!is_last || is_the_file) wants.back().hashes.push_back(block_hash(bytes));
     if (is_last) return hashing_.reset();
   }
@@ -200,46 +221,6 @@ void StageFiles::add(const std::vector<BlockRun>& runs, const std::vector<std::u
   }
 }
 
-void StageFiles::check_room() {
-  struct Needs {
-    std::size_t root = 0;
-    std::uint64_t bytes = 0;
-    std::uint64_t files = 0;
-  };
-  fill_records();
-  std::map<std::uint64_t, Needs> needs;  // by file system
-  std::vector<bool> is_written(trees_.size());
-  std::vector<std::uint64_t> devices;
-  for (const SyncTree& tree : trees_) devices.push_back(tree.device());
-  next_ = 0;
-  for (const Item& item : items_) {
-    const bool is_made = item.action == Action::make && !item.is_fetched;
-    if ((!is_made && !item.is_fetched) || is_source_[item.at.root]) continue;
-    is_written[item.at.root] = true;
-    Needs& here = needs.try_emplace(devices[item.at.root], Needs{item.at.root}).first->second;
-    if (!item.has_part) ++here.files;
-    if (item.is_fetched)
-      here.bytes += item.at.entry.size - std::min(item.part_size, item.at.entry.size);
-  }
-  for (std::size_t i = 0; i < trees_.size(); ++i) {
-    if (!is_written[i]) continue;
-    const int error = errors_[i] != 0 ? errors_[i] : trees_[i].check_writable();
-    if (error != 0) problem_ = roots_[i] + ": " + errno_text(error);
-  }
-  for (const auto& [device, need] : needs) {
-    if (!problem_.empty()) return;
-    const SyncTree& tree = trees_[need.root];
-    if (need.bytes > tree.room()) {
-      problem_ = roots_[need.root] + ": " + errno_text(ENOSPC) + ": " + size_text(need.bytes) +
-                 " are needed, " + size_text(tree.room()) + " are free";
-    } else if (need.files > tree.room_for_files()) {
-      problem_ = roots_[need.root] + ": " + errno_text(ENOSPC) + ": " + std::to_string(need.files) +
-                 " files are needed, but there are inodes only for " +
-                 std::to_string(tree.room_for_files());
-    }
-  }
-}
-
 // ---- writing
 
 bool StageFiles::make_some() {
@@ -255,7 +236,10 @@ void StageFiles::make(std::uint32_t number) {
   const SyncEntry& entry = item.at.entry;
   SyncTree& tree = tree_of(item);
   item.is_whole = !item.is_fetched;
-  if (item.is_fetched || item.action == Action::keep) return;
+  if (needs_link(item)) return to_link_.push_back(number);
+  // A further name that is linked already needs nothing, but it may be the one that is here.
+  const bool is_linked = item.at.content_after > 0 && item.action != Action::set_mode;
+  if (item.is_fetched || item.action == Action::keep || is_linked) return;
   // A failure is ignored, as in a sync, because the content counts.
   if (item.action == Action::set_mode) return static_cast<void>(tree.set_mode(entry));
   if (item.is_same) return static_cast<void>(tree.set_mode_and_time(entry));
@@ -300,9 +284,11 @@ bool StageFiles::write_some() {
     if (current_->done < end) {
       copy_gap(end);
     } else if (end == entry_of(current_->entry).size) {
+      // A copy of another name, which is checked itself.
+      const bool is_copy = !items_[current_->entry].is_fetched;
       const auto hash = hashes_.find(current_->entry);
-      if (hash == hashes_.end()) return false;
-      end_file(hash->second);
+      if (hash == hashes_.end() && !is_copy) return false;
+      end_file(is_copy ? nullptr : &hash->second);
     } else if (!queue_.empty()) {
       write_block();
     } else {
@@ -336,8 +322,10 @@ void StageFiles::copy_gap(std::uint64_t end) {
   const int from = current_->basis.holder_of(current_->done, size);
   std::string bytes;
   int error = from < 0 ? EIO : read_exactly(from, current_->done, size, bytes);
-  if (error == 0 && from != current_->basis.part.get())
-    error = write_all_at(current_->basis.part.get(), current_->done, bytes);
+  const int part = current_->basis.part.get();
+  if (error == 0 && from != part)
+    error = sync::is_zeros(bytes) ? make_hole(part, current_->done, size)
+                                  : write_all_at(part, current_->done, bytes);
   if (error != 0) return fail(item, error);
   current_->hasher.add(bytes);
   current_->done += size;
@@ -348,19 +336,23 @@ void StageFiles::write_block() {
   const Item& item = items_[current_->entry];
   const Queued& next = queue_.front();
   const auto place = map_.place_of(stream_.at(position_));
-  if (next.block != stream_.at(position_) || next.bytes.size() != place.size) {
+  const std::string zeros(next.bytes.empty() ? place.size : 0, '\0');
+  const std::string& bytes = next.bytes.empty() ? zeros : next.bytes;
+  if (next.block != stream_.at(position_) || bytes.size() != place.size) {
     problem_ = shown(item) + ": its blocks arrived out of order";
     return;
   }
-  if (block_hash(next.bytes) != next.hash) {
+  if (block_hash(bytes) != next.hash) {
     problem_ = shown(item) + ": a block of it arrived damaged";
     return;
   }
-  const bool is_written = !is_source_[item.at.root];
-  const int error =
-      is_written ? write_all_at(current_->basis.part.get(), place.offset, next.bytes) : 0;
+  const int part = current_->basis.part.get();
+  int error = 0;
+  if (!is_source_[item.at.root])
+    error = next.bytes.empty() ? make_hole(part, place.offset, place.size)
+                               : write_all_at(part, place.offset, bytes);
   if (error != 0) return fail(item, error);
-  current_->hasher.add(next.bytes);
+  current_->hasher.add(bytes);
   current_->done += place.size;
   block_hashes_.push_back(next.hash);
   ++position_;
@@ -368,12 +360,13 @@ void StageFiles::write_block() {
   queue_.pop_front();
 }
 
-void StageFiles::end_file(const StrongHash& hash) {
+/// `expected`: the hash that the file must have; null: it is a copy of one that is right.
+void StageFiles::end_file(const StrongHash* expected) {
   Item& item = items_[current_->entry];
   Current current = std::move(*current_);
   current_.reset();
   if (is_source_[item.at.root]) return;
-  if (!item.was_unpacked && current.hasher.hash() != hash) {
+  if (!item.was_unpacked && expected != nullptr && current.hasher.hash() != *expected) {
     static_cast<void>(tree_of(item).remove_part(item.at.entry.path));
     problem_ =
         shown(item) +
@@ -393,6 +386,7 @@ void StageFiles::end_file(const StrongHash& hash) {
 
 bool StageFiles::finish_some() {
   ++work_;
+  if (!link_some()) return !problem_.empty();
   for (std::size_t i = 0; i < records_.size(); ++i) {
     if (records_[i] && !records_[i]->remove_some(trees_[i])) return false;
   }

@@ -7,6 +7,7 @@
 // staging goes on from it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -62,8 +63,8 @@ class StageFiles {
   void drop_queue();
   /// True: there is more to do at once.
   [[nodiscard]] bool write_some();
-  /// Call when is_complete(): removes what is gone from the source, and sets the modes of folders.
-  /// True: done.
+  /// Call when is_complete(): makes hard links, removes what is gone from the source, and sets the
+  /// modes of folders. True: done.
   [[nodiscard]] bool finish_some();
   /// Files and folders that finish_some() has removed.
   [[nodiscard]] std::uint64_t removed() const;
@@ -115,13 +116,21 @@ class StageFiles {
   struct Item {
     StageEntry at;
     sync::Decision::Action action = sync::Decision::Action::keep;
-    bool is_fetched = false;  // blocks of it are in the stream
-    bool is_same = false;     // only mode and time differ
-    bool has_part = false;    // of an earlier staging
-    std::uint64_t part_size = 0;
+    bool is_fetched = false;      // blocks of it are in the stream
+    bool is_same = false;         // only mode and time differ
+    bool has_part = false;        // of an earlier staging
+    std::uint64_t part_room = 0;  // that the part takes on the disk
+    bool is_apart = false;      // must become a file of its own, not another name of the one found
+    bool is_linked = false;     // is a name of the same file as Names::holder
     bool is_whole = false;      // after making: its file is complete
     bool is_unpacked = false;   // an archive whose content is here
     bool was_unpacked = false;  // before this staging: its file only passes on what others need
+  };
+  /// The names (hard links) of one file.
+  struct Names {
+    std::uint32_t holder = 0;              // the entry whose file here has the content
+    std::vector<std::uint32_t> further{};  // entries, without the one that stands for the content
+    std::optional<std::uint32_t> copy{};   // made last because a link was refused
   };
   /// What a file is made from besides the blocks that arrive.
   struct Basis {
@@ -160,9 +169,19 @@ class StageFiles {
   }
   void hash_some(std::vector<StageWant>& wants);
   [[nodiscard]] bool open_basis(const Item& item, bool make, Basis& basis);
+  // stage_files_names.cc
+  [[nodiscard]] std::uint32_t number_of(const Item& item) const {
+    return static_cast<std::uint32_t>(&item - items_.data());
+  }
+  void add_name(std::uint32_t number);
+  void look_at_names(Item& item, const sync::Found& found);
+  [[nodiscard]] std::uint32_t content_holder(std::uint32_t number) const;
+  [[nodiscard]] bool needs_link(const Item& item) const;
+  [[nodiscard]] bool link_some();
+  void link(std::uint32_t number);
   // stage_files_records.cc
-  [[nodiscard]] static bool is_written(const Item& item);
-  [[nodiscard]] static bool is_changed(const Item& item);
+  [[nodiscard]] bool is_written(const Item& item) const;
+  [[nodiscard]] bool is_changed(const Item& item) const;
   void fill_records();
   void save_records();
   void make(std::uint32_t number);
@@ -170,7 +189,7 @@ class StageFiles {
   [[nodiscard]] std::uint64_t gap_end() const;
   void copy_gap(std::uint64_t end);
   void write_block();
-  void end_file(const StrongHash& hash);
+  void end_file(const StrongHash* expected);
   [[nodiscard]] std::string shown(const Item& item) const {
     return below(item.at.root, item.at.entry.path);
   }
@@ -189,6 +208,10 @@ class StageFiles {
   std::vector<std::optional<StageRecord>> records_;  // by root
   std::vector<bool> is_source_;  // by root: the launcher's own folder, never written to
   std::vector<Item> items_;
+  std::map<std::uint32_t, Names> names_;  // by the entry that stands for the content
+  // By root, device and inode of a file here that has several names: its entry, as for names_.
+  std::map<std::array<std::uint64_t, 3>, std::uint32_t> owners_;
+  std::vector<std::uint32_t> to_link_;
   sync::BlockMap map_;
   std::uint32_t next_ = 0;  // item to look at, then to make
   std::optional<Hashing> hashing_;

@@ -10,13 +10,15 @@ namespace dlaunch {
 
 using Action = sync::Decision::Action;
 
-/// A file that was here already also gets blocks if other nodes lack them.
-bool StageFiles::is_written(const Item& item) {
+/// A file that was here already also gets blocks if other nodes lack them, and becomes a name of
+/// another one that is equal.
+bool StageFiles::is_written(const Item& item) const {
   return item.action == Action::make ||
-         (item.is_fetched && (item.action == Action::send || item.action == Action::compare));
+         ((item.is_fetched || needs_link(item)) &&
+          (item.action == Action::send || item.action == Action::compare));
 }
 
-bool StageFiles::is_changed(const Item& item) {
+bool StageFiles::is_changed(const Item& item) const {
   return !item.was_unpacked && (is_written(item) || !item.at.unpack.empty()) && !item.is_same;
 }
 

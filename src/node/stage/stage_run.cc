@@ -75,7 +75,7 @@ void StageRun::cancel() {
   strong_.clear();
   untold_.clear();
   stream_ = {};
-  stream_bytes_ = 0;
+  stream_bytes_ = appended_ = zero_bytes_ = 0;
   chain_.reset();
   waiting_from_.reset();
   report_ = {};
@@ -190,11 +190,8 @@ StageDoor::Blocks StageRun::blocks_for(std::size_t index) {
           .append =
               [this, index, reader = std::make_shared<StageSource::Reader>()](
                   std::uint64_t position, std::string& pieces) {
-                std::string bytes;
-                const std::uint64_t block = stream_.at(position);
                 // The error will be reported when the block is sent by send().
-                if (!source_->read(block, *reader, bytes).empty()) return false;
-                sync::append_piece({block, block_hash(bytes), bytes}, pieces);
+                if (!append_block(position, *reader, pieces).empty()) return false;
                 nodes_[index].moved_at = monotonic_now();
                 return true;
               }};
@@ -269,7 +266,7 @@ void StageRun::take(Node& node, const wire::StageDone& done) {
   skipped_ = std::max(skipped_, done.skipped);
   if (!all([](const Node& one) { return one.is_done; })) return;
   for (Node& one : nodes_) {
-    if (one.needs) one.result.bytes = stream_bytes_;
+    if (one.needs) one.result.bytes = stream_bytes_ - zero_bytes_;
     report_.nodes.push_back(one.result);
   }
   if (skipped_ > 0)
@@ -293,19 +290,31 @@ bool StageRun::move_some() {
   return more;
 }
 
+/// Returns what is wrong with the block's file; empty if nothing is.
+std::string StageRun::append_block(std::uint64_t position, StageSource::Reader& reader,
+                                   std::string& pieces) {
+  std::string bytes;
+  const std::uint64_t block = stream_.at(position);
+  std::string problem = source_->read(block, reader, bytes);
+  if (!problem.empty()) return problem;
+  sync::append_piece({block, block_hash(bytes), bytes}, pieces);
+  if (position < appended_) return {};
+  appended_ = position + 1;
+  if (sync::is_zeros(bytes)) zero_bytes_ += bytes.size();
+  return {};
+}
+
 bool StageRun::send_blocks(Node& node, MonotonicTime now) {
   wire::StageData data{id_, node.link, {}};
-  std::string bytes;
   while (node.fed < stream_.size() &&
          (data.bytes.empty() || data.bytes.size() + sync::kBlockBytes <= sync::kMostPieces)) {
-    bytes.clear();
-    const std::uint64_t block = stream_.at(node.fed);
-    if (const std::string problem = source_->read(block, node.reader, bytes); !problem.empty()) {
+    const std::size_t before = data.bytes.size();
+    if (const std::string problem = append_block(node.fed, node.reader, data.bytes);
+        !problem.empty()) {
       fail(problem);
       return false;
     }
-    sync::append_piece({block, block_hash(bytes), bytes}, data.bytes);
-    node.result.from_launcher += bytes.size();
+    node.result.from_launcher += data.bytes.size() - before - sync::kPieceHeader;
     ++node.fed;
   }
   if (data.bytes.empty()) return false;

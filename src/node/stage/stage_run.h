@@ -164,6 +164,8 @@ class StageRun {
   void source_failed(std::size_t index, const std::string& why);
   [[nodiscard]] std::string what() const;
   [[nodiscard]] bool move_some();
+  [[nodiscard]] std::string append_block(std::uint64_t position, StageSource::Reader& reader,
+                                         std::string& pieces);
   [[nodiscard]] bool send_blocks(Node& node, MonotonicTime now);
   void flush_hashes();
   void tick();
@@ -210,6 +212,8 @@ class StageRun {
   std::vector<std::uint32_t> untold_;  // entries whose strong hash the nodes do not know yet
   sync::BlockStream stream_;
   std::uint64_t stream_bytes_ = 0;
+  std::uint64_t appended_ = 0;    // positions of the stream before this one were read
+  std::uint64_t zero_bytes_ = 0;  // of `stream_bytes_`: in blocks that are sent without bytes
   std::optional<sync::Chain> chain_;
   StageReport report_;
   bool shown_ = false;

@@ -8,9 +8,11 @@
 #include <memory>
 #include <utility>
 
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include "node/ranks/python_installation.h"
+#include "os/sparse_file.h"
 #include "sync/rules.h"
 #include "sync/unpack_rules.h"
 #include "text/plain_text.h"
@@ -117,7 +119,12 @@ void StageSource::add_file(const StageItem& item, const std::string& to, const s
     return fail(exit_code::kJobFile, item.to + ": is not a valid name for a staged file");
   ++extent_.files;
   extent_.bytes += entry.size;
-  add(std::move(entry), item.unpack ? name : std::string());
+  StageEntry at{0, std::move(entry), item.unpack ? name : std::string()};
+  if (may_have_holes(info)) {
+    const UniqueFd fd(::open(item.from.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+    at.holes = bytes_in_holes(fd.get(), at.entry.size, sync::kBlockBytes);
+  }
+  add(std::move(at));
 }
 
 void StageSource::end_folder() {
@@ -128,15 +135,38 @@ void StageSource::end_folder() {
     extent_.bytes += lister_->extent().bytes;
     for (const std::string& path : lister_->special())
       special_.push_back(sources_.back() + '/' + path);
-    for (SyncEntry& entry : lister_->take()) add(std::move(entry));
+    add_folder(lister_->next_names(), lister_->holes(), lister_->take());
   }
   lister_.reset();
 }
 
-void StageSource::add(SyncEntry entry, std::string unpack) {
-  map_.add(entry.kind == SyncEntry::Kind::file ? entry.size : 0);
-  entries_.push_back(
-      {static_cast<std::uint32_t>(roots_.size() - 1), std::move(entry), std::move(unpack)});
+void StageSource::add_folder(std::map<std::size_t, std::size_t> names,
+                             const std::map<std::size_t, std::uint64_t>& holes,
+                             std::vector<SyncEntry> entries) {
+  // From each name to the last one instead of the next one.
+  for (auto name = names.rbegin(); name != names.rend(); ++name) {
+    if (const auto next = names.find(name->second); next != names.end())
+      name->second = next->second;
+  }
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    StageEntry at{0, std::move(entries[i])};
+    if (const auto name = names.find(i); name != names.end()) {
+      const SyncEntry& content = entries[name->second];
+      at.content_after = static_cast<std::uint32_t>(name->second - i);
+      at.entry.mode = content.mode;  // it may have changed since the first name was seen
+      at.entry.size = content.size;
+      at.entry.mtime = content.mtime;
+    } else if (const auto found = holes.find(i); found != holes.end()) {
+      at.holes = found->second;
+    }
+    add(std::move(at));
+  }
+}
+
+void StageSource::add(StageEntry at) {
+  at.root = static_cast<std::uint32_t>(roots_.size() - 1);
+  map_.add(sync::content_of(at));
+  entries_.push_back(std::move(at));
 }
 
 void StageSource::fail(int code, std::string message) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -64,7 +65,10 @@ class StageSource {
                                        const std::string& to) const;
   void add_file(const StageItem& item, const std::string& to, const struct stat& info);
   void end_folder();
-  void add(SyncEntry entry, std::string unpack = {});
+  void add_folder(std::map<std::size_t, std::size_t> names,
+                  const std::map<std::size_t, std::uint64_t>& holes,
+                  std::vector<SyncEntry> entries);
+  void add(StageEntry at);
   void fail(int code, std::string message);
   void mark(const std::string& folder, bool is_same_path);
   [[nodiscard]] bool touches_other(std::size_t root) const;

@@ -111,12 +111,21 @@ void StagedPlace::look() {
     }
   } else {
     for (const auto& [path, entry] : entries_) {
-      if (entry.kind == Kind::folder || !sync::is_untouched(tree_.look(path), entry)) continue;
+      if (entry.kind == Kind::folder) continue;
+      const sync::Found found = tree_.look(path);
+      if (!sync::is_untouched(found, entry)) continue;
       ++about_.files;
-      about_.bytes += entry.size;
+      count_bytes(found);
     }
   }
   for (const Leftover& left : leftovers()) about_.unfinished += left.bytes;
+}
+
+/// Counts a file that has several names once.
+void StagedPlace::count_bytes(const sync::Found& found) {
+  const std::pair file(found.device, found.inode);
+  if (!counted_.contains(file)) about_.bytes += found.size;
+  if (found.names > 1) counted_.insert(file);
 }
 
 bool StagedPlace::is_unpacked_here() {
@@ -269,7 +278,7 @@ void StagedPlace::clean_entries() {
     const int error = remove_staged(tree_, root_, entry);
     if (error == 0 && !is_folder) {
       ++about_.files;
-      about_.bytes += entry.size;
+      count_bytes(found);
     } else if (error != 0 && !(is_folder && (error == ENOTEMPTY || error == EEXIST))) {
       fail(path, error);
       left.insert(*one);

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/environment.h"
@@ -38,6 +40,7 @@ class StagedPlace {
   [[nodiscard]] std::vector<Leftover> leftovers();
   [[nodiscard]] bool is_left(const std::string& path, Leftover& left);
   void add_left_in(const std::string& folder, bool in_target, std::vector<Leftover>& left);
+  void count_bytes(const sync::Found& found);
   [[nodiscard]] bool is_unpacked_here();
   [[nodiscard]] bool is_where_it_was() const;
   void open_folders();
@@ -54,6 +57,7 @@ class StagedPlace {
   SyncEntries entries_;
   std::vector<SyncEntry> opened_;  // folders whose mode was changed, with their old modes
   SyncTree tree_;
+  std::set<std::pair<std::uint64_t, std::uint64_t>> counted_;  // files with several names
 };
 
 }  // namespace dlaunch

@@ -154,6 +154,9 @@ sync::Found SyncTree::look(const std::string& path) {
     found.kind = sync::Found::Kind::file;
     found.size = static_cast<std::uint64_t>(info.st_size);
     found.mtime = sync::nanoseconds(info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
+    found.device = info.st_dev;
+    found.inode = info.st_ino;
+    found.names = info.st_nlink;
   } else if (S_ISLNK(info.st_mode)) {
     found.kind = sync::Found::Kind::link;
     found.target.resize(4096);

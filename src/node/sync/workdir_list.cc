@@ -14,6 +14,8 @@
 #include <unistd.h>
 
 #include "node/sync/git_folder.h"
+#include "os/sparse_file.h"
+#include "sync/blocks.h"
 #include "sync/rules.h"
 #include "text/plain_text.h"
 #include "text/size_text.h"
@@ -23,6 +25,7 @@ namespace dlaunch {
 namespace {
 
 constexpr int kFolder = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+constexpr int kFile = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
 constexpr mode_t kPermissions = 0777;
 constexpr std::size_t kLargestTold = 4;
 constexpr const char* kIndent = "\n         ";
@@ -192,21 +195,40 @@ void WorkdirLister::look_at(const Level& level, const std::string& name) {
     return;
   }
   if (!S_ISREG(info.st_mode)) return special_.push_back(entry.path);
+  look_at_file(level, name, info, std::move(entry));
+}
+
+void WorkdirLister::look_at_file(const Level& level, const std::string& name,
+                                 const struct stat& info, SyncEntry entry) {
   entry.mode = info.st_mode & kPermissions;
   entry.size = static_cast<std::uint64_t>(info.st_size);
   entry.mtime = sync::nanoseconds(info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
-  add(std::move(entry));
+  std::uint64_t bytes = entry.size;
+  const std::size_t index = entries_.size();
+  if (settings_.is_named && info.st_nlink > 1) {
+    const auto [last, is_first] = last_names_.try_emplace({info.st_dev, info.st_ino}, index);
+    if (!is_first) {
+      next_names_.emplace(std::exchange(last->second, index), index);
+      bytes = 0;
+    }
+  }
+  if (settings_.is_named && may_have_holes(info)) {
+    const UniqueFd fd(::openat(level.fd.get(), name.c_str(), kFile));
+    const std::uint64_t holes = bytes_in_holes(fd.get(), entry.size, sync::kBlockBytes);
+    if (holes > 0) holes_.emplace(index, holes);
+  }
+  add(std::move(entry), bytes);
 }
 
-void WorkdirLister::add(SyncEntry entry) {
+void WorkdirLister::add(SyncEntry entry, std::uint64_t bytes) {
   ++counted_;
   const std::size_t slash = entry.path.find('/');
   const bool is_inside = slash != std::string::npos;
   if (entry.kind != SyncEntry::Kind::folder) {
-    sizes_[entry.path.substr(0, is_inside ? slash + 1 : slash)] += entry.size;
+    sizes_[entry.path.substr(0, is_inside ? slash + 1 : slash)] += bytes;
     ++extent_.files;
   }
-  extent_.bytes += entry.size;
+  extent_.bytes += bytes;
   const bool too_much = counted_ > settings_.most_files || extent_.bytes > settings_.most_bytes;
   if (!too_much) entries_.push_back(std::move(entry));
   // Counting continues only to name what is large.

@@ -5,7 +5,10 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include <sys/stat.h>
 
 #include "model/result.h"
 #include "model/sync.h"
@@ -41,6 +44,12 @@ class WorkdirLister {
   [[nodiscard]] const Status& status() const { return status_; }
   /// The entries: each folder before its content, and the names in a folder sorted by their bytes.
   [[nodiscard]] std::vector<SyncEntry> take() { return std::move(entries_); }
+  /// Of a named folder, by index of an entry: the index of the next name (hard link) of the same
+  /// file in the list.
+  [[nodiscard]] const std::map<std::size_t, std::size_t>& next_names() const { return next_names_; }
+  /// Of a named folder, by index of a sparse file: StageEntry::holes.
+  [[nodiscard]] const std::map<std::size_t, std::uint64_t>& holes() const { return holes_; }
+  /// The content of a file with several names counts once.
   [[nodiscard]] SyncExtent extent() const { return extent_; }
   /// Entries left out because they are neither files, folders nor links.
   [[nodiscard]] const std::vector<std::string>& special() const { return special_; }
@@ -60,7 +69,9 @@ class WorkdirLister {
   void enter_rules(std::string folder, const std::string& file);
   void open(UniqueFd fd, std::string path);
   void look_at(const Level& level, const std::string& name);
-  void add(SyncEntry entry);
+  void look_at_file(const Level& level, const std::string& name, const struct stat& info,
+                    SyncEntry entry);
+  void add(SyncEntry entry, std::uint64_t bytes = 0);
   [[nodiscard]] bool is_run(const Level& level, const std::string& name) const;
   void check_limits(bool all);
   void fail(int code, std::string message);
@@ -73,6 +84,9 @@ class WorkdirLister {
   sync::IgnoreRules excluded_;  // WorkdirListSettings::exclude
   std::vector<Level> levels_;
   std::vector<SyncEntry> entries_;
+  std::map<std::pair<dev_t, ino_t>, std::size_t> last_names_;  // files that have several names
+  std::map<std::size_t, std::size_t> next_names_;
+  std::map<std::size_t, std::uint64_t> holes_;
   SyncExtent extent_;
   std::uint64_t counted_ = 0;                   // entries of all kinds
   std::map<std::string, std::uint64_t> sizes_;  // by first component; folders end with '/'

@@ -83,15 +83,25 @@ TEST(Pieces, AreReadAsTheyWereWritten) {
   EXPECT_EQ(read_pieces("")->size(), 0U);
 }
 
+TEST(Pieces, ZerosHaveNoBytes) {
+  std::string bytes;
+  append_piece({1, 2, std::string(kBlockBytes, '\0')}, bytes);
+  append_piece({2, 3, std::string(1, '\0')}, bytes);
+  EXPECT_EQ(bytes.size(), 2 * kPieceHeader);
+  EXPECT_THAT(*read_pieces(bytes), testing::ElementsAre(Piece{1, 2, ""}, Piece{2, 3, ""}));
+  for (const std::size_t at : {std::size_t{0}, kBlockBytes - 1}) {
+    std::string block(kBlockBytes, '\0');
+    block[at] = 'x';
+    EXPECT_FALSE(is_zeros(block)) << at;
+  }
+}
+
 TEST(Pieces, AreRefusedWhole) {
   std::string bytes;
   append_piece({1, 2, "abc"}, bytes);
   for (std::size_t size = 1; size < bytes.size(); ++size)
     EXPECT_FALSE(read_pieces(std::string_view(bytes).substr(0, size))) << size;
   EXPECT_FALSE(read_pieces(bytes + "x"));
-  std::string empty;
-  append_piece({1, 2, ""}, empty);
-  EXPECT_FALSE(read_pieces(empty));
   std::string large;
   append_piece({1, 2, std::string(kBlockBytes + 1, 'x')}, large);
   EXPECT_FALSE(read_pieces(large));

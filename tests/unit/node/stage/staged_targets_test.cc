@@ -300,5 +300,18 @@ TEST_F(StagedTargetsTest, WhatIsInUseStays) {
   EXPECT_EQ(see(true).targets.at(0).files, 3U);
 }
 
+TEST_F(StagedTargetsTest, BytesOfAFileWithSeveralNamesCountOnce) {
+  write("local/data/a", "12345");
+  fs::create_hard_link(path("local/data/a"), path("local/data/b"));
+  record("local/data", {"a", "b"});
+  for (const bool clean : {false, true}) {
+    const auto seen = see(clean);
+    ASSERT_THAT(seen.targets, SizeIs(1));
+    EXPECT_EQ(seen.targets[0].files, 2U);
+    EXPECT_EQ(seen.targets[0].bytes, 5U);
+  }
+  EXPECT_THAT(names(), IsEmpty());
+}
+
 }  // namespace
 }  // namespace dlaunch
