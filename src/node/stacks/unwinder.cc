@@ -18,6 +18,14 @@ namespace dlaunch {
 
 namespace {
 
+// For aarch64, libunwind means by UNW_REG_IP the link register: the address at which the calling
+// function goes on, but not where an interrupted one stands.
+#if defined(__aarch64__)
+constexpr int kProgramCounter = UNW_AARCH64_PC;
+#else
+constexpr int kProgramCounter = UNW_REG_IP;
+#endif
+
 /// The table in .eh_frame_hdr that says where the unwind information of an address is, if the table
 /// has the format that linkers write: a header of 12 bytes, then pairs of 4 bytes.
 std::optional<unw_dyn_info_t> find_table(ProcessMemory& memory, std::uint64_t address) {
@@ -160,7 +168,8 @@ std::vector<std::uint64_t> Unwinder::unwind(const ThreadSnapshot& thread, std::s
   bool is_return_address = false;
   do {
     unw_word_t address = 0;
-    if (::unw_get_reg(&cursor, UNW_REG_IP, &address) != 0 || address == 0) break;
+    const int where = is_return_address ? static_cast<int>(UNW_REG_IP) : kProgramCounter;
+    if (::unw_get_reg(&cursor, where, &address) != 0 || address == 0) break;
     addresses.push_back(address - (is_return_address ? 1 : 0));
     // The address of a frame that a signal has interrupted is exact, because that frame has called
     // nothing.
