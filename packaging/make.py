@@ -1,13 +1,16 @@
 #!/usr/bin/python3
 """Packs a built dlaunch: a wheel for pip and uv, a .deb, and a tarball. Needs only Python's standard library.
 
-  packaging/make.py [--binary FILE] [--out FOLDER]
+  packaging/make.py [--binary FILE] [--out FOLDER] [--run-with PROGRAM] [--sysroot FOLDER]
 
 The binary says its version, prints its manual pages and completions, and must be static. The same binary gives the
-same bytes: every file gets the time SOURCE_DATE_EPOCH (seconds; default: the beginning of 1980).
+same bytes: every file gets the time SOURCE_DATE_EPOCH (seconds; default: the beginning of 1980). For a binary of
+another processor (packaging/aarch64.sh), PROGRAM runs it, such as qemu-aarch64-static, and FOLDER has the libraries
+that were linked into it, with their licences.
 """
 
 import argparse
+import errno
 import os
 import struct
 import subprocess
@@ -67,15 +70,16 @@ def output_of(*argv):
     try:
         ran = subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, timeout=60)
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise Mistake(f"{' '.join(argv)}: {error}") from error
+        advice = "; name an emulator with --run-with" if getattr(error, "errno", 0) == errno.ENOEXEC else ""
+        raise Mistake(f"{' '.join(argv)}: {error}{advice}") from error
     if ran.returncode != 0:
         raise Mistake(f"{' '.join(argv)}: exit code {ran.returncode}: {ran.stderr.decode(errors='replace').strip()}")
     return ran.stdout
 
 
-def manual_pages(binary):
-    names = [""] + [line.split("\t")[0] for line in output_of(binary, "complete", "").decode().splitlines()]
-    return {f"share/man/man1/dlaunch{'-' if name else ''}{name}.1": output_of(binary, "man", *([name] if name else [])) for name in names}
+def manual_pages(dlaunch):
+    names = [""] + [line.split("\t")[0] for line in output_of(*dlaunch, "complete", "").decode().splitlines()]
+    return {f"share/man/man1/dlaunch{'-' if name else ''}{name}.1": output_of(*dlaunch, "man", *([name] if name else [])) for name in names}
 
 
 def library_packages():
@@ -84,27 +88,28 @@ def library_packages():
     return ["libc6-dev", "g++"] + [row[1] for row in rows if row[:1] == ["build"] and row[1].endswith("-dev")]
 
 
-def notices():
+def notices(sysroot):
+    """The compiler with its libraries is this machine's, even if the other libraries are in another folder."""
     texts = []
     for package in library_packages():
         try:
-            with open(f"/usr/share/doc/{package}/copyright", "rb") as file:
+            with open(f"{'' if package == 'g++' else sysroot}/usr/share/doc/{package}/copyright", "rb") as file:
                 texts.append(f"==== {package}\n\n".encode() + file.read())
         except OSError as error:
             raise Mistake(f"the licence of {package} is missing ({error}): pack on the machine that built dlaunch") from error
     return b"\n".join(texts)
 
 
-def collect(path, time):
+def collect(path, time, run_with, sysroot):
     try:
         program = read(os.path.abspath(path))
     except OSError as error:
         raise Mistake(f"{error}: build dlaunch first (cmake --build --preset release), or name it with --binary") from error
-    machine, binary = machine_of(program, path), os.path.abspath(path)
-    version = output_of(binary, "--version").decode().split()[-1]
-    files = {"bin/dlaunch": program, **manual_pages(binary)}
-    files.update({where: output_of(binary, "completion", shell) for shell, where in SHELLS.items()})
-    return Release(version, machine, time, files, read("LICENSE"), notices(), read("README.md"))
+    machine, dlaunch = machine_of(program, path), [*run_with, os.path.abspath(path)]
+    version = output_of(*dlaunch, "--version").decode().split()[-1]
+    files = {"bin/dlaunch": program, **manual_pages(dlaunch)}
+    files.update({where: output_of(*dlaunch, "completion", shell) for shell, where in SHELLS.items()})
+    return Release(version, machine, time, files, read("LICENSE"), notices(sysroot), read("README.md"))
 
 
 def time_of_files():
@@ -127,9 +132,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--binary", default=os.path.join(TOP, "build", "release", "bin", "dlaunch"))
     parser.add_argument("--out", default=os.path.join(TOP, "build", "packages"))
+    parser.add_argument("--run-with", metavar="PROGRAM", nargs=1, default=[])
+    parser.add_argument("--sysroot", metavar="FOLDER", default="")
     options = parser.parse_args()
     try:
-        release = collect(options.binary, time_of_files())
+        release = collect(options.binary, time_of_files(), options.run_with, options.sysroot)
         os.makedirs(options.out, exist_ok=True)
         for kind in (wheel, deb, tarball):
             write(options.out, *kind.pack(release))

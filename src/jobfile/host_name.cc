@@ -116,8 +116,9 @@ std::string problem_of_hosts(std::string_view text) {
 }
 
 std::string problem_of_argument(std::string_view text) {
-  const bool has_control = std::any_of(text.begin(), text.end(),
-                                       [](char c) { return (c >= 0 && c < 0x20) || c == 0x7f; });
+  const bool has_control = std::any_of(text.begin(), text.end(), [](char c) {
+    return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+  });
   if (has_control) return "control characters are not allowed";
   if (text.starts_with('-')) return "the value cannot begin with '-'";
   return "";

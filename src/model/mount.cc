@@ -35,7 +35,7 @@ std::string without_slash(std::string_view path) {
 
 std::string problem_of_mount(std::string_view text) {
   if (std::any_of(text.begin(), text.end(),
-                  [](char c) { return (c >= 0 && c < 0x20) || c == 0x7f; }))
+                  [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }))
     return "control characters cannot be part of a path";
   const auto parts = parts_of(text);
   const std::string form = "expected HOST[:CONTAINER][:ro], such as /data:/data:ro";
@@ -64,8 +64,9 @@ Mount mount_of(std::string_view text) {
 }
 
 std::string problem_of_container_workdir(std::string_view text) {
-  const bool has_control = std::any_of(text.begin(), text.end(),
-                                       [](char c) { return (c >= 0 && c < 0x20) || c == 0x7f; });
+  const bool has_control = std::any_of(text.begin(), text.end(), [](char c) {
+    return static_cast<unsigned char>(c) < 0x20 || c == 0x7f;
+  });
   if (has_control) return "control characters cannot be part of a path";
   if (text == kImagesOwn || text.starts_with('/')) return "";
   return "expected an absolute path in the image, or \"image\" for the image's own WORKDIR";

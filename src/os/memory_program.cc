@@ -22,6 +22,11 @@ namespace {
 // The settings with which cmake/DlaunchCarried.cmake packs. The format has no header, so both must
 // be changed together.
 constexpr std::uint32_t kDictionary = std::uint32_t{4} << 20;
+#if defined(__aarch64__)
+constexpr lzma_vli kFilter = LZMA_FILTER_ARM64;
+#else
+constexpr lzma_vli kFilter = LZMA_FILTER_X86;
+#endif
 constexpr std::size_t kPiece = std::size_t{128} << 10;
 
 /// Returns what went wrong; empty: the whole program is in the file.
@@ -30,7 +35,7 @@ std::string unpack(const CarriedProgram& program, int file) {
   lzma_options_lzma options{};
   options.dict_size = kDictionary;
   const lzma_filter filters[] = {
-      {LZMA_FILTER_X86, nullptr}, {LZMA_FILTER_LZMA2, &options}, {LZMA_VLI_UNKNOWN, nullptr}};
+      {kFilter, nullptr}, {LZMA_FILTER_LZMA2, &options}, {LZMA_VLI_UNKNOWN, nullptr}};
   lzma_stream stream = LZMA_STREAM_INIT;
   const std::unique_ptr<lzma_stream, decltype(&::lzma_end)> end(&stream, &::lzma_end);
   if (::lzma_raw_decoder(&stream, filters) != LZMA_OK)

@@ -1,6 +1,7 @@
 #include "node/stacks/unwinder.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <map>
 #include <optional>
@@ -17,6 +18,25 @@ extern "C" int UNW_OBJ(dwarf_search_unwind_table)(unw_addr_space_t, unw_word_t, 
 namespace dlaunch {
 
 namespace {
+
+// For aarch64, libunwind means by UNW_REG_IP the link register: the address at which the calling
+// function goes on, but not where an interrupted one stands.
+#if defined(__aarch64__)
+constexpr int kProgramCounter = UNW_AARCH64_PC;
+constexpr int kFrameRecord = UNW_AARCH64_X29;  // the register that has its address
+#else
+constexpr int kProgramCounter = UNW_REG_IP;
+constexpr int kFrameRecord = -1;  // most functions make none
+#endif
+
+/// Before 1.7, libunwind for aarch64 cannot read the unwind information of functions that sign
+/// their return address (-mbranch-protection). It would then go on at the link register, which only
+/// helps in an innermost function without any unwind information.
+bool cannot_step(unw_cursor_t& cursor, bool is_return_address) {
+  unw_proc_info_t function;
+  const int error = ::unw_get_proc_info(&cursor, &function);
+  return error < 0 && (is_return_address || error != -UNW_ENOINFO);
+}
 
 /// The table in .eh_frame_hdr that says where the unwind information of an address is, if the table
 /// has the format that linkers write: a header of 12 bytes, then pairs of 4 bytes.
@@ -125,7 +145,30 @@ struct Unwinder::State {
     *value = registers[index];
     return 0;
   }
+
+  void follow_frame_records(std::uint64_t record, std::size_t most,
+                            std::vector<std::uint64_t>& addresses);
 };
+
+/// Compilers for aarch64 keep a chain of frame records (AAPCS64, "The Frame Pointer"): the record
+/// of the calling function, and the return address.
+void Unwinder::State::follow_frame_records(std::uint64_t record, std::size_t most,
+                                           std::vector<std::uint64_t>& addresses) {
+  if (memory->mappings().empty()) return;
+  // A signature of the address (-mbranch-protection) is in bits that no address has.
+  const std::uint64_t bits = std::bit_ceil(memory->mappings().back().end) - 1;
+  while (record != 0 && addresses.size() < most) {
+    unw_word_t found[2];
+    if (access_memory(space, record, &found[0], 0, this) != 0 ||
+        access_memory(space, record + sizeof found[0], &found[1], 0, this) != 0)
+      return;
+    const std::uint64_t address = found[1] & bits;
+    if (memory->mapping_at(address) == nullptr) return;
+    addresses.push_back(address - 1);
+    if (found[0] <= record) return;  // the outermost, or no chain
+    record = found[0];
+  }
+}
 
 Unwinder::Unwinder(ProcessMemory& memory) : state_(std::make_unique<State>()) {
   state_->memory = &memory;
@@ -160,12 +203,18 @@ std::vector<std::uint64_t> Unwinder::unwind(const ThreadSnapshot& thread, std::s
   bool is_return_address = false;
   do {
     unw_word_t address = 0;
-    if (::unw_get_reg(&cursor, UNW_REG_IP, &address) != 0 || address == 0) break;
+    const int where = is_return_address ? static_cast<int>(UNW_REG_IP) : kProgramCounter;
+    if (::unw_get_reg(&cursor, where, &address) != 0 || address == 0) break;
     addresses.push_back(address - (is_return_address ? 1 : 0));
+    const bool is_signal_frame = ::unw_is_signal_frame(&cursor) > 0;
+    if (kFrameRecord >= 0 && !is_signal_frame && cannot_step(cursor, is_return_address)) break;
     // The address of a frame that a signal has interrupted is exact, because that frame has called
     // nothing.
-    is_return_address = ::unw_is_signal_frame(&cursor) <= 0;
+    is_return_address = !is_signal_frame;
   } while (addresses.size() < most && ::unw_step(&cursor) > 0);
+  unw_word_t record = 0;
+  if (kFrameRecord >= 0 && ::unw_get_reg(&cursor, kFrameRecord, &record) == 0)
+    state_->follow_frame_records(record, most, addresses);
   return addresses;
 }
 
