@@ -300,9 +300,8 @@ bool StageFiles::write_some() {
     if (current_->done < end) {
       copy_gap(end);
     } else if (end == entry_of(current_->entry).size) {
-      const auto hash = hashes_.find(current_->entry);
-      if (hash == hashes_.end()) return false;
-      end_file(hash->second);
+      if (current_->is_hashed && !hashes_.contains(current_->entry)) return false;
+      end_file();
     } else if (!queue_.empty()) {
       write_block();
     } else {
@@ -315,6 +314,8 @@ bool StageFiles::write_some() {
 void StageFiles::begin_file() {
   Current current;
   current.entry = map_.place_of(stream_.at(position_)).entry;
+  current.is_hashed =
+      !trusts_sender_ || !stream_.has(map_.first_of(current.entry), map_.end_of(current.entry));
   if (is_source_[items_[current.entry].at.root] ||
       open_basis(items_[current.entry], true, current.basis))
     current_ = std::move(current);
@@ -360,7 +361,7 @@ void StageFiles::write_block() {
   const int error =
       is_written ? write_all_at(current_->basis.part.get(), place.offset, next.bytes) : 0;
   if (error != 0) return fail(item, error);
-  current_->hasher.add(next.bytes);
+  if (current_->is_hashed) current_->hasher.add(next.bytes);
   current_->done += place.size;
   block_hashes_.push_back(next.hash);
   ++position_;
@@ -368,12 +369,12 @@ void StageFiles::write_block() {
   queue_.pop_front();
 }
 
-void StageFiles::end_file(const StrongHash& hash) {
+void StageFiles::end_file() {
   Item& item = items_[current_->entry];
   Current current = std::move(*current_);
   current_.reset();
   if (is_source_[item.at.root]) return;
-  if (!item.was_unpacked && current.hasher.hash() != hash) {
+  if (!item.was_unpacked && current.is_hashed && current.hasher.hash() != hashes_[current.entry]) {
     static_cast<void>(tree_of(item).remove_part(item.at.entry.path));
     problem_ =
         shown(item) +

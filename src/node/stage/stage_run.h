@@ -158,6 +158,10 @@ class StageRun {
   void send_stream(Node& node);
   void all_ready();
   void feed(std::size_t index);
+  /// Whether the node gets its blocks from here, whatever fails.
+  [[nodiscard]] bool is_direct(const Node& node) const {
+    return !node.needs || !chain_->source_of(index_of(node));
+  }
   void feed_from_here(std::size_t index);
   [[nodiscard]] StageDoor::Blocks blocks_for(std::size_t index);
   [[nodiscard]] bool make_key(StageKey& key);

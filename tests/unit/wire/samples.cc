@@ -385,7 +385,7 @@ std::vector<Message> samples() {
                  "run 20261120-210142-k3f",
                  true},
       StageEntries{2, {{1, {"a/\xff", SyncEntry::Kind::file, 0640, 9, -1, ""}, "data"}}, true},
-      StageStream{2, {{3, std::uint64_t{1} << 40}}, {0, 4294967295U}, true},
+      StageStream{2, {{3, std::uint64_t{1} << 40}}, {0, 4294967295U}, true, true},
       StageHashes{2, {7, 8}, {1, 2, 3, 4, 5, 6, 7, ~std::uint64_t{0}}},
       StageServe{2, 3, {"ticket", "up", "down"}, {"10.0.0.4", "fd00::4"}, 5000, NodeId(9)},
       StageFeed{2, 3, {"ticket", "up", "down"}, {{"10.0.0.4", 65535}}, 5000},

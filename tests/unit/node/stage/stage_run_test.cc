@@ -53,6 +53,7 @@ class StageRunTest : public testing::Test {
                           [this, &test](NodeId, wire::StageOrder order) {
                             test.loop_.post([this, order = std::move(order)]() mutable {
                               if (holds && std::holds_alternative<wire::StageFeed>(order)) return;
+                              if (std::holds_alternative<wire::StageHashes>(order)) ++hashes;
                               std::visit([this](auto& one) { service->on(one); }, order);
                             });
                           },
@@ -62,6 +63,7 @@ class StageRunTest : public testing::Test {
     }
     std::string by;
     bool holds = false;  // its node is not fed
+    int hashes = 0;      // how many StageHashes
     std::vector<std::string> notes;
     std::optional<Result<StageReport>> report;
     std::optional<StageService> service;
@@ -145,6 +147,20 @@ TEST_F(StageRunTest, WhatIsInUseIsNotChanged) {
   write("from", "short");
   begin(b);
   EXPECT_EQ(end(b), "5");
+}
+
+TEST_F(StageRunTest, OnlyWhatIsSentInPartIsHashed) {
+  std::string bytes(300'000, 'x');
+  OneRun one(*this, "a");
+  begin(one);
+  EXPECT_EQ(end(one), "300000");
+  EXPECT_EQ(one.hashes, 0);
+  one.service->release();
+  bytes[100'000] = 'y';
+  write("from", bytes);
+  begin(one);
+  EXPECT_EQ(end(one), "65536");
+  EXPECT_EQ(one.hashes, 1);
 }
 
 }  // namespace
