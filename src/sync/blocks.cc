@@ -1,6 +1,7 @@
 #include "sync/blocks.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace dlaunch::sync {
 
@@ -36,6 +37,13 @@ bool BlockStream::add(const BlockRun& run, std::uint64_t total) {
   ends_.push_back(size() + run.count);
   runs_.push_back(run);
   return true;
+}
+
+bool BlockStream::has(std::uint64_t first, std::uint64_t end) const {
+  const auto next =
+      std::upper_bound(runs_.begin(), runs_.end(), first,
+                       [](std::uint64_t block, const BlockRun& run) { return block < run.first; });
+  return next != runs_.begin() && end <= std::prev(next)->first + std::prev(next)->count;
 }
 
 std::uint64_t BlockStream::at(std::uint64_t position) const {

@@ -58,6 +58,8 @@ class BlockStream {
   [[nodiscard]] std::uint64_t size() const { return ends_.empty() ? 0 : ends_.back(); }
   /// `position` < size().
   [[nodiscard]] std::uint64_t at(std::uint64_t position) const;
+  /// Whether it has all blocks from `first` to before `end`, which is greater.
+  [[nodiscard]] bool has(std::uint64_t first, std::uint64_t end) const;
   [[nodiscard]] const std::vector<BlockRun>& runs() const { return runs_; }
 
  private:

@@ -655,7 +655,8 @@ inline constexpr auto kFields<StageEntries> =
 template <>
 inline constexpr auto kFields<StageStream> =
     std::tuple{field("id", &StageStream::id), field("runs", &StageStream::runs),
-               field("same", &StageStream::same), field("last", &StageStream::last)};
+               field("same", &StageStream::same), field("last", &StageStream::last),
+               field("direct", &StageStream::is_direct)};
 
 template <>
 inline constexpr auto kFields<StageHashes> =

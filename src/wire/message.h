@@ -837,6 +837,9 @@ struct StageStream {
   std::vector<BlockRun> runs;
   std::vector<std::uint32_t> same;
   bool last = false;
+  /// The blocks come from the sender itself, never from another node: a file of which all blocks
+  /// are in the stream needs no hash.
+  bool is_direct = false;
   bool operator==(const StageStream&) const = default;
 };
 /// launcher -> agent: the hashes of whole files, four words for each.

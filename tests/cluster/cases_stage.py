@@ -199,6 +199,43 @@ def a_connection_that_breaks_in_the_middle_is_bridged(box):
 
 
 @case
+def a_large_file_goes_over_a_connection_of_its_own(box):
+    """From the launcher to the first node; over ssh where the node does not get through to it."""
+    cluster = box.make_cluster(1)
+    node, ours = cluster[1], ["-p", "tcp", "--dport", "1024:65535"]  # sshd has 22
+    stage = f"[{{from: {FROM}/large, to: {TO}/large}}]"
+    for number, target in enumerate((None, "REJECT", "DROP")):
+        write(f"{FROM}/large", pseudo_random_bytes(1 << 20, number + 3) * 130)
+        node.drop_nothing()
+        node._iptables("-A", "INPUT", "-s", cluster.launcher_address, *ours)
+        if target:
+            node._iptables("-A", "OUTPUT", "-d", cluster.launcher_address, *ours, "--syn", "-j", target)
+        run = launch(box, stage, *V4_ONLY).end(0)
+        expect_large(cluster.nodes)
+        counted = int(node.sh("iptables -vxnL INPUT").splitlines()[2].split()[1])
+        expect((counted > 130 << 20) == (target is None), f"{target}: {counted} bytes beside ssh")
+        expect_equal(staged(box)[1]["from_launcher"], 130 << 20, f"{target}: bytes from the launcher")
+        expect("stage: node1" not in run.text, run.text)
+
+
+@case
+def that_connection_breaks_in_the_middle(box):
+    cluster = box.make_cluster(1)
+    box.launch("/bin/true").end(0)
+    write(f"{FROM}/large", pseudo_random_bytes(1 << 20, 1) * 130)
+    cluster[1].slow_link("200mbit")
+    run = launch(box, f"[{{from: {FROM}/large, to: {TO}/large}}]", *V4_ONLY)
+    wait_until(lambda: part_on(cluster[1]) > 8 * BLOCK, "the first blocks", 30, 0.01)
+    ours = [one for one in cluster.listeners() if one.kind == "tcp" and one.program.endswith("/dlaunch")]
+    expect(not ours, f"listening sockets: {ours}")
+    cluster[1]._iptables("-A", "OUTPUT", "-d", cluster.launcher_address, "-p", "tcp", "!", "--sport", "22", "-j", "REJECT", "--reject-with", "tcp-reset")
+    cluster[1].fast_link()
+    run.end(0, patience=60)
+    expect_large(cluster.nodes)
+    expect_in("stage: node1 lost its connection to the launcher (", run.text, "a note")
+
+
+@case
 def a_node_that_is_killed_in_the_middle(box):
     limits = ("--set", "timeouts.fence_after=3s", "--set", "timeouts.lost_after=8s", "--set", "timeouts.connect=5s")
     cluster, stage, run = begin_a_long_one(box, 3, *limits, megabytes=40)

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fabric/net.h"
 #include "node/stage/stage_source.h"
 #include "os/own_machine.h"
 #include "plan/candidates.h"
@@ -18,6 +19,11 @@
 namespace dlaunch {
 
 namespace {
+
+// A firewall that drops what nodes send to the launcher costs kReach, which must be short beside
+// the time that kLeastDirect takes.
+constexpr std::uint64_t kLeastDirect = std::uint64_t{128} << 20;
+constexpr Duration kReach{1000};
 
 /// The source's own addresses, best first.
 std::vector<std::string> addresses_between(RendezvousSpec rendezvous, const Node* source,
@@ -119,6 +125,16 @@ StagePart part_from(const Node* source, const JobSpec& spec, const Cluster& clus
     settings.own_addresses = [&cluster, rendezvous = spec.rendezvous, id = source->id,
                               nodes = settings.nodes](std::size_t node) {
       return addresses_between(rendezvous, cluster.find(id), cluster.find(nodes[node].node));
+    };
+  } else if (spec.stage_via == StageVia::nodes) {
+    settings.least_direct = kLeastDirect;
+    settings.reach = kReach;
+    settings.own_addresses = [&cluster, rendezvous = spec.rendezvous,
+                              nodes = settings.nodes](std::size_t node) {
+      if (!nodes[node].forwards) return std::vector<std::string>();  // it is this machine
+      Node here;
+      here.facts.interfaces = fabric::read_interfaces("", fabric::read_address_rows());
+      return addresses_between(rendezvous, &here, cluster.find(nodes[node].node));
     };
   }
   settings.addresses = [&cluster, rendezvous = spec.rendezvous, nodes = settings.nodes](

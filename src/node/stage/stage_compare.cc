@@ -255,6 +255,12 @@ void StageRun::compare() {
     node.wants.clear();
   }
   stream_ = sync::BlockStream(missing);
+  std::vector<bool> forwards;
+  for (std::size_t i = 0; i < nodes_.size(); ++i)
+    forwards.push_back(nodes_[i].needs && settings_.nodes[i].forwards);
+  chain_.emplace(std::move(forwards));
+  // Without a node in the middle, the connection alone protects what is sent.
+  const bool all_direct = all([this](const Node& node) { return is_direct(node); });
   for (const BlockRun& run : stream_.runs()) {
     const auto first = map.place_of(run.first);
     const auto last = map.place_of(run.first + run.count - 1);
@@ -265,16 +271,13 @@ void StageRun::compare() {
       stream_bytes_ += (entry == last.entry ? last.offset + last.size : size) - from;
       if (strong_.contains(entry)) {
         if (untold_.empty() || untold_.back() != entry) untold_.push_back(entry);
-      } else if (to_hash_.empty() || to_hash_.back() != entry) {
+      } else if ((to_hash_.empty() || to_hash_.back() != entry) &&
+                 !(all_direct && stream_.has(map.first_of(entry), map.end_of(entry)))) {
         to_hash_.push_back(entry);
       }
     }
   }
   blocks_.clear();
-  std::vector<bool> forwards;
-  for (std::size_t i = 0; i < nodes_.size(); ++i)
-    forwards.push_back(nodes_[i].needs && settings_.nodes[i].forwards);
-  chain_.emplace(std::move(forwards));
   stage_ = Stage::checking;
   patient_from_ = monotonic_now();
   for (Node& node : nodes_) send_stream(node);
@@ -287,7 +290,7 @@ void StageRun::send_stream(Node& node) {
   std::size_t same = 0;
   wire::StageStream message;
   do {
-    message = {id_, {}, {}, false};
+    message = {id_, {}, {}, false, is_direct(node)};
     for (; run < runs.size() && message.runs.size() < kMostInMessage; ++run)
       message.runs.push_back(runs[run]);
     for (; same < node.same.size() && message.same.size() < kMostInMessage; ++same)

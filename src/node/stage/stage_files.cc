@@ -284,11 +284,8 @@ bool StageFiles::write_some() {
     if (current_->done < end) {
       copy_gap(end);
     } else if (end == entry_of(current_->entry).size) {
-      // A copy of another name, which is checked itself.
-      const bool is_copy = !items_[current_->entry].is_fetched;
-      const auto hash = hashes_.find(current_->entry);
-      if (hash == hashes_.end() && !is_copy) return false;
-      end_file(is_copy ? nullptr : &hash->second);
+      if (current_->is_hashed && !hashes_.contains(current_->entry)) return false;
+      end_file();
     } else if (!queue_.empty()) {
       write_block();
     } else {
@@ -301,6 +298,8 @@ bool StageFiles::write_some() {
 void StageFiles::begin_file() {
   Current current;
   current.entry = map_.place_of(stream_.at(position_)).entry;
+  current.is_hashed =
+      !trusts_sender_ || !stream_.has(map_.first_of(current.entry), map_.end_of(current.entry));
   if (is_source_[items_[current.entry].at.root] ||
       open_basis(items_[current.entry], true, current.basis))
     current_ = std::move(current);
@@ -327,7 +326,7 @@ void StageFiles::copy_gap(std::uint64_t end) {
     error = sync::is_zeros(bytes) ? make_hole(part, current_->done, size)
                                   : write_all_at(part, current_->done, bytes);
   if (error != 0) return fail(item, error);
-  current_->hasher.add(bytes);
+  if (current_->is_hashed) current_->hasher.add(bytes);
   current_->done += size;
   work_ += size;
 }
@@ -352,7 +351,7 @@ void StageFiles::write_block() {
     error = next.bytes.empty() ? make_hole(part, place.offset, place.size)
                                : write_all_at(part, place.offset, bytes);
   if (error != 0) return fail(item, error);
-  current_->hasher.add(bytes);
+  if (current_->is_hashed) current_->hasher.add(bytes);
   current_->done += place.size;
   block_hashes_.push_back(next.hash);
   ++position_;
@@ -360,13 +359,12 @@ void StageFiles::write_block() {
   queue_.pop_front();
 }
 
-/// `expected`: the hash that the file must have; null: it is a copy of one that is right.
-void StageFiles::end_file(const StrongHash* expected) {
+void StageFiles::end_file() {
   Item& item = items_[current_->entry];
   Current current = std::move(*current_);
   current_.reset();
   if (is_source_[item.at.root]) return;
-  if (!item.was_unpacked && expected != nullptr && current.hasher.hash() != *expected) {
+  if (!item.was_unpacked && current.is_hashed && current.hasher.hash() != hashes_[current.entry]) {
     static_cast<void>(tree_of(item).remove_part(item.at.entry.path));
     problem_ =
         shown(item) +

@@ -126,6 +126,7 @@ void StageFiles::link(std::uint32_t number) {
   // write_some() copies it, as if all of it were there already.
   Current copy;
   copy.entry = number;
+  copy.is_hashed = false;  // the other name is checked
   if (!open_basis(item, true, copy.basis)) return;
   copy.basis.old = tree_of(item).open_file(other);
   copy.basis.old_size = item.at.entry.size;

@@ -170,12 +170,14 @@ bool StageRun::make_key(StageKey& key) {
 void StageRun::feed_from_here(std::size_t index) {
   Node& node = nodes_[index];
   wire::StageFeed feed{id_, node.link, {}, {}, kConnectMs};
-  if (node.needs && settings_.own_addresses && !node.has_no_door) {
+  if (node.needs && settings_.own_addresses && !node.has_no_door &&
+      stream_bytes_ >= settings_.least_direct) {
+    feed.limit_ms = static_cast<std::uint32_t>(settings_.reach.count());
     if (!make_key(feed.key)) return;
     node.door = std::make_unique<StageDoor>(
         loop_, blocks_for(index),
-        wire::StageServe{id_, node.link, feed.key, settings_.own_addresses(index), 2 * kConnectMs,
-                         node.result.node});
+        wire::StageServe{id_, node.link, feed.key, settings_.own_addresses(index),
+                         2 * feed.limit_ms, node.result.node});
     feed.at = node.door->addresses();
     if (feed.at.empty()) {
       node.door.reset();
@@ -190,9 +192,12 @@ StageDoor::Blocks StageRun::blocks_for(std::size_t index) {
           .append =
               [this, index, reader = std::make_shared<StageSource::Reader>()](
                   std::uint64_t position, std::string& pieces) {
+                const std::size_t before = pieces.size() + sync::kPieceHeader;
                 // The error will be reported when the block is sent by send().
                 if (!append_block(position, *reader, pieces).empty()) return false;
                 nodes_[index].moved_at = monotonic_now();
+                if (settings_.self.empty())
+                  nodes_[index].result.from_launcher += pieces.size() - before;
                 return true;
               }};
 }
@@ -226,6 +231,8 @@ void StageRun::take(Node& node, const wire::StageLinked& linked) {
 /// What has arrived counts: the next source goes on after it.
 void StageRun::source_failed(std::size_t index, const std::string& why) {
   Node& node = nodes_[index];
+  const bool is_from_launcher = !node.source && settings_.self.empty();
+  const bool was_linked = node.is_linked;
   const std::string from = node.source ? nodes_[*node.source].result.name : settings_.self;
   if (node.source) {
     chain_->failed(*node.source, index);
@@ -234,6 +241,14 @@ void StageRun::source_failed(std::size_t index, const std::string& why) {
   }
   feed(index);
   if (stage_ != Stage::moving) return;
+  if (is_from_launcher) {
+    // Many launchers are where nodes cannot reach them.
+    if (was_linked)
+      report_.notes.push_back("stage: " + node.result.name +
+                              " lost its connection to the launcher (" + why +
+                              "); the rest went through the connection of its agent");
+    return;
+  }
   std::string by = "the launcher";
   if (node.source) by = nodes_[*node.source].result.name;
   if (node.door) by = settings_.self;

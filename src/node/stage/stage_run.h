@@ -51,10 +51,12 @@ struct StageRunSettings {
   std::vector<To> nodes;
   /// Addresses at which the second node may reach the first one. Arguments: indexes into `nodes`.
   std::function<std::vector<std::string>(std::size_t, std::size_t)> addresses;
-  /// If this runs on a node: the user's name for it, and its addresses at which another node may
-  /// reach it to get blocks from here, not by send().
+  /// If this runs on a node: the user's name for it.
   std::string self{};
+  /// This machine's addresses at which a node may reach it to get blocks from here, not by send().
   std::function<std::vector<std::string>(std::size_t)> own_addresses{};
+  std::uint64_t least_direct = 0;  // a smaller stream goes by send()
+  Duration reach{5000};  // a node that has not reached own_addresses by then is served by send()
   Duration window_delay{500};  // a node is sent as much at once as it takes in this time
   Duration stall{60'000};      // a node that takes nothing for this long has failed
   Duration bridge{15'000};     // a node that receives nothing for this long gets another source
@@ -156,6 +158,10 @@ class StageRun {
   void end_hash();
   void compare();
   void send_stream(Node& node);
+  /// Whether the node gets its blocks from here, whatever fails.
+  [[nodiscard]] bool is_direct(const Node& node) const {
+    return !node.needs || !chain_->source_of(index_of(node));
+  }
   void all_ready();
   void feed(std::size_t index);
   void feed_from_here(std::size_t index);

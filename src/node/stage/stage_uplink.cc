@@ -58,12 +58,12 @@ void StageUplink::wait(const std::shared_ptr<Try>& one) {
 }
 
 void StageUplink::receive(const std::shared_ptr<Try>& one) {
-  std::string bytes(kReceive, '\0');
-  const ssize_t n = ::recv(one->socket.get(), bytes.data(), bytes.size(), 0);
+  received_.resize(kReceive);
+  const ssize_t n = ::recv(one->socket.get(), received_.data(), received_.size(), 0);
   if (n < 0 && (errno == EAGAIN || errno == EINTR)) return wait(one);
   if (n < 0) return give_up(one, errno_text(errno));
   if (n == 0) return give_up(one, "it closed the connection");
-  one->receiver.feed({bytes.data(), static_cast<std::size_t>(n)});
+  one->receiver.feed({received_.data(), static_cast<std::size_t>(n)});
   if (!take(one)) return;
   holds_ = !callbacks_.has_room();
   if (!holds_) wait(one);

@@ -63,6 +63,7 @@ class StageUplink {
   Timer limit_;
   std::vector<std::shared_ptr<Try>> tries_;  // only one is left once it has answered
   bool holds_ = false;                       // has_room() was false
+  std::string received_;                     // kept, because a new one would be zeroed each time
   std::string problem_;
 };
 

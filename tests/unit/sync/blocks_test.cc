@@ -60,6 +60,19 @@ TEST(BlockStream, SendsWhatIsMissingInOrder) {
   EXPECT_TRUE(passed);
 }
 
+TEST(BlockStream, KnowsWhatItHasAsAWhole) {
+  const BlockStream stream({false, true, true, true, false, true, true});
+  EXPECT_TRUE(stream.has(1, 4));
+  EXPECT_TRUE(stream.has(2, 3));
+  EXPECT_TRUE(stream.has(5, 7));
+  EXPECT_FALSE(stream.has(0, 2));
+  EXPECT_FALSE(stream.has(3, 5));
+  EXPECT_FALSE(stream.has(3, 6));
+  EXPECT_FALSE(stream.has(4, 5));
+  EXPECT_FALSE(stream.has(6, 8));
+  EXPECT_FALSE(BlockStream().has(0, 1));
+}
+
 TEST(BlockStream, RefusesRunsThatAreNone) {
   BlockStream stream;
   EXPECT_FALSE(stream.add({0, 0}, 10));

@@ -195,6 +195,29 @@ TEST_F(StageFilesTest, AnotherFileThanTheLaunchersGetsNoName) {
   EXPECT_THAT(names(), testing::ElementsAre("a")) << "nobody goes on from it";
 }
 
+TEST_F(StageFilesTest, WhatComesAsAWholeFromWhoHasTheFilesNeedsNoHash) {
+  const std::string bytes = content(3 * kBlock + 5, 3);
+  const auto stage_without_hash = [&](const std::string& sent) {
+    One one;
+    look(one, sent);
+    const sync::BlockStream stream(missing(one));
+    one.files.add(stream.runs(), {});
+    one.files.trust_sender();
+    while (!one.files.make_some()) {
+    }
+    send(one, stream, 0, stream.size());
+    EXPECT_EQ(one.files.problem(), "");
+    return one.files.is_complete();
+  };
+  EXPECT_TRUE(stage_without_hash(bytes));
+  EXPECT_TRUE(read("a") == bytes);
+  std::string changed = bytes;
+  changed[kBlock] = static_cast<char>(changed[kBlock] + 1);
+  fs::last_write_time(folder_ + "/a", fs::file_time_type::clock::now());
+  EXPECT_FALSE(stage_without_hash(changed)) << "most of it was here, perhaps changed since";
+  EXPECT_TRUE(read("a") == bytes);
+}
+
 TEST_F(StageFilesTest, DamagedAndMisplacedBlocks) {
   const std::string bytes = content(3 * kBlock, 3);
   const std::string block = bytes.substr(0, kBlock);

@@ -52,7 +52,12 @@ class StageRunTest : public testing::Test {
                       .send =
                           [this, &test](NodeId, wire::StageOrder order) {
                             test.loop_.post([this, order = std::move(order)]() mutable {
-                              if (holds && std::holds_alternative<wire::StageFeed>(order)) return;
+                              auto* const feed = std::get_if<wire::StageFeed>(&order);
+                              if (feed != nullptr && holds) return;
+                              if (feed != nullptr) ways.push_back(feed->at.size());
+                              if (feed != nullptr && is_strange && !feed->at.empty())
+                                feed->key.up[0] ^= 1;
+                              if (std::holds_alternative<wire::StageHashes>(order)) ++hashes;
                               std::visit([this](auto& one) { service->on(one); }, order);
                             });
                           },
@@ -61,15 +66,18 @@ class StageRunTest : public testing::Test {
                       .note = [this](const std::string& text) { notes.push_back(text); }});
     }
     std::string by;
-    bool holds = false;  // its node is not fed
+    bool holds = false;             // its node is not fed
+    bool is_strange = false;        // its node does not have the key
+    std::vector<std::size_t> ways;  // of each StageFeed: how many addresses
+    int hashes = 0;                 // how many StageHashes
     std::vector<std::string> notes;
     std::optional<Result<StageReport>> report;
     std::optional<StageService> service;
     std::optional<StageRun> run;
   };
 
-  void begin(OneRun& one, Duration patience = Duration(60'000)) const {
-    StageRunSettings settings;
+  void begin(OneRun& one, Duration patience = Duration(60'000),
+             StageRunSettings settings = {}) const {
     settings.items = {{path("from"), path("to/data"), false}};
     settings.by = one.by;
     settings.for_ranks = true;
@@ -90,6 +98,15 @@ class StageRunTest : public testing::Test {
     if (!one.report) return "no end";
     const Result<StageReport>& report = *one.report;
     return report ? std::to_string(report->nodes.at(0).bytes) : report.error().message;
+  }
+
+  /// Stages over a connection of its own if there are at least so many bytes.
+  void begin_direct(OneRun& one, std::uint64_t least) const {
+    StageRunSettings settings;
+    settings.own_addresses = [](std::size_t) { return std::vector<std::string>{"127.0.0.1"}; };
+    settings.least_direct = least;
+    settings.reach = Duration(300);
+    begin(one, Duration(60'000), std::move(settings));
   }
 
   char base_[32] = "/tmp/dlaunch-run-XXXXXX";
@@ -145,6 +162,44 @@ TEST_F(StageRunTest, WhatIsInUseIsNotChanged) {
   write("from", "short");
   begin(b);
   EXPECT_EQ(end(b), "5");
+}
+
+TEST_F(StageRunTest, ALargeFileGoesOverAConnectionOfItsOwn) {
+  OneRun one(*this, "a");
+  begin_direct(one, 300'001);
+  EXPECT_EQ(end(one), "300000");
+  EXPECT_THAT(one.ways, ElementsAre(0)) << "it is too small";
+  one.service->release();
+  write("from", std::string(300'001, 'y'));
+  begin_direct(one, 300'001);
+  EXPECT_EQ(end(one), "300001");
+  EXPECT_THAT(one.ways, ElementsAre(0, 1));
+  EXPECT_EQ((*one.report)->nodes.at(0).from_launcher, 300'001U);
+  EXPECT_EQ(fs::file_size(path("to/data")), 300'001U);
+}
+
+TEST_F(StageRunTest, WithoutThatConnectionItGoesWithTheMessages) {
+  OneRun one(*this, "a");
+  one.is_strange = true;
+  begin_direct(one, 0);
+  EXPECT_EQ(end(one), "300000");
+  EXPECT_THAT(one.ways, ElementsAre(1, 0));
+  EXPECT_EQ((*one.report)->nodes.at(0).from_launcher, 300'000U);
+  EXPECT_THAT((*one.report)->notes, ElementsAre()) << "many nodes do not reach the launcher";
+}
+
+TEST_F(StageRunTest, OnlyWhatIsSentInPartIsHashed) {
+  std::string bytes(300'000, 'x');
+  OneRun one(*this, "a");
+  begin(one);
+  EXPECT_EQ(end(one), "300000");
+  EXPECT_EQ(one.hashes, 0);
+  one.service->release();
+  bytes[100'000] = 'y';
+  write("from", bytes);
+  begin(one);
+  EXPECT_EQ(end(one), "65536");
+  EXPECT_EQ(one.hashes, 1);
 }
 
 }  // namespace
