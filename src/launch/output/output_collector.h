@@ -93,7 +93,7 @@ class OutputCollector {
   };
   struct Remote {
     std::string name;
-    std::string folder;  // on the node
+    std::string folder;           // on the node
     std::vector<Key> keys;        // the expected streams
     std::list<Request> requests;  // answers come in this order
     bool empty = false;
