@@ -86,7 +86,7 @@ if(DLAUNCH_STATIC)
 endif()
 
 # sodium_init() prepares everything that the library can do; we use secretstream and BLAKE2b (os/sealed_stream, os/strong_hash). The rest
-# (curve25519, argon2, salsa20: 135 KB) is left out, and BLAKE2b keeps its plain and its AVX2 variant.
+# (curve25519, argon2, salsa20: 135 KB) is left out. BLAKE2b hashes only dlaunch itself, and keeps its plain variant; files have os/file_hash.
 add_library(dlaunch_sodium INTERFACE)
 target_include_directories(dlaunch_sodium SYSTEM INTERFACE ${SODIUM_INCLUDE_DIR})
 target_link_libraries(dlaunch_sodium INTERFACE ${SODIUM_LIBRARY})
@@ -94,7 +94,7 @@ if(DLAUNCH_STATIC)
   foreach(unused pwhash_argon2 scalarmult_curve25519 stream_salsa20)
     target_link_options(dlaunch_sodium INTERFACE -Wl,--defsym=_crypto_${unused}_pick_best_implementation=getpid)
   endforeach()
-  foreach(variant ssse3 sse41)
+  foreach(variant ssse3 sse41 avx2)
     target_link_options(dlaunch_sodium INTERFACE -Wl,--defsym=blake2b_compress_${variant}=blake2b_compress_ref)
   endforeach()
 endif()

@@ -12,7 +12,7 @@
 
 namespace dlaunch {
 
-/// BLAKE2b, 256 bits, of a file's content: no other content can be made to match it.
+/// A BLAKE2 hash of a file (os/file_hash.h), 256 bits: no other file can be made to match it.
 using StrongHash = std::array<std::uint64_t, 4>;
 
 /// One line of `stage` or of `collect`: a file or a folder, and the path of its copy. Both are

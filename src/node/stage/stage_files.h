@@ -18,7 +18,7 @@
 #include "model/stage.h"
 #include "node/stage/stage_record.h"
 #include "node/sync/sync_tree.h"
-#include "os/strong_hash.h"
+#include "os/file_hash.h"
 #include "os/unique_fd.h"
 #include "sync/blocks.h"
 #include "sync/pieces.h"
@@ -154,7 +154,7 @@ class StageFiles {
     Basis basis;
     std::uint64_t done = 0;  // bytes that are right, from the beginning on
     bool is_hashed = true;
-    StrongHasher hasher;
+    FileHasher hasher;
   };
   struct Queued {
     std::uint64_t block = 0;

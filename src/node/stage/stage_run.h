@@ -28,6 +28,7 @@
 #include "node/stage/stage_door.h"
 #include "node/stage/stage_source.h"
 #include "os/event_loop.h"
+#include "os/file_hash.h"
 #include "sync/chain.h"
 #include "sync/window.h"
 #include "wire/message.h"
@@ -131,7 +132,7 @@ class StageRun {
     std::uint32_t entry = 0;
     std::uint64_t block = 0;
     StageSource::Reader reader;
-    StrongHasher strong;
+    FileHasher strong;
     std::vector<std::uint64_t> blocks;
   };
 

@@ -15,7 +15,6 @@
 #include "node/sync/entry_file.h"
 #include "node/sync/folder_marker.h"
 #include "node/sync/workdir_list.h"
-#include "os/strong_hash.h"
 #include "sync/blocks.h"
 
 namespace dlaunch {

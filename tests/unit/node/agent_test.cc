@@ -5,7 +5,7 @@
 #include "agent_conversation.h"
 #include "node/reach/program_door.h"
 #include "os/content_hash.h"
-#include "os/strong_hash.h"
+#include "os/file_hash.h"
 #include "sync/pieces.h"
 
 namespace dlaunch {
@@ -276,7 +276,7 @@ struct EachMessage {
   }
   void of(wire::StageHashes*) {
     of(static_cast<wire::StageData*>(nullptr));
-    StrongHasher hasher;
+    FileHasher hasher;
     hasher.add("text");
     const StrongHash hash = hasher.hash();
     agent.say(wire::StageHashes{1, {0}, {hash.begin(), hash.end()}});

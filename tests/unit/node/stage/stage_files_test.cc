@@ -85,7 +85,7 @@ class StageFilesTest : public testing::Test {
     }
   }
   static StrongHash strong(const std::string& bytes) {
-    StrongHasher hasher;
+    FileHasher hasher;
     hasher.add(bytes);
     return hasher.hash();
   }
