@@ -102,7 +102,7 @@ def hard_links_of_a_node(box):
     expect_equal(picture(cluster[1].path(f"{TO}/source")), before, "the source")
 
 
-@case
+@case(budget=150)  # three machines hash 2 GiB
 def a_sparse_file_stays_one(box):
     cluster = box.make_cluster(2)
     size = 2 << 30
