@@ -36,9 +36,11 @@ set(without_unwind_tables ${CMAKE_BINARY_DIR}/without_unwind_tables)
 file(MAKE_DIRECTORY ${without_unwind_tables})
 function(dlaunch_without_unwind_tables variable)
   get_filename_component(name ${${variable}} NAME)
-  execute_process(COMMAND ${CMAKE_OBJCOPY} -D -R .eh_frame -R .rela.eh_frame ${${variable}} ${without_unwind_tables}/${name}
+  execute_process(COMMAND ${CMAKE_OBJCOPY} -D -R .eh_frame -R .rela.eh_frame ${${variable}} ${without_unwind_tables}/${name}.new
     RESULT_VARIABLE failed ERROR_QUIET)
   if(NOT failed)
+    # Otherwise every run of cmake would link anew, which takes a minute.
+    file(COPY_FILE ${without_unwind_tables}/${name}.new ${without_unwind_tables}/${name} ONLY_IF_DIFFERENT)
     set(${variable} ${without_unwind_tables}/${name} PARENT_SCOPE)
   endif()
 endfunction()

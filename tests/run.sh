@@ -10,13 +10,15 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . cmake/install-packages.sh
 
 groups=(build test examples)
+# If these cannot be installed, the cases that need them are skipped with a reason.
+optional=(slurm containers)
 for argument in "$@"; do
-  [ "$argument" != --all ] || groups+=(bench long)
+  [ "$argument" != --all ] || { groups+=(bench long) && optional+=(cross emulator); }
 done
 install_packages "${groups[@]}"
-# If these cannot be installed, the cases that need them are skipped with a reason.
-install_packages slurm || true
-install_packages containers || true
+for group in "${optional[@]}"; do
+  install_packages "$group" || true
+done
 
 # Debian's own interpreter: another python3 may come first in PATH.
 exec /usr/bin/python3 tests/support/run_suites.py "$@" </dev/null

@@ -24,8 +24,8 @@ class PackageSandbox(Sandbox):
         self.environment.update({name: value for name, value in os.environ.items() if name.lower().startswith(NETWORK)})
         self.environment.update({"PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_INPUT": "1"})
 
-    def pack(self, out, binary=None, code=0, **options):
-        return self.run(os.path.join(TOP, "packaging", "make.py"), "--binary", binary or self.dlaunch, "--out", self.path(out), program=PYTHON,
+    def pack(self, out, *arguments, binary=None, code=0, **options):
+        return self.run(os.path.join(TOP, "packaging", "make.py"), "--binary", binary or self.dlaunch, "--out", self.path(out), *arguments, program=PYTHON,
                         code=code, **options)
 
     def packages(self):

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <map>
 #include <optional>
+#include <utility>
 
 #include <libunwind.h>
 
@@ -154,9 +155,10 @@ struct Unwinder::State {
 /// of the calling function, and the return address.
 void Unwinder::State::follow_frame_records(std::uint64_t record, std::size_t most,
                                            std::vector<std::uint64_t>& addresses) {
-  if (memory->mappings().empty()) return;
+  if (memory->mappings().empty() || addresses.empty()) return;
   // A signature of the address (-mbranch-protection) is in bits that no address has.
   const std::uint64_t bits = std::bit_ceil(memory->mappings().back().end) - 1;
+  bool is_first = true;
   while (record != 0 && addresses.size() < most) {
     unw_word_t found[2];
     if (access_memory(space, record, &found[0], 0, this) != 0 ||
@@ -164,7 +166,9 @@ void Unwinder::State::follow_frame_records(std::uint64_t record, std::size_t mos
       return;
     const std::uint64_t address = found[1] & bits;
     if (memory->mapping_at(address) == nullptr) return;
-    addresses.push_back(address - 1);
+    // That of an innermost function without unwind information: libunwind was there already.
+    const bool is_known = std::exchange(is_first, false) && addresses.back() == address - 1;
+    if (!is_known) addresses.push_back(address - 1);
     if (found[0] <= record) return;  // the outermost, or no chain
     record = found[0];
   }

@@ -181,8 +181,8 @@ TEST(ReadJob, FindsUnknownKeysInSectionsAndLists) {
 
 TEST(ReadJob, SaysHowToWriteAList) {
   EXPECT_THAT(
-      errors_of(read_text("command: x\ncollect: out\nenv_pass: A\n")),
-      ElementsAre("job.yaml:2:10: error: collect must be a list, not \"out\"; write [{from: out}]",
+      errors_of(read_text("command: x\ncollect: 3\nenv_pass: A\n")),
+      ElementsAre("job.yaml:2:10: error: collect must be a list, not the number 3; write [3]",
                   "job.yaml:3:11: error: env_pass must be a list of variable names or patterns, "
                   "not \"A\"; write [A]"));
 }

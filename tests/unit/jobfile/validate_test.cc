@@ -62,7 +62,7 @@ const Case kCases[] = {
     {"command: x\nstage: [{from: a.tar, to: /a}, {from: b.tar, unpack: true}]\n",
      "2:46: error: unpack needs `to`, the folder for the archive's content"},
     {"command: x\nstage: [{from: a.tar, to: /a, unpack: true, exclude: [b]}]\n",
-     "2:54: error: exclude is for folders, not for archives (stage[0].unpack, line 2)"},
+     "2:45: error: exclude is for folders, not for archives (stage[0].unpack, line 2)"},
     {"command: x\nsync: {paths: [{from: a, to: /a}]}\nstage: [{from: b, to: //a/}]\n",
      "3:23: error: stage[0].to must differ from that of sync.paths[0], but is \"//a/\""},
     {"command: x\nsync: {paths: [{from: a, to: b}]}\n",

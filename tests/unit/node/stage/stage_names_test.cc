@@ -120,7 +120,7 @@ class StageNamesTest : public testing::Test {
     while (!files.make_some()) {
     }
     for (std::uint32_t entry = 0; entry < source.entries().size(); ++entry) {
-      StrongHasher hasher;
+      FileHasher hasher;
       for (std::uint64_t i = map.first_of(entry); i < map.end_of(entry); ++i)
         hasher.add(block_at(i));
       files.set_hash(entry, hasher.hash());
