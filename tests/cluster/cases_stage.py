@@ -353,7 +353,7 @@ def the_command_says_what_is_wrong(box):
     box.write("data", "")
     for words, code, text in [
             (("--to", "/run/x"), 64, "--to needs exactly one --from"),
-            (("job.yaml",), 64, "the job has no `stage`: name a file or folder with --from"),
+            (("job.yaml",), 64, "the job has neither `stage` nor `sync.paths`: name a file or folder with --from"),
             (("data:/run/data",), 64, "data:/run/data is not a job file; to copy it: dlaunch stage --from data --to /run/data --hosts node1"),
             (("data",), JOB_FILE, "to copy the file itself: dlaunch stage --from data --hosts node1"),
             (("data", "/run/data"), 64, "to copy a file or folder: dlaunch stage --from data --to /run/data"),

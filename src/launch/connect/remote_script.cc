@@ -161,8 +161,9 @@ std::string fetch_line(const RemoteAgent& agent, std::size_t fetcher, const std:
          R"sh(>/dev/null; go; un "what is there cannot be used"; fi; )sh" + make_place(agent, 0) +
          "e=$( { " + take +
          R"sh(| { cat >"$f.g" || { cat >/dev/null; false; }; }; } 2>&1 ) && )sh"
+         // dlaunch-fetch may end before it has read the order.
          R"sh(chmod 700 "$f.g" && e=$(echo )sh" +
-         order + R"sh( | "$f.g" 2>&1 >"$f") || un "$e"; rm -f "$f.g"; )sh" + put_in_place(agent);
+         order + R"sh( 2>/dev/null | "$f.g" 2>&1 >"$f") || un "$e"; rm -f "$f.g"; )sh" + put_in_place(agent);
 }
 
 }  // namespace dlaunch

@@ -145,7 +145,7 @@ TEST_F(PySpyDeliveryTest, ANodeThatCannotKeepItSaysWhy) {
   run_until([&] { return !pieces().empty(); });
   rounds_->on(NodeId(0), wire::PySpyTaken{0, "no memory for it"});
   ASSERT_TRUE(reply_);
-  EXPECT_THAT(reply_->ranks[0].remarks, testing::ElementsAre(HasSubstr("there: no memory for it")));
+  EXPECT_THAT(reply_->ranks[0].remarks, testing::ElementsAre(HasSubstr("on the node: no memory for it")));
 }
 
 TEST_F(PySpyDeliveryTest, WhatArrivesTooLateServesTheNextQuestion) {
