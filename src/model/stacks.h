@@ -45,7 +45,7 @@ struct ProcessStack {
   std::uint64_t cpu_ms = 0;
   std::uint64_t io_bytes = 0;  // as RankPulse::io_bytes
   std::uint64_t switches = 0;
-  std::uint64_t waited_ms = 0;  // how long its main thread waited for a CPU
+  std::uint64_t waited_ms = 0;  // how long its threads waited for a CPU
   bool operator==(const ProcessStack&) const = default;
 };
 

@@ -55,6 +55,21 @@ pid_t tracer_of(const std::string& folder) {
   return static_cast<pid_t>(number_after(status_of(folder), "TracerPid"));
 }
 
+/// How long the process' threads waited for a CPU. The main thread may wait for a lock that a
+/// worker of a mathematical library holds, which itself waits for a CPU.
+std::uint64_t waited_ms(const std::string& folder) {
+  constexpr std::uint64_t kNanos = 1'000'000;
+  constexpr std::size_t kMostThreads = 1024;
+  std::uint64_t waited = 0;
+  std::size_t threads = 0;
+  for (const int thread : numbered_entries(folder + "task")) {
+    if (++threads > kMostThreads) break;
+    const std::string path = folder + "task/" + std::to_string(thread) + "/schedstat";
+    waited += parse_waited(read_proc_file(path, 4096));
+  }
+  return waited / kNanos;
+}
+
 /// Totals of the whole process, except context switches, which are those of its main thread: other
 /// threads wake up on a timer while it waits.
 void read_totals(ProcessStack& process) {
@@ -69,8 +84,7 @@ void read_totals(ProcessStack& process) {
   const std::string status = status_of(folder);
   process.switches = number_after(status, "voluntary_ctxt_switches") +
                      number_after(status, "nonvoluntary_ctxt_switches");
-  constexpr std::uint64_t kNanos = 1'000'000;
-  process.waited_ms = parse_waited(read_proc_file(folder + "schedstat", 4096)) / kNanos;
+  process.waited_ms = waited_ms(folder);
 }
 
 /// The kernel functions in which a thread waits: all of them if we may read them (root), else only
