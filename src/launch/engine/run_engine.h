@@ -173,7 +173,7 @@ class RunEngine : public Engine {
   std::optional<LaunchPlan> planned_;  // until the supervisor starts its ranks
   std::optional<LaunchPlan> plan_;
   bool started_ = false;             // the ranks of plan_ were told to start
-  std::size_t not_started_ = 0;      // those of which nobody has said that they run
+  std::size_t not_started_ = 0;      // ranks that no agent has reported as started
   bool has_output_ = false;          // they have printed
   std::vector<SpareStatus> spares_;  // at the end
 };

@@ -105,7 +105,7 @@ class OutputCollector {
   void expect(Key key);
   [[nodiscard]] bool is_expected(Key key) const;
   [[nodiscard]] Stream* find(NodeId node, Key key);
-  /// Of an expected stream.
+  /// What is known of an expected stream.
   [[nodiscard]] const Stream& known(Key key) const;
   [[nodiscard]] std::string path_of(Key key) const;
   /// `offset` is at most stream.have; known bytes are left out. False: not written.
