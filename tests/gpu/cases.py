@@ -201,12 +201,31 @@ def python_with_cuda():
     raise Skip("no python3 here whose PyTorch sees a GPU")
 
 
+def train(box, *options, words=(), **more):
+    return box.run("run", *options, "--", python_with_cuda(), os.path.join(HERE, "train.py"), *words, **more)
+
+
 @case
 def a_training_over_nccl(box):
-    python = python_with_cuda()
-    done = box.run("run", "--set", "processes_per_node=gpu", "--", python, os.path.join(HERE, "train.py"))
+    """With the variables of the profile `pytorch`, which train.py reads its world from."""
+    done = train(box, "--set", "processes_per_node=gpu", "--set", "framework=pytorch")
     expect_in(f"{box.gpus} ranks over nccl, the loss fell", done.stdout, "rank 0")
     expect(re.search(rf"{box.gpus} ranks? ok", done.stderr), f"the summary: {done.stderr}")
+
+
+@case
+def a_smoke_test_of_a_training(box):
+    """As in a CI with one GPU."""
+    done = train(box, "--smoke")
+    expect(re.search(r"\d+ ranks over nccl, the loss fell", done.stdout), f"rank 0: {done.stdout}")
+
+
+@case
+def a_template_with_torch_trains_on_the_gpu(box):
+    """The template has no GPU of its own: each fork initialises CUDA for itself."""
+    done = train(box, "--set", "processes_per_node=gpu", "--preload", "torch")
+    expect_in(f"{box.gpus} ranks over nccl, the loss fell", done.stdout, "rank 0")
+    expect("preload" not in done.stderr, f"no remark that the template is not used: {done.stderr}")
 
 
 @case
@@ -278,24 +297,38 @@ def out_of_memory_is_named_as_the_cause(box):
 
 @case
 def a_hang_in_nccl_names_the_rank_that_is_missing(box):
-    if box.gpus < 2:
-        raise Skip("one GPU here, and NCCL takes one rank per GPU: a collective cannot wait for another rank")
-    done = box.run("run", "-n", "2", "--set", "watch.after=5s", "--set", "timeouts.hang=20s", "--", python_with_cuda(),
-                   os.path.join(HERE, "train.py"), "--rank-that-sleeps", "1", code=124)
+    """On one GPU, too: rank 0 waits for rank 1 in the creation of the communicator."""
+    done = train(box, "-n", "2", "--set", "watch.after=5s", "--set", "timeouts.hang=20s", words=("--rank-that-sleeps", "1"), code=124)
     told = " ".join(done.stderr.split())
     expect_in("rank 1 on ", told, "the missing rank")
     expect_in("(train.py:", told, "its line")
 
 
+@case
+def stacks_of_a_hang_in_nccl(box):
+    run = box.start("run", "-n", "2", "--", python_with_cuda(), os.path.join(HERE, "train.py"), "--rank-that-sleeps", "1")
+    try:
+        deadline = time.monotonic() + 60
+        while True:
+            time.sleep(1)
+            done = box.run("stacks", "--native", code=None)
+            if "nccl" in done.stdout and "all_reduce" in done.stdout:
+                break
+            expect(time.monotonic() < deadline and run.poll() is None, f"rank 0 in NCCL: {done.stdout[-3000:]}{done.stderr[-500:]}")
+    finally:
+        run.terminate()
+        run.wait(60)
+
+
 @case_without_gpu
 def the_page_shows_all_figures(_):
     place = {"time_us": 12.34, "busbw": 5.67, "wrong": 0}
-    figures = {"machine": {"date": "2026-01-02", "gpus": 1, "model": "NVIDIA X", "driver": "1.2", "dlaunch": "0.1.0", "nccl": "NCCL 2.1", "torch": "2.0"},
+    figures = {"seconds": 123.4, "machine": {"date": "2026-01-02", "gpus": 1, "model": "NVIDIA X", "driver": "1.2", "dlaunch": "0.1.0", "nccl": "NCCL 2.1", "torch": "2.0"},
                "cases": [{"name": "a_case", "outcome": "passed", "detail": "", "seconds": 1.23}, {"name": "b", "outcome": "skipped", "detail": "one GPU", "seconds": 0}],
                "check": {"seconds": 2.5, "gpus": [{"to_device_gbyte_s": 55.1, "to_host_gbyte_s": 54.3, "within_gbyte_s": 2620.0,
                                                    "float32_tflop_s": 30.2, "float16_tflop_s": 251.0}]},
                "bench": {"all_reduce": [{"bytes": 64, "out_of_place": place, "in_place": None}]}, "plain": "3 of 4 points meet the goal\n"}
     text = page(figures)
-    for part in ("1 x NVIDIA X, driver 1.2, NCCL 2.1", "| a case | passed  | 1.2     |", "- b: one GPU", "2620.0",
+    for part in ("in 123 s", "1 x NVIDIA X, driver 1.2, NCCL 2.1", "| a case | passed  | 1.2     |", "- b: one GPU", "2620.0",
                  "| all_reduce | 64", "12.3", "5.7", "3 of 4 points"):
         expect_in(part, text, "the page")

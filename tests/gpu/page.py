@@ -36,7 +36,7 @@ def page(figures):
     here = {"date": "an unknown day", **dict.fromkeys(("gpus", "model", "driver", "nccl", "torch", "dlaunch"), "?"), **figures.get("machine", {})}
     parts = [f"""# GPU
 
-What only a GPU can show, measured on {here['date']} by `tests/gpu/run.sh`: {here['gpus']} x {here['model']}, driver {here['driver']}, {here['nccl']}, PyTorch {here['torch']}, dlaunch {here['dlaunch']}.
+What only a GPU can show, measured on {here['date']} by `tests/gpu/run.sh` in {figures.get('seconds', 0):.0f} s: {here['gpus']} x {here['model']}, driver {here['driver']}, {here['nccl']}, PyTorch {here['torch']}, dlaunch {here['dlaunch']}.
 
 {table(['case', 'outcome', 'seconds'], [[one['name'].replace('_', ' '), one['outcome'], f"{one['seconds']:.1f}"] for one in figures['cases']])}"""]
     reasons = [f"- {one['name'].replace('_', ' ')}: {' '.join(one['detail'].split())}" for one in figures["cases"] if one["detail"]]

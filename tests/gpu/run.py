@@ -27,21 +27,23 @@ import results  # noqa: E402
 from expectations import Skip  # noqa: E402
 
 LIMIT = 300  # seconds for one command: a hang, on any machine
+ALL = 480  # seconds for everything: a machine with a GPU may be lent for 15 minutes
 
 
 class Box:
     """What a case works with: a folder of its own, and dlaunch."""
 
-    def __init__(self, dlaunch, folder, programs, figures):
+    def __init__(self, dlaunch, folder, programs, figures, end):
         self.dlaunch, self.folder, self.programs = dlaunch, folder, programs
         self.figures = figures  # what page.py reads
         self.gpus = gpu_here.gpu_count()
+        self.end = end  # time.monotonic()
         self._environment = {**os.environ, **gpu_here.environment(), "TMPDIR": folder}
 
     def command(self, words, code=0, cwd=None):
         """Its stdout and stderr."""
-        done = subprocess.run(words, cwd=cwd or self.folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=LIMIT,
-                              env=self._environment, check=False)
+        done = subprocess.run(words, cwd=cwd or self.folder, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=max(1, min(LIMIT, self.end - time.monotonic())), env=self._environment, check=False)
         if code is not None and done.returncode != code:
             raise AssertionError(f"{' '.join(words)}: exit code {done.returncode}, not {code}\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
         return done
@@ -67,6 +69,8 @@ def outcome_of(case, box):
     """(outcome, detail)"""
     if case.needs_gpu and not gpu_here.has_gpu():
         return results.SKIPPED, f"no GPU here ({gpu_here.DEVICE})"
+    if time.monotonic() >= box.end:
+        return results.FAILED, f"not begun: the {ALL} s for all cases are over"
     try:
         case(box)
     except Skip as why:
@@ -87,13 +91,13 @@ def main():
     options = parser.parse_args()
     programs = os.path.abspath(options.programs) if options.programs else None
     wanted = [part for part in options.only.split(",") if part]
-    found, figures = [], {}
+    found, figures, begun = [], {}, time.monotonic()
     for case in cases.CASES:
         if wanted and not any(part in case.__name__ for part in wanted):
             continue
         start = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="dlaunch-gpu-") as folder:
-            outcome, detail = outcome_of(case, Box(os.path.abspath(options.dlaunch), folder, programs, figures))
+            outcome, detail = outcome_of(case, Box(os.path.abspath(options.dlaunch), folder, programs, figures, begun + ALL))
         found.append(results.case(case.__name__, outcome, detail, time.monotonic() - start))
         print(f"{outcome:8}{case.__name__}  {detail}", flush=True)
     if hasattr(Box, "built"):
@@ -101,7 +105,7 @@ def main():
     results.write(options.results, found)
     if options.figures and figures:
         with open(options.figures, "w", encoding="utf-8") as file:
-            json.dump({**figures, "cases": found}, file, indent=1)
+            json.dump({**figures, "seconds": round(time.monotonic() - begun, 1), "cases": found}, file, indent=1)
     elif options.figures:
         print(f"no figures, {options.figures} is not written")
     return 1 if any(one["outcome"] == results.FAILED for one in found) else 0

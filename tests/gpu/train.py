@@ -8,7 +8,8 @@ import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
-device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+# With more ranks than GPUs, --rank-that-sleeps shares a GPU: NCCL notices that only once all ranks have come.
+device = torch.device("cuda", int(os.environ["LOCAL_RANK"]) % torch.cuda.device_count())
 torch.cuda.set_device(device)
 sleeper = sys.argv[2] if len(sys.argv) == 3 else None
 dist.init_process_group("nccl")  # reads RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT
