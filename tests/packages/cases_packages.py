@@ -35,6 +35,17 @@ def the_same_binary_gives_the_same_bytes(box):
 
 
 @case
+def cpack_makes_the_same_packages(box):
+    settings = os.path.join(TOP, "build", "release", "CPackConfig.cmake")
+    if not os.path.exists(settings):
+        raise Skip(f"no {settings}: CMake has not configured the release build here")
+    must_have("cpack")
+    box.run("--config", settings, "-B", box.path("packed"), "-D", f"CPACK_DLAUNCH={box.dlaunch}", program="cpack", patience=60)
+    for path in box.packages().values():
+        expect(box.read(box.path("packed", os.path.basename(path))) == box.read(path), f"cpack's {os.path.basename(path)} differs from that of packaging/make.py")
+
+
+@case
 def the_binary_names_no_folder_of_its_build(box):
     """So that builds in two folders can be the same."""
     with open(box.dlaunch, "rb") as file:
