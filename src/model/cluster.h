@@ -1,4 +1,4 @@
-// Cluster: the nodes of one run and their agents' reports. A plan is made from it and a JobSpec.
+// Cluster: the nodes of one run and their agents' reports. With a JobSpec, it determines the plan.
 #pragma once
 
 #include <algorithm>

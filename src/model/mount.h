@@ -26,7 +26,7 @@ inline constexpr std::string_view kImagesOwn = "image";
 /// An ECMA-262 pattern that matches at least all valid ones.
 inline constexpr std::string_view kContainerWorkdirPattern = "^(/.*|image)$";
 
-/// Requires a text without a problem.
+/// `text` must be valid, see problem_of_mount().
 [[nodiscard]] Mount mount_of(std::string_view text);
 
 /// An ECMA-262 pattern that accepts at least all mounts.

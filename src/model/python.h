@@ -1,4 +1,4 @@
-// A Python as a command names it, and as a node has it.
+// A Python as named in a command and as found on a node.
 #pragma once
 
 #include <string>

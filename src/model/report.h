@@ -71,7 +71,7 @@ struct Outcome {
 
   // When a rank's failure decided the outcome:
   std::optional<Rank> first;        // the rank that failed first
-  std::vector<Rank> perhaps_first;  // others whose failures may not have been later
+  std::vector<Rank> perhaps_first;  // others that may have failed before it
   std::vector<Rank> alike;          // others that failed in the same way with the same message
   std::vector<Rank> left_early;     // exited with 0, and `first` failed because it missed them
   std::vector<Rank> lost_peer;      // ranks whose error says that another rank is gone

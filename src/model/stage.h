@@ -38,8 +38,8 @@ struct StageEntry {
   std::uint32_t root = 0;  // index of the folder on the nodes that contains it
   SyncEntry entry;
   std::string unpack{};  // of an archive: the name that its content gets, in the same folder
-  /// Of a file with further names (hard links) in the list: how many entries after this one the
-  /// last of them follows, which stands for the content; 0: this one does.
+  /// If the list has more names (hard links) of this file: the number of entries from this one to
+  /// the last of them, whose entry stands for the content; 0: this entry does.
   std::uint32_t content_after = 0;
   std::uint64_t holes = 0;  // of a sparse file: bytes that take no room, in whole blocks
   bool operator==(const StageEntry&) const = default;
@@ -93,7 +93,7 @@ struct StageWant {
   bool operator==(const StageWant&) const = default;
 };
 
-/// Secrets that both ends of a connection between two nodes know, made by random_secret().
+/// Secrets shared by both ends of a connection between two nodes, made by random_secret().
 struct StageKey {
   std::string ticket;  // goes over the connection in the clear, to identify it
   std::string up;      // seals what the receiver of blocks sends

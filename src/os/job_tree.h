@@ -16,8 +16,8 @@ namespace dlaunch {
 /// (proc(5), /proc/PID/exe).
 [[nodiscard]] std::string program_of(pid_t pid);
 
-/// Whether the process still executes exactly this command. A shell that ends its script with a
-/// plain command has become that command, and the children are then the user's (data loaders).
+/// Whether the process still executes exactly this command. A shell whose script ends with a plain
+/// command becomes that command; its children are then the user's (data loaders).
 [[nodiscard]] bool runs_command(pid_t pid, const std::vector<std::string>& argv);
 
 /// The child of `parent` whose pid in its own PID namespace is `number`; 0: none.

@@ -1,4 +1,4 @@
-// Random numbers of the kernel. All functions are thread-safe.
+// Random numbers from the kernel. All functions are thread-safe.
 #pragma once
 
 #include <cstdint>

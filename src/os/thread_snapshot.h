@@ -32,7 +32,7 @@ struct ThreadSnapshot {
                                                                 std::chrono::milliseconds limit);
 
 /// The same from a helper thread, which has ended when this returns. So even a `thread` that did
-/// not stop is let go, and does not stop later.
+/// not stop in time is let go, and does not stop later.
 [[nodiscard]] tl::expected<ThreadSnapshot, int> snapshot_thread_apart(
     const ProcessMemory& memory, pid_t thread, std::chrono::milliseconds limit);
 

@@ -1,9 +1,9 @@
-// A frame: the form of one message on the channel. A fixed header of little-endian numbers, then
-// the payload.
+// A frame carries one message on the channel: a fixed header of little-endian numbers, then the
+// payload.
 //
 //   offset  size  field
 //        0     4  payload length in bytes, at most kMaxPayload
-//        4     2  message type (position in the list of codec.cc, from 1 on)
+//        4     2  message type (position in the list in codec.cc, counted from 1)
 //        6     2  reserved, 0
 //        8     4  node index, for routing through intermediate agents
 //       12     8  session id: random per run and node, so that a stale connection is recognised
