@@ -12,7 +12,7 @@ function(dlaunch_layer name)
 endfunction()
 
 # dlaunch_exceptions(a.cc b.cc): sources with libraries that throw. All others are built without exceptions, which makes the binary smaller.
-# An exception there (std::bad_alloc) ends the process (cli/main.cc).
+# An exception in those (std::bad_alloc) ends the process (cli/main.cc).
 function(dlaunch_exceptions)
   set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS -fexceptions -frtti)
 endfunction()

@@ -42,7 +42,7 @@ class [[nodiscard]] Status {
     Code code = Code::ok;
     std::string what;
   };
-  std::shared_ptr<const Failure> failure_;  // null if ok, to keep a call of 100 ns fast
+  std::shared_ptr<const Failure> failure_;  // null if ok, so that a call of 100 ns stays fast
 };
 
 /// A value, or the reason why there is none.

@@ -46,13 +46,13 @@ class MpirunService {
   [[nodiscard]] bool running() const { return process_ && !ended_; }
   /// Reaps mpirun if it has ended, and tells the launcher. True: it has just ended.
   bool reap(WallTime now);
-  /// Must be called for every child that was reaped. True: it was mpirun.
+  /// Call for every child that was reaped. True: it was mpirun.
   bool was_reaped(pid_t pid, const ExitStatus& status, WallTime at);
   void terminate();
   /// Call before everything is killed: mpirun's end is then not a failure.
   void expect_end();
 
-  /// Calls on_left for proxies whose end was not noticed yet.
+  /// Calls on_left for proxies whose end has not been noticed yet.
   void catch_up() { listener_.catch_up(); }
   /// Call for a rank that ended by itself: adds to `status` what the exit status does not show.
   void judge(Rank rank, ExitStatus& status);

@@ -18,8 +18,8 @@ namespace dlaunch {
 
 inline constexpr const char* kPmixProgram = "dlaunch-pmix";
 
-/// The program as an executable file in memory. Errors: exit_code::kPreflight, dlaunch was built
-/// without it, or no such file can be made.
+/// The program as an executable file in memory. Errors: exit_code::kPreflight if dlaunch was built
+/// without it or no such file can be made.
 [[nodiscard]] Result<UniqueFd> pmix_program();
 
 /// Our environment without the variables by which another launcher names its PMIx server.

@@ -29,8 +29,8 @@ namespace dlaunch {
 /// Lives on the agent's one thread.
 class ProgramDoor {
  public:
-  /// The most guests that have not shown a ticket, and the time that each has for it. One guest
-  /// more pushes the oldest out.
+  /// How many guests may be connected that have not shown a ticket, and how long each may take to
+  /// show it. One more guest pushes out the oldest.
   static constexpr std::size_t kMostGuests = 64;
   static constexpr std::chrono::seconds kGreetingLimit{5};
 

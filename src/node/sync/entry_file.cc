@@ -18,7 +18,7 @@ constexpr int kRead = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
 constexpr std::uint64_t kSamples = 16;
 constexpr std::uint64_t kSampleBytes = 16 * 1024;
 
-/// Hashes of parts of the first `size` bytes; none: they cannot be read.
+/// A hash over parts of the first `size` bytes; nullopt: they cannot be read.
 std::optional<ContentHash> samples_of(int fd, std::uint64_t size) {
   ContentHasher hasher;
   const std::uint64_t length = std::min(size, kSampleBytes);

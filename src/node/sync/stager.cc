@@ -64,8 +64,8 @@ void Stager::on(const wire::SyncBegin& begin) {
     return send_(wire::SyncFolder{begin.id, true});
   }
   int error = tree_.open(root_, true);
-  // Without a marker, the launcher cannot write to its own folder, and this may be that folder. It
-  // then must be writable only if something has to be written.
+  // No marker means that the launcher cannot write to its own folder, and this may be that folder.
+  // It then needs to be writable only if something must be written.
   if (error == 0 && is_marker) error = check_writable();
   if (error != 0) return fail("", error);
   record_.emplace(env_, root_, begin.origin);

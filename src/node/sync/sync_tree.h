@@ -78,9 +78,9 @@ class SyncTree {
   /// except a folder.
   [[nodiscard]] int finish_file(const SyncEntry& entry, NewFile& file);
 
-  /// Opens a file that is being staged: it lies beside its place, under a name that a later staging
-  /// of the same path finds. It is locked (flock(2)) until it is closed. EWOULDBLOCK: another
-  /// process holds it. ENOENT, without `make`: there is none.
+  /// Opens the part of a file that is being staged: it lies beside its final place, under a name
+  /// that a later staging of the same path finds. It is locked (flock(2)) until it is closed.
+  /// EWOULDBLOCK: another process holds it. ENOENT, without `make`: there is none.
   [[nodiscard]] int open_part(const std::string& path, bool make, UniqueFd& part);
   /// Like finish_file().
   [[nodiscard]] int finish_part(const SyncEntry& entry, UniqueFd& part);

@@ -1,6 +1,6 @@
-// The members of an archive, by libarchive: tar (pax, GNU, ustar), also compressed, and zip. A zip
-// has its list of members at the end, so nothing can be read from it before it has arrived
-// completely.
+// The members of an archive, read with libarchive: tar (pax, GNU, ustar), also compressed, and zip.
+// A zip has its list of members at the end, so nothing can be read from it before all of it has
+// arrived.
 #pragma once
 
 #include <cstdint>

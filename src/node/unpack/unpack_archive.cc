@@ -134,7 +134,7 @@ int UnpackArchive::make_folders(const std::string& path) {
 int UnpackArchive::make_folder(const std::string& path) {
   if (folders_.contains(path)) return 0;
   const int error = content_.make_folder(path);
-  return error == EEXIST ? ENOTDIR : error;  // it is not in folders_
+  return error == EEXIST ? ENOTDIR : error;  // all folders made so far are in folders_
 }
 
 std::string UnpackArchive::make_file(const ArchiveMember& member, const std::string& path) {
