@@ -17,7 +17,7 @@ function(dlaunch_exceptions)
   set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS -fexceptions -frtti)
 endfunction()
 
-# dlaunch_hot(a.cc b.cc): sources whose speed is measured; a release builds the rest for its size.
+# dlaunch_hot(a.cc b.cc): sources whose speed matters; a release builds the rest for size.
 function(dlaunch_hot)
   set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-O2>)
 endfunction()

@@ -71,8 +71,8 @@ struct CheckedNode {
 
 /// Measured values of a node.
 struct NodeFigures {
-  double compute = 0;          // in the unit of CheckReport::compute_unit; 0: not measured
-  double memory_gbs = 0;       // 10^9 bytes/s
+  double compute = 0;          // by one core, 10^9 float operations/s; 0: not measured
+  double memory_gbs = 0;       // by one core, 10^9 bytes/s
   double exchange_gbs = 0;     // best with any other node, each way at once
   double exchange_us = 0;      // best latency with any other node
   bool in_all_reduce = false;  // took part in the all_reduce

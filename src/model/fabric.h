@@ -76,8 +76,7 @@ struct NicFact {
   bool operator==(const NicFact&) const = default;
 };
 
-/// A missing folder or file is simply absent from the facts; the `no_` texts say why nothing was
-/// found.
+/// A missing folder or file adds nothing to the facts; the `no_` texts say why nothing was found.
 struct FabricFacts {
   std::vector<RdmaDevice> rdma;  // in the order of their names' numbers: mlx5_2 before mlx5_10
   std::string no_rdma;           // why there is none, in one line; empty if there is one

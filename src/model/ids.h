@@ -13,7 +13,7 @@ struct Id {
 
   constexpr Id() = default;
   constexpr explicit Id(std::uint32_t v) : value(v) {}
-  // clang-tidy 14 takes the zero in the generated code for a null pointer.
+  // clang-tidy 14 mistakes the zero in the generated code for a null pointer.
   auto operator<=>(const Id&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 

@@ -268,7 +268,7 @@ struct Preemption {
 /// Where the job writes checkpoints.
 struct Checkpoint {
   std::vector<std::string> path;  // patterns with *, ? and [...]; relative to the workdir
-  std::string signal;  // asks ranks to write one and go on; a name like stop_signal's; empty: none
+  std::string signal;  // asks ranks to write one and continue; named like stop_signal; empty: none
   bool operator==(const Checkpoint&) const = default;
 };
 
@@ -321,8 +321,9 @@ struct JobSpec {
   /// metrics.prometheus: relative to the folder where dlaunch was started; empty: none.
   std::string prometheus;
 
-  /// How the user typed a key ("-n 5" for processes, "--set nodes=2") if not in the job file; for
-  /// hostfile also "job.yaml:3:11", its position, and for spares the value with it. For errors.
+  /// For errors: how the user gave a key. Options are as typed ("-n 5" for processes, "--set
+  /// nodes=2"). From the job file: hostfile, as its position ("job.yaml:3:11"), and spares and the
+  /// keys of a dialect, as value and position.
   std::map<std::string, std::string> typed;
 
   bool operator==(const JobSpec&) const = default;

@@ -24,7 +24,7 @@ enum class VariableSource {
   env_secret,  // the same, but never shown or recorded
   job_env,     // `env` of the job file
   role_env,    // `env` of the role
-  rank,        // computed; overrides all others, unless the row is marked as kept if set
+  rank,        // computed; overrides all others, unless plan/rank_table keeps a value that is set
 };
 
 /// One variable of a rank.

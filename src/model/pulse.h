@@ -32,7 +32,7 @@ struct RankPulse {
   std::string state;                 // letter of proc(5) of its first process
   std::int32_t gpu_percent = -1;     // of its busiest GPU; -1: unknown
   std::uint64_t gpu_memory = 0;      // bytes, on all GPUs
-  std::string last_line;             // plain text, cut; empty: there is none
+  std::string last_line;             // plain text, truncated; empty: there is none
   std::vector<MetricPulse> metrics;  // ascending; those without a match are missing
   bool operator==(const RankPulse&) const = default;
 };

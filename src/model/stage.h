@@ -22,7 +22,7 @@ struct StageItem {
   std::string to;
   bool unpack = false;  // of `stage`: `to` gets the content of the archive `from`
   std::vector<std::string> exclude{};  // of `stage`: see Transfer
-  bool keeps = false;  // of `stage`: what is gone from the folder `from` stays at `to`
+  bool keeps = false;  // of `stage`: what was removed from the folder `from` stays at `to`
   bool operator==(const StageItem&) const = default;
 };
 

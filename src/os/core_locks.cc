@@ -214,7 +214,7 @@ std::vector<int> CoreLocks::taken(const std::vector<int>& cpus) const {
   const std::vector<int> sorted = ascending(cpus);
   std::vector<int> busy;  // ascending
   for_each_run(sorted, [&](int first, int last) {
-    if (!is_taken(file_, first, last)) return true;  // mostly one call for all
+    if (!is_taken(file_, first, last)) return true;  // usually one call is enough
     for (int cpu = first; cpu <= last; ++cpu) {
       if (is_taken(file_, cpu, cpu)) busy.push_back(cpu);
     }

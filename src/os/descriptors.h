@@ -12,7 +12,7 @@ namespace dlaunch {
 /// one).
 void close_all_but(std::initializer_list<int> kept);
 
-/// Points the given descriptors to /dev/null.
+/// Points the given descriptors at /dev/null.
 void redirect_to_null(std::initializer_list<int> descriptors);
 
 struct OpenFileLimit {

@@ -1,7 +1,7 @@
 // The process trees of a job: what a process executes, which processes belong to a launcher's
-// engine, and how to kill a tree. Works from outside the agents too, for when engine or agent wait
-// for a file system and cannot end the ranks themselves. Thread-safety: free functions without
-// state.
+// engine, and how to kill a tree. Works from outside the agents too, for when the engine or an
+// agent waits for a file system and cannot end the ranks itself. Thread-safety: free functions
+// without state.
 #pragma once
 
 #include <chrono>

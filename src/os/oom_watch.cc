@@ -21,7 +21,7 @@ namespace {
 
 constexpr const char* kMemoryV1 = "/sys/fs/cgroup/memory";
 // After a long uptime the kernel log's clock (local_clock) may differ this much from the monotonic
-// one. The tolerance is harmless: a pid is not used again so soon.
+// one. The comparison only has to tell a process from a much earlier one with the same pid.
 constexpr std::chrono::seconds kClockTolerance{60};
 
 bool is_readable(const std::string& path) {

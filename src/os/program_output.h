@@ -40,7 +40,7 @@ class RunningProgram {
  public:
   using Done = std::function<void(Result<ProgramOutput>)>;
   /// Calls `done` once, from the loop, when the program has ended and its output is closed. `done`
-  /// may destroy this. Errors: kNotFound, kCannotExecute, and kTimeLimit if the program takes
+  /// may destroy this. Errors: those of ChildProcess::start(), and kTimeLimit if the program takes
   /// longer than the limit: it is then killed with its process group, and abandoned if it is still
   /// alive after 1 s, as when it hangs in a driver.
   RunningProgram(EventLoop& loop, ProgramCall call, Done done);

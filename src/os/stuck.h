@@ -1,5 +1,5 @@
 // Processes that SIGKILL cannot end now: they wait in an uninterruptible system call (state D of
-// proc(5)), mostly for a file system that does not answer. Reads only /proc and never touches that
+// proc(5)), usually for a file system that does not answer. Reads only /proc and never touches that
 // file system. Thread-safety: free functions without state.
 #pragma once
 

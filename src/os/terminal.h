@@ -1,4 +1,4 @@
-// Terminals: what kind of file a console is, and pseudo terminals.
+// Terminals: whether a descriptor is one, its size, and pseudo terminals.
 #pragma once
 
 #include <cstddef>

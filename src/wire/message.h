@@ -61,7 +61,7 @@ struct Hello {
 /// Sent every `heartbeat_ms`. The launcher also answers each Heartbeat of the agent at once,
 /// because the agent lets its ranks run only while it knows that the launcher hears it
 /// (node/session/lease.h). The echo also yields the round trip and thus the difference of the two
-/// clocks (clock_offset.h).
+/// clocks (launch/session/node_clock.h).
 struct Heartbeat {
   WallTime at;             // sender's clock
   std::uint64_t sent = 0;  // nanoseconds on the sender's monotonic clock; meaningless elsewhere
@@ -95,8 +95,8 @@ struct FactsRequest {
   /// names one.
   std::string output_name{};
   std::vector<std::string> variables{};  // report the values of these variables on the node
-  /// Names to look for mpirun under; the agent runs the first one found for its version. Empty: not
-  /// requested.
+  /// Names of mpirun to look for; the agent asks the first one found for its version. Empty: do not
+  /// look.
   std::vector<std::string> mpirun{};
   std::optional<std::string> search_path{};  // PATH for finding them, if the job sets it
   Environment carried{};  // as in StartRanks, when mpirun or settings of Open MPI are requested
@@ -985,8 +985,8 @@ struct StageFrom {
   std::string self;  // the user's name for this node
   std::string by;    // as in StageBegin; so is `for_ranks`
   bool for_ranks = false;
-  bool needs_all = true;          // what environments need must be on the nodes
-  std::uint32_t window_ms = 500;  // a peer gets at once what it can take in this time
+  bool needs_all = true;          // nodes must have everything that staged environments need
+  std::uint32_t window_ms = 500;  // delay of each peer's sync::Window
   bool operator==(const StageFrom&) const = default;
 };
 /// agent -> launcher: a StageOrder for a node. launcher -> agent: a node's StageAnswer. `type` and
@@ -1005,7 +1005,7 @@ struct StageSaid {
   bool is_note = false;
   bool operator==(const StageSaid&) const = default;
 };
-/// agent -> launcher: the staging is over; with an exit code, it has failed.
+/// agent -> launcher: the staging is over; an exit code other than 0 means that it has failed.
 struct StageReported {
   std::uint32_t id = 0;
   std::uint8_t exit_code = 0;

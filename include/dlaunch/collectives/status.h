@@ -31,7 +31,7 @@ class [[nodiscard]] Status {
 
   [[nodiscard]] bool ok() const noexcept { return failure_ == nullptr; }
   [[nodiscard]] Code code() const noexcept { return failure_ ? failure_->code : Code::ok; }
-  /// One line without a final dot; empty if ok.
+  /// One line without a final period; empty if ok.
   [[nodiscard]] const std::string& what() const noexcept {
     static const std::string nothing;
     return failure_ ? failure_->what : nothing;

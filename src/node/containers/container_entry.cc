@@ -138,7 +138,7 @@ Environment environment_for(const EntryOrder& order, pid_t agent) {
   environment.emplace("PATH", kDefaultPath);
   environment.insert_or_assign("PWD", order.workdir);
   add_copy_mechanism(agent, environment);
-  // For a user that the image does not know, HOME is "/" or another user's folder: caches fail.
+  // For a user that the image does not know, HOME is "/" or another user's folder, so caches fail.
   auto& home = environment["HOME"];
   if (home.empty() || home == "/" || !is_writable_folder(home)) home = "/tmp";
   return environment;

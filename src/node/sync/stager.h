@@ -27,7 +27,7 @@ namespace dlaunch {
 class Stager {
  public:
   using Send = std::function<void(const wire::FromAgent&)>;
-  /// `env`: the agent's own, for the place of the record; it must outlive this.
+  /// `env`: the agent's own, to locate the record; it must outlive this.
   Stager(EventLoop& loop, const Environment& env, Send send)
       : loop_(loop), env_(env), send_(std::move(send)) {}
 

@@ -16,7 +16,7 @@ struct archive_entry;
 
 namespace dlaunch {
 
-/// What an archive says of a member; none of it may be trusted.
+/// What an archive says about a member; none of it may be trusted.
 struct ArchiveMember {
   enum class Kind : std::uint8_t { file, folder, link, hard_link, other };
   std::string name;

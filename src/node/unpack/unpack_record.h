@@ -16,7 +16,7 @@ namespace dlaunch {
 /// be read.
 [[nodiscard]] std::optional<sync::Unpacked> identity_of_folder(SyncTree& tree,
                                                                const std::string& path);
-/// For the folder `name`. Empty also if the file is damaged or another user's.
+/// For the folder `name`. Also empty if the file is damaged or another user's.
 [[nodiscard]] std::vector<sync::Unpacked> load_unpack_record(SyncTree& tree,
                                                              const std::string& name);
 /// Returns 0 or an errno.
