@@ -16,8 +16,8 @@ struct MetricPulse {
   bool operator==(const MetricPulse&) const = default;
 };
 
-/// What a rank and all processes below it do. Totals count from its start, so a lost pulse loses
-/// nothing.
+/// What a rank and all processes below it are doing. Totals count from its start, so a lost pulse
+/// loses nothing.
 struct RankPulse {
   Rank rank;
   std::uint64_t output = 0;          // bytes of both streams

@@ -41,7 +41,7 @@ struct StageEntry {
   /// If the list has more names (hard links) of this file: the number of entries from this one to
   /// the last of them, whose entry stands for the content; 0: this entry does.
   std::uint32_t content_after = 0;
-  std::uint64_t holes = 0;  // of a sparse file: bytes that take no room, in whole blocks
+  std::uint64_t holes = 0;  // of a sparse file: bytes in holes, in whole blocks
   bool operator==(const StageEntry&) const = default;
 };
 
@@ -57,14 +57,14 @@ struct StageOrigin {
   bool operator==(const StageOrigin&) const = default;
 };
 
-/// What stagings from one source have put at one target of a node, by the node's record of it.
+/// What stagings from one source have put at one target of a node, according to the node's record.
 struct StagedTarget {
   std::string target;            // absolute
   std::string source;            // "machine:/path"
   bool unpacked = false;         // the content of an archive
   bool made_folder = false;      // the target was made by a staging, not found there
   std::string real_root{};       // the real path of its folder, without links; empty: not known
-  bool whole = false;            // the staging has ended; else some files may be of an earlier one
+  bool whole = false;            // the staging has ended; else some files may predate it
   std::int64_t staged_at = 0;    // nanoseconds since 1970; 0: not known
   std::string by;                // "run 20261120-210142-k3f"; empty: not known
   std::uint64_t files = 0;       // files that are still as staged; after a cleaning: removed files

@@ -259,7 +259,7 @@ void FrameChannel::take_up(const wire::Resume& theirs) {
   // The callback may have closed the connection or the channel.
   if (!is_connected() || deaf_) return;
   for (const wire::Frame& frame : sender_.unacknowledged()) wire::append_frame(frame, waiting_);
-  was_full_ = true;  // so that output goes on as soon as there is room
+  was_full_ = true;  // so that output continues as soon as there is room
   queue_written();
 }
 

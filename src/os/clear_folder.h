@@ -16,7 +16,7 @@ namespace dlaunch {
                                const std::vector<std::string_view>& spared = {});
 
 /// The bytes that clearing the folder would free: what its files occupy, without those that have
-/// several hard links. What cannot be read counts as empty. Follows no link.
+/// several hard links. Unreadable folders count as empty. Follows no link.
 [[nodiscard]] std::uint64_t bytes_below(const UniqueFd& folder);
 
 }  // namespace dlaunch

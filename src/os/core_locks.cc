@@ -127,8 +127,8 @@ void show_use(int file, bool in_use) {
   (void)::futimens(file, times);
 }
 
-/// Call after our locks are released. A run that locks meanwhile marks the file after its lock, so
-/// one of the two sees the other.
+/// Call after our locks are released. A run that locks at the same time marks the file after its
+/// lock, so one of the two sees the other.
 void show_idle(int file) {
   if (is_in_use(file)) return;
   show_use(file, false);

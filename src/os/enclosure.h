@@ -49,7 +49,7 @@ class Enclosure {
   void take_in(pid_t pid) const;
 
   /// Sends SIGKILL to every descendant, once. Returns those that a walk found; an enclosure also
-  /// kills what was forked meanwhile, unless it is a PID namespace and some are spared.
+  /// kills those forked during the walk, unless it is a PID namespace and some are spared.
   std::vector<pid_t> kill_once(const std::set<pid_t>& spared = {});
 
   /// Call after the last process has ended; the destructor does it too.

@@ -1,4 +1,4 @@
-// The hash by which a node verifies that a staged file is the launcher's: BLAKE2bp
+// The hash that a node uses to verify that a staged file is the launcher's: BLAKE2bp
 // (https://blake2.net/blake2.pdf, 2.10), the first 256 of 512 bits. It is BLAKE2b in four lanes,
 // which one core computes at the same time: 2.5 times as fast as libsodium's BLAKE2b.
 #pragma once

@@ -1,4 +1,4 @@
-// The texts in which the kernel records that it has killed a process for lack of memory. Pure.
+// Reads the kernel's records of processes that it has killed for lack of memory. Pure.
 #pragma once
 
 #include <chrono>

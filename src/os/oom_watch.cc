@@ -132,7 +132,7 @@ void OomWatch::read_log() {
   std::array<char, 8192> record;  // CONSOLE_EXT_LOG_MAX of the kernel; one read(2), one record
   while (monotonic_now() < deadline) {
     const ssize_t size = ::read(log_.get(), record.data(), record.size());
-    if (size < 0 && (errno == EPIPE || errno == EINTR)) continue;  // overwritten meanwhile
+    if (size < 0 && (errno == EPIPE || errno == EINTR)) continue;  // EPIPE: overwritten
     if (size <= 0) break;
     const std::string_view text(record.data(), static_cast<std::size_t>(size));
     if (const auto kill = parse_oom_kill(text)) logged_.insert_or_assign(kill->pid, *kill);

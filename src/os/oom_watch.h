@@ -1,6 +1,6 @@
 // Finds out whether the kernel has killed a rank for lack of memory, from the counter of the rank's
 // memory cgroup (v2 memory.events, v1 memory.oom_control; both count "oom_kill") and from the
-// kernel log if we may read it; and what GPU drivers have written to that log meanwhile.
+// kernel log if we may read it; and what GPU drivers have written to that log.
 #pragma once
 
 #include <chrono>

@@ -15,7 +15,7 @@ namespace dlaunch {
 
 namespace {
 
-/// The memory from which the kernel reads the command line of a process: proc(5), fields 48 to 51.
+/// The memory that holds the command line of a process for the kernel: proc(5), fields 48 to 51.
 struct Area {
   char* begin = nullptr;
   char* end = nullptr;

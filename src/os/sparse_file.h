@@ -1,4 +1,4 @@
-// Holes: parts of a file that read as zeros and take no room on the disk.
+// Holes: parts of a file that read as zeros and take up no disk space.
 #pragma once
 
 #include <cstdint>

@@ -838,8 +838,8 @@ struct StageStream {
   std::vector<BlockRun> runs;
   std::vector<std::uint32_t> same;
   bool last = false;
-  /// The blocks come from the sender itself, never from another node: a file of which all blocks
-  /// are in the stream needs no hash.
+  /// The blocks come from the sender itself, never from another node: a file whose blocks are all
+  /// in the stream needs no hash.
   bool is_direct = false;
   bool operator==(const StageStream&) const = default;
 };
@@ -878,7 +878,7 @@ struct StageData {
   std::string bytes;
   bool operator==(const StageData&) const = default;
 };
-/// launcher -> agent: close all connections. What is incomplete stays for the next staging.
+/// launcher -> agent: close all connections. Incomplete files stay for the next staging.
 struct StageOver {
   std::uint32_t id = 0;
   bool operator==(const StageOver&) const = default;
@@ -906,8 +906,7 @@ struct StageReady {
   std::uint32_t id = 0;
   bool operator==(const StageReady&) const = default;
 };
-/// agent -> launcher: those of the requested addresses at which the agent listens; none: it cannot
-/// listen.
+/// agent -> launcher: the requested addresses that the agent listens at; none: it cannot listen.
 struct StageListening {
   std::uint32_t id = 0;
   std::uint32_t link = 0;

@@ -28,7 +28,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kCleanupLimit{20};
-// Limit for all abandoned folders together, because the agent's thread waits meanwhile.
+// Limit for all abandoned folders together, because the agent's thread waits for them.
 constexpr std::chrono::seconds kAbandonedLimit{2};
 constexpr std::size_t kMostCleanup = 8 * 1024 * 1024;
 constexpr std::string_view kPrefix = "dlaunch-enter-";

@@ -52,8 +52,8 @@ class RendezvousRelay {
 
   /// Call before a rank starts. `pmi`: Hydra's socket for it, or invalid. If `variables` name a
   /// PMIx server on loopback, they afterwards name a listening socket of the agent instead, which
-  /// forwards to that server. Returns the socket that replaces `pmi`. What cannot be relayed stays
-  /// unchanged.
+  /// forwards to that server. Returns the socket that replaces `pmi`. If one of them cannot be
+  /// relayed, it stays unchanged.
   [[nodiscard]] UniqueFd pass(Rank rank, UniqueFd pmi, Environment& variables);
 
   /// Whether the rank has sent anything to mpirun, relayed or not; nullopt: none of its traffic is

@@ -1,4 +1,4 @@
-// PMI-1, the text protocol by which programs of MPICH, Intel MPI and MVAPICH start: one rank's
+// PMI-1, the text protocol that programs of MPICH, Intel MPI and MVAPICH use to start: one rank's
 // lines in, our answers out. Pure; the caller owns the socket and the barriers.
 //
 // Sources: MPICH, src/pmi/maint/pmi-1.1.txt, src/pmi/src/pmi_v1.c and pmi_wire.c, and in 4.0

@@ -1,5 +1,4 @@
-// A file by which nodes notice that the folder they see is the launcher's own, for example over
-// NFS.
+// A file that shows nodes that the folder they see is the launcher's own, for example over NFS.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // The workdir of a node while a sync writes to it. All paths are below one folder, and none leads
-// out of it. Symbolic links in a path are never followed, not even those that appear meanwhile. A
-// file gets its name only when it is complete.
+// out of it. Symbolic links in a path are never followed, not even new ones. A file gets its name
+// only when it is complete.
 #pragma once
 
 #include <cstdint>

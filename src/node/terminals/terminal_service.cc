@@ -134,7 +134,7 @@ tl::expected<std::unique_ptr<TerminalService::Terminal>, StartFailure> TerminalS
 
 void TerminalService::started(Rank rank, const BesideStarted& news, UniqueFd terminal) {
   Terminal* const mine = find(news.id);
-  if (mine == nullptr) return hang_up({rank, news.pid});  // the user has left meanwhile
+  if (mine == nullptr) return hang_up({rank, news.pid});  // the user has already left
   if (mine->session.container != rank) return;
   mine->session.leader = news.pid;
   if (terminal) mine->add_terminal(std::move(terminal));

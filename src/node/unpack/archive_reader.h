@@ -28,7 +28,7 @@ struct ArchiveMember {
 };
 
 /// For one thread. Functions return what is wrong, such as "truncated gzip input", or an empty
-/// text.
+/// string.
 class ArchiveReader {
  public:
   /// `file` must outlive this.
