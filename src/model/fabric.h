@@ -56,7 +56,7 @@ struct RdmaDevice {
   std::string pci_path;     // see plan/fabric_ports.h; empty: unknown
   int numa = -1;            // -1: unknown
   PciFunction function = PciFunction::unknown;
-  bool is_usable = false;       // its file in /dev/infiniband is there and may be opened
+  bool is_usable = false;       // its file in /dev/infiniband exists, and we may open it
   std::vector<RdmaPort> ports;  // ascending by number
   bool operator==(const RdmaDevice&) const = default;
 };

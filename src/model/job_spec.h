@@ -50,8 +50,8 @@ struct NodeRange {
   bool operator==(const NodeRange&) const = default;
 };
 
-/// `automatic`: one per GPU, else 1. `gpu`: one per GPU for `count` GPUs (0: for all), an error if
-/// there are fewer. `count`: `count` processes.
+/// `automatic`: one per GPU, or 1 without GPUs. `gpu`: one per GPU, for `count` GPUs (0: all);
+/// fewer GPUs are an error. `count`: `count` processes.
 struct ProcessesPerNode {
   enum class Kind { automatic, gpu, count };
   Kind kind = Kind::automatic;

@@ -49,7 +49,7 @@ struct StageEntry {
 struct StageOrigin {
   std::string name;  // the machine and the path there; empty: nodes keep no record of it
   /// An absolute path beside or in the target: a node that finds it sees the source itself, perhaps
-  /// by NFS, and must not write there. Empty: the source has a different path, or is read-only on
+  /// over NFS, and must not write there. Empty: the source has a different path, or is read-only on
   /// its own machine.
   std::string marker{};
   std::string target{};  // the copy's absolute path: the root, or a file or folder in it

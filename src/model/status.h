@@ -1,4 +1,4 @@
-// The state of a run, as far as it is visible from outside its ranks. Plain values.
+// The state of a run as seen from outside its ranks. Plain values.
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,8 @@
 namespace dlaunch {
 
 /// The address of each peer that has not acknowledged data or a connection request although it was
-/// sent again twice, by the inode of the socket. `table`: /proc/net/tcp or tcp6 (proc(5)). Pure.
+/// resent at least twice, by the inode of the socket. `table`: /proc/net/tcp or tcp6 (proc(5)).
+/// Pure.
 [[nodiscard]] std::map<std::uint64_t, std::string> unanswered_in(std::string_view table);
 
 /// Reads the tables of each network namespace once, since reading walks over all connections there.

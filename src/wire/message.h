@@ -387,7 +387,7 @@ struct PrerequisitesMissing {
   std::vector<std::string> folders{};  // the missing ones of CheckPrerequisites::folders
   bool operator==(const PrerequisitesMissing&) const = default;
 };
-/// The requested bytes, as far as they exist. They begin at `offset`, which is greater than the
+/// Those of the requested bytes that exist. They begin at `offset`, which is greater than the
 /// requested offset if bytes between the two were lost. No bytes: the stream ends at `offset`.
 /// Travels raw like OutputData, but in sequence.
 struct FetchedOutput {
@@ -1067,7 +1067,7 @@ inline constexpr bool kHolds = false;
 template <class... A, class T>
 inline constexpr bool kHolds<std::variant<A...>, T> = (std::is_same_v<A, T> || ...);
 
-/// The message as a value of a larger group, which must contain every message of its own group.
+/// Converts a message from its group to a larger one, which must contain every message of the first.
 template <class Larger, class... Messages>
 [[nodiscard]] Larger widened(std::variant<Messages...> message) {
   return std::visit([](auto& one) -> Larger { return std::move(one); }, message);

@@ -50,7 +50,7 @@ class ContainerService {
   /// and, with has_pmi, the PMI-1 socket. Errors: errno.
   [[nodiscard]] tl::expected<void, int> expect(Rank rank, const EntryOrder& order,
                                                std::vector<UniqueFd> descriptors);
-  /// Call if the rank must not start any more.
+  /// Call if the rank must no longer start.
   void refuse(Rank rank);
   /// Whether the rank's first process is connected.
   [[nodiscard]] bool is_in(Rank rank) const { return entries_.contains(rank); }

@@ -62,8 +62,8 @@ class MpirunService {
   /// Ends the attempt on this node: no rank may join any more. The folder stays until mpirun's
   /// daemons have ended, because they may be about to execute what it contains.
   void end();
-  /// Waits for mpirun's daemons on this node to end, as they do once mpirun has ended. Kills those
-  /// that are left after `grace`, then removes the folder. Blocks.
+  /// Waits for mpirun's daemons on this node, which end once mpirun has ended. Kills those that are
+  /// left after `grace`, then removes the folder. Blocks.
   void end_daemons(std::chrono::milliseconds grace);
 
  private:

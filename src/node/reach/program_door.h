@@ -1,8 +1,8 @@
 // The listener of a node that has dlaunch, for nodes that do not have it yet (docs/internals/
 // architecture.md, "dlaunch reaches a node"). A guest, which is dlaunch-fetch (node/fetch), shows a
 // ticket that the launcher made for it and gets the program that this process executes. A guest
-// that shows anything else gets no byte. The program is public; the guest checks it by a hash that
-// the launcher has given it.
+// that shows anything else gets nothing. The program is public; the guest checks it against a hash
+// that it got from the launcher.
 #pragma once
 
 #include <sys/types.h>

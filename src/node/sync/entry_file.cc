@@ -47,7 +47,7 @@ EntryFile::Outcome EntryFile::open(const std::string& root, const SyncEntry& ent
   const std::string path = root + '/' + entry.path;
   fd_.reset(::open(path.c_str(), kRead));
   if (fd_) return check();
-  // A file that was deleted, or is of another kind by now, counts as changed.
+  // A file that was deleted or replaced by something else counts as changed.
   const bool changed = errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == ENXIO;
   if (changed) return Outcome::changed;
   error_ = errno;

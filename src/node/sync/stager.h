@@ -110,7 +110,7 @@ class Stager {
   bool all_listed_ = false;
   bool looking_ = false;  // a turn is posted
   std::optional<Hashing> hashing_;
-  std::optional<std::string> gone_from_;  // where the search for removed paths goes on
+  std::optional<std::string> gone_from_;  // where the search for removed paths continues
   std::set<std::string> gone_;
   wire::SyncWants wants_;
   std::uint64_t taken_ = 0;

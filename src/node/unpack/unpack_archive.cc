@@ -48,7 +48,7 @@ std::string UnpackArchive::run() {
   return problem;
 }
 
-/// The place may be left from an interrupted staging.
+/// The place may be left over from an interrupted staging.
 std::string UnpackArchive::open() {
   if (const int error = parent_.open(order_.parent, false); error != 0) return errno_text(error);
   const std::string place = sync::unpacking_beside(order_.name);

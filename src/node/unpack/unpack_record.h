@@ -23,8 +23,8 @@ namespace dlaunch {
 [[nodiscard]] int save_unpack_record(SyncTree& tree, const std::string& name,
                                      const std::vector<sync::Unpacked>& record);
 
-/// Why the content of an archive may not take the place of `name`; empty: nothing is there, or what
-/// is there is an empty folder or in the record. The text follows the path: " is not empty ...".
+/// Why the content of an archive may not take the place of `name`; empty: `name` does not exist, is
+/// an empty folder, or is in the record. The text follows the path: " is not empty ...".
 [[nodiscard]] std::string why_not_replaced(SyncTree& tree, const std::string& name,
                                            const std::vector<sync::Unpacked>& record);
 
