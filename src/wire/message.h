@@ -1067,7 +1067,8 @@ inline constexpr bool kHolds = false;
 template <class... A, class T>
 inline constexpr bool kHolds<std::variant<A...>, T> = (std::is_same_v<A, T> || ...);
 
-/// Converts a message from its group to a larger one, which must contain every message of the first.
+/// Converts a message from its group to a larger one, which must contain every message of its own
+/// group.
 template <class Larger, class... Messages>
 [[nodiscard]] Larger widened(std::variant<Messages...> message) {
   return std::visit([](auto& one) -> Larger { return std::move(one); }, message);
