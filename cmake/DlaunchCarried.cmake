@@ -1,7 +1,7 @@
 find_program(XZ_PROGRAM xz REQUIRED)
 
 # dlaunch_carried(VARIABLE HEADER FUNCTION PROGRAM...): generates a source that defines FUNCTION of HEADER with these programs (targets),
-# compressed together, because they share much; a program that is not built is empty. Stores the name of the source in VARIABLE.
+# compressed together, because they have much in common; a program that is not built is empty. Stores the name of the source in VARIABLE.
 # The filter makes code of this kind of processor compress better; os/memory_program undoes it.
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
   set(carried_filter --arm64)

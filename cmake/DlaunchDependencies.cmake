@@ -30,8 +30,8 @@ else()
   set(archive_library archive)
 endif()
 
-# dlaunch_without_unwind_tables(VARIABLE): puts a copy of the archive of C code without its .eh_frame in the archive's place. Exceptions do not
-# pass through it; with libc the binary is 0.1 MB smaller. An archive that cannot be copied stays.
+# dlaunch_without_unwind_tables(VARIABLE): replaces the static library of C code that VARIABLE names with a copy without .eh_frame. No exception
+# passes through it; for libc alone, the binary gets 0.1 MB smaller. A library that cannot be copied stays as it is.
 set(without_unwind_tables ${CMAKE_BINARY_DIR}/without_unwind_tables)
 file(MAKE_DIRECTORY ${without_unwind_tables})
 function(dlaunch_without_unwind_tables variable)
@@ -39,7 +39,7 @@ function(dlaunch_without_unwind_tables variable)
   execute_process(COMMAND ${CMAKE_OBJCOPY} -D -R .eh_frame -R .rela.eh_frame ${${variable}} ${without_unwind_tables}/${name}.new
     RESULT_VARIABLE failed ERROR_QUIET)
   if(NOT failed)
-    # Otherwise every run of cmake would link anew, which takes a minute.
+    # Otherwise the program would be linked again after every run of cmake, which takes a minute.
     file(COPY_FILE ${without_unwind_tables}/${name}.new ${without_unwind_tables}/${name} ONLY_IF_DIFFERENT)
     set(${variable} ${without_unwind_tables}/${name} PARENT_SCOPE)
   endif()
@@ -57,8 +57,8 @@ target_include_directories(dlaunch_asio SYSTEM INTERFACE ${ASIO_INCLUDE_DIR})
 target_compile_definitions(dlaunch_asio INTERFACE ASIO_STANDALONE ASIO_NO_DEPRECATED)
 target_link_libraries(dlaunch_asio INTERFACE Threads::Threads)
 
-# Header-only fmt and spdlog: Debian ships no static archives of them.
-# To report exceptions, spdlog would need most of fmt.
+# Header-only fmt and spdlog: Debian ships no static libraries of them.
+# SPDLOG_NO_EXCEPTIONS, because spdlog would need most of fmt to report exceptions.
 add_library(dlaunch_fmt INTERFACE)
 target_compile_definitions(dlaunch_fmt INTERFACE FMT_HEADER_ONLY SPDLOG_FMT_EXTERNAL SPDLOG_NO_EXCEPTIONS)
 target_include_directories(dlaunch_fmt SYSTEM INTERFACE ${SPDLOG_INCLUDE_DIR})
@@ -75,8 +75,8 @@ add_library(dlaunch_lzma INTERFACE)
 target_include_directories(dlaunch_lzma SYSTEM INTERFACE ${LZMA_INCLUDE_DIR})
 target_link_libraries(dlaunch_lzma INTERFACE ${LZMA_LIBRARY})
 
-# We feed libunwind from copies of threads (node/stacks/unwinder). What of its archive would read compressed symbols (most of liblzma, 70 KB)
-# or resume the own process (libunwind.a, with a second _Unwind_Resume) is never called.
+# We feed libunwind with copies of threads (node/stacks/unwinder). Its code that reads compressed symbols (most of liblzma, 70 KB) or resumes
+# our own process (libunwind.a, with a second _Unwind_Resume) is never called.
 add_library(dlaunch_unwind INTERFACE)
 target_include_directories(dlaunch_unwind SYSTEM INTERFACE ${UNWIND_INCLUDE_DIR})
 target_link_libraries(dlaunch_unwind INTERFACE ${UNWIND_LIBRARY})
@@ -88,7 +88,7 @@ if(DLAUNCH_STATIC)
 endif()
 
 # sodium_init() prepares everything that the library can do; we use secretstream and BLAKE2b (os/sealed_stream, os/strong_hash). The rest
-# (curve25519, argon2, salsa20: 135 KB) is left out. BLAKE2b hashes only dlaunch itself, and keeps its plain variant; files have os/file_hash.
+# (curve25519, argon2, salsa20: 135 KB) is left out. BLAKE2b hashes only dlaunch itself, so its plain variant is enough; os/file_hash hashes files.
 add_library(dlaunch_sodium INTERFACE)
 target_include_directories(dlaunch_sodium SYSTEM INTERFACE ${SODIUM_INCLUDE_DIR})
 target_link_libraries(dlaunch_sodium INTERFACE ${SODIUM_LIBRARY})
@@ -101,13 +101,13 @@ if(DLAUNCH_STATIC)
   endforeach()
 endif()
 
-# We read tar and zip (node/unpack/archive_reader). Left out is what they could need and never get: encrypted members, for want of a password;
-# zstd's formats of before 2016 (90 KB); bzip2's compressor.
+# We read tar and zip (node/unpack/archive_reader). Left out is code that is never used: for encrypted members, because we have no password; for
+# zstd's formats from before 2016 (90 KB); bzip2's compressor.
 find_library(ARCHIVE_LIBRARY NAMES ${archive_library} REQUIRED)
 if(DLAUNCH_STATIC)
   dlaunch_without_unwind_tables(ARCHIVE_LIBRARY)
 endif()
-# An imported target, so that what it needs comes behind it on the command line, whoever else links that.
+# An imported target, so that the libraries it needs follow it on the command line even if other targets link them too.
 add_library(dlaunch_libarchive UNKNOWN IMPORTED)
 set_target_properties(dlaunch_libarchive PROPERTIES IMPORTED_LOCATION ${ARCHIVE_LIBRARY})
 foreach(library IN LISTS archive_needs)

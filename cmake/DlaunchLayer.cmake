@@ -12,12 +12,12 @@ function(dlaunch_layer name)
 endfunction()
 
 # dlaunch_exceptions(a.cc b.cc): sources with libraries that throw. All others are built without exceptions, which makes the binary smaller.
-# An exception there (std::bad_alloc) ends the process (cli/main.cc).
+# An exception in those (std::bad_alloc) ends the process (cli/main.cc).
 function(dlaunch_exceptions)
   set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS -fexceptions -frtti)
 endfunction()
 
-# dlaunch_hot(a.cc b.cc): sources whose speed is measured; a release builds the rest for its size.
+# dlaunch_hot(a.cc b.cc): sources whose speed matters; a release builds the rest for size.
 function(dlaunch_hot)
   set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-O2>)
 endfunction()

@@ -1,5 +1,5 @@
 # `cpack` in a build folder makes the packages of packaging/make.py (a wheel, a .deb, a tarball) from
-# that build. CPack's own generators would not give the same bytes twice, and know no wheels.
+# that build. CPack's own generators do not produce the same bytes twice and cannot make wheels.
 if(CPACK_EXTERNAL_PACKAGE_SCRIPT) # CPack runs this file, too
   execute_process(
     COMMAND ${CMAKE_CURRENT_LIST_DIR}/../packaging/make.py --binary ${CPACK_DLAUNCH} --out ${CPACK_PACKAGE_DIRECTORY}

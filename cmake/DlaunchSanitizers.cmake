@@ -1,4 +1,4 @@
-# Findings are fatal (no-sanitize-recover): otherwise a test would pass although its process continued after undefined behaviour.
+# Findings are fatal (no-sanitize-recover): otherwise a test could pass even though its process had undefined behaviour.
 if(DLAUNCH_SANITIZE)
   add_compile_options(-fsanitize=${DLAUNCH_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${DLAUNCH_SANITIZE})

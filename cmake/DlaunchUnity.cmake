@@ -1,8 +1,8 @@
-# With DLAUNCH_UNITY, sources of a target are compiled together, up to ten: most of the time goes into headers that they share.
+# With DLAUNCH_UNITY, sources of a target are compiled together, up to ten at a time: most of the time goes into headers that they share.
 option(DLAUNCH_UNITY "Compile sources together: a whole build takes half the time, a change of one file longer" OFF)
 
-# Sources that share a name at the beginning of a line, which may be in an unnamed namespace or borrowed by a using-declaration, are kept apart, and each source with a
-# using-directive is compiled alone. A name added to two sources later is a compiler error ("redefinition") until cmake is run again.
+# Two sources are kept apart if both have the same name at the start of a line: it may be in an unnamed namespace or come from a using-declaration. A source
+# with a using-directive is compiled alone. A name added to two sources later is a compiler error ("redefinition") until cmake runs again.
 function(dlaunch_unity target)
   if(NOT DLAUNCH_UNITY)
     return()

@@ -9,7 +9,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(dlaunch_warnings INTERFACE
     -Wno-restrict -Wno-null-dereference -Wno-maybe-uninitialized -Wno-stringop-overflow)
 endif()
-# Sources that are compiled together see each other's unnamed namespaces; other builds have these warnings.
+# Sources that are compiled together see each other's unnamed namespaces; builds without DLAUNCH_UNITY keep these warnings.
 if(DLAUNCH_UNITY)
   target_compile_options(dlaunch_warnings INTERFACE -Wno-shadow $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
 endif()

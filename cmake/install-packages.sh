@@ -31,8 +31,8 @@ as_root() {
 }
 
 # Installs without starting anything: a daemon (openssh-server, for nodes of the tests) must not begin
-# to listen on a developer's machine. Debian asks /usr/sbin/policy-rc.d (invoke-rc.d(8)); an existing
-# one stays unchanged.
+# to listen on a developer's machine. Debian asks /usr/sbin/policy-rc.d (invoke-rc.d(8)); if there is
+# one already, it stays unchanged.
 apt_install() {
   as_root env DEBIAN_FRONTEND=noninteractive sh -c '
     policy=/usr/sbin/policy-rc.d
@@ -65,7 +65,7 @@ install_packages() {
 
   echo "installing ${#missing[@]} packages: ${missing[*]}"
   log="$(mktemp)"
-  # The package index may be absent (a fresh container) or too old: fetched only if needed.
+  # The package index may be missing (a fresh container) or too old; it is fetched only if needed.
   if ! apt_install "${missing[@]}" >"$log" 2>&1 </dev/null &&
     ! { as_root apt-get update -qq >"$log" 2>&1 </dev/null &&
       apt_install "${missing[@]}" >>"$log" 2>&1 </dev/null; }; then

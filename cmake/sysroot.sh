@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Makes build/sysroot/MACHINE for a cross compiler: packages of cmake/packages.txt for another processor, with all that they need. Installs
+# Makes build/sysroot/MACHINE for a cross compiler: packages of cmake/packages.txt for another processor, with all that they depend on. Installs
 # nothing on this machine and needs no root.
 #
 #   cmake/sysroot.sh MACHINE [GROUP...]    MACHINE: as in uname(1), aarch64; without GROUP: build
 #
-# Of a group, only libraries (-dev), since programs are those of this machine; of the group MACHINE, every package. Silent and without network if
-# the folder has them already. Remove the folder to get newer versions.
+# Takes only the libraries (-dev) of a group, since programs must run on this machine, but every package of the group MACHINE. Silent and without
+# network if the folder has them already. Remove the folder to get newer versions.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . cmake/install-packages.sh
@@ -22,13 +22,13 @@ mapfile -t wanted < <(for group in "$@"; do
   [ "$group" = "$machine" ] && packages_of "$group" || packages_of "$group" | grep -e '-dev$'
 done)
 
-# Written last, so an interrupted attempt counts for nothing.
+# Written last, so an interrupted attempt does not count.
 list="$root/packages"
 present() { cat "$list" 2>/dev/null || true; }
 [ -n "$(printf '%s\n' "${wanted[@]}" | grep -vxFf <(present))" ] || exit 0
 mapfile -t wanted < <({ printf '%s\n' "${wanted[@]}" && present; } | sort -u)
 
-# A second apt beside the system's: its sources and keys, but no package is installed, so that every library comes along that another one needs.
+# A second apt with the sources and keys of the system's, but with no package installed, so that it fetches every library that another one needs.
 new="$root.new"
 apt="$new/apt"
 rm -rf "$new"

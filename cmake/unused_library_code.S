@@ -1,8 +1,8 @@
-/* Code of static libraries that dlaunch never executes, but that one function of theirs mentions. The linker finds the names here first, and so
-   leaves out what they would bring: 0.4 MB of 6.5. (--defsym does not do: gold collects what is unused before it looks at that.) */
+/* Stands for code of static libraries that dlaunch never executes but that a function in them refers to. The linker finds the names here first
+   and leaves out what they would bring in: 0.4 MB of 6.5. (--defsym is no substitute: gold removes unused code before it looks at that.) */
 
-/* The classic locale has facets for wide characters, money, time, collation and message catalogues, which only streams that are asked for them
-   use; these virtual tables stand for theirs. has_facet() looks at the type. */
+/* The classic locale has facets for wide characters, money, time, collation and message catalogues, which streams use only on request; these
+   virtual tables replace theirs. has_facet() looks at the type. */
 .macro unused_facets symbols:vararg
   .irp symbol, \symbols
     .globl \symbol
@@ -36,7 +36,7 @@ unused_facets _ZTVSt9money_putIcSt19ostreambuf_iteratorIcSt11char_traitsIcEEE, _
   .quad abort
 .endr
 
-/* gconv would load character sets that libc does not have with dlopen(): there are none. */
+/* gconv would use dlopen() to load character sets that libc lacks; here there are none. */
 .text
 .globl __gconv_find_shlib, __gconv_release_shlib
 __gconv_find_shlib:
@@ -48,7 +48,7 @@ __gconv_release_shlib:
 #endif
   ret
 
-/* For facets of the other ABI of strings that replace one of the classic locale; iconv's //TRANSLIT. */
+/* For facets that use the other string ABI and replace one of the classic locale; and for iconv's //TRANSLIT. */
 .globl _ZNKSt6locale5facet11_M_sso_shimEPKNS_2idE, _ZNKSt6locale5facet11_M_cow_shimEPKNS_2idE, __gconv_transliterate
 _ZNKSt6locale5facet11_M_sso_shimEPKNS_2idE:
 _ZNKSt6locale5facet11_M_cow_shimEPKNS_2idE:

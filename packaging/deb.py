@@ -38,7 +38,7 @@ def installed(release):
 
 
 def pack(release):
-    """(file name, bytes)"""
+    """Returns (file name, bytes)."""
     files, architecture = installed(release), ARCHITECTURES[release.machine]
     size = sum(len(content) for content in files.values())
     control = CONTROL.format(version=release.version, architecture=architecture, kibibytes=-(-size // 1024))

@@ -53,7 +53,7 @@ def read(*path):
 
 
 def machine_of(program, path):
-    """Of a static ELF file, in the words of uname(1)."""
+    """The machine of a static ELF file, as uname(1) names it."""
     if program[:6] != b"\x7fELF\x02\x01":
         raise Mistake(f"{path} is not a 64-bit program of Linux")
     machine, = struct.unpack_from("<H", program, 18)
@@ -89,7 +89,7 @@ def library_packages():
 
 
 def notices(sysroot):
-    """The compiler with its libraries is this machine's, even if the other libraries are in another folder."""
+    """Their licences. The compiler and its libraries are this machine's, even if the other libraries are in `sysroot`."""
     texts = []
     for package in library_packages():
         try:

@@ -7,7 +7,7 @@ import tarfile
 
 
 def compressed(content):
-    """gzip, without a name and a time."""
+    """gzip without a name or a time."""
     return gzip.compress(content, 9, mtime=0)
 
 
@@ -36,7 +36,7 @@ def is_program(path):
 
 
 def pack(release):
-    """(file name, bytes)"""
+    """Returns (file name, bytes)."""
     name = f"dlaunch-{release.version}"
     texts = {"LICENSE": release.licence, "NOTICES": release.notices, "README.md": release.readme}
     files = {f"{name}/{path}": content for path, content in release.files.items()}

@@ -8,7 +8,7 @@ import zipfile
 
 import tarball
 
-# Static, so it runs with any C library; pip and uv know such a wheel by the tags for both.
+# dlaunch is static, so it runs with any C library; these tags make pip and uv install it with glibc and with musl.
 PLATFORMS = ["manylinux_2_17", "manylinux2014", "musllinux_1_1"]
 METADATA = """Metadata-Version: 2.4
 Name: dlaunch
@@ -43,7 +43,7 @@ def archive(files, time):
 
 
 def pack(release):
-    """(file name, bytes)"""
+    """Returns (file name, bytes)."""
     name, tags = f"dlaunch-{release.version}", [f"{one}_{release.machine}" for one in PLATFORMS]
     about = {"METADATA": METADATA.format(version=release.version).encode() + release.readme,
              "WHEEL": ("Wheel-Version: 1.0\nGenerator: dlaunch\nRoot-Is-Purelib: false\n"

@@ -73,7 +73,7 @@ struct Restart {
   Attempt next;
   bool operator==(const Restart&) const = default;
 };
-/// One line for the user, without the "dlaunch: " in front.
+/// One line for the user, without the prefix "dlaunch: ".
 struct Tell {
   std::string line;
   bool operator==(const Tell&) const = default;

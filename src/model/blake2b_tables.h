@@ -1,4 +1,4 @@
-// The constants of BLAKE2b (RFC 7693, 2.6 and 2.7), also for a program without a C library.
+// The constants of BLAKE2b (RFC 7693, 2.6 and 2.7). A program without a C library uses them too.
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,7 @@ struct CarriedProgram {
   std::size_t size = 0;  // 0: it could not be built with this dlaunch
 };
 
-/// The program with this number in a packed set; `sizes`: of all programs, one per line.
+/// The program with this number in a packed set; `sizes` lists the sizes of all, one per line.
 [[nodiscard]] CarriedProgram carried_program(std::string_view packed, std::string_view sizes,
                                              std::size_t number);
 

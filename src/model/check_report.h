@@ -40,7 +40,7 @@ struct NodeCondition {
   std::uint64_t open_files_hard = 0;       // the hard limit
   std::vector<DiskFact> disks;             // of the requested folders
   std::vector<FolderSpeed> code;           // of the requested folders that exist
-  std::vector<std::string> collectives;    // "mpi: ready, Open MPI v4.1.4", "nccl: ...", why not
+  std::vector<std::string> collectives;    // "mpi: ready, Open MPI v4.1.4", or why one is not ready
   std::string boot_id;                     // equal for containers of one kernel; empty: unknown
   std::uint32_t load_hundredths = 0;       // load average of the last minute, proc(5), times 100
   bool operator==(const NodeCondition&) const = default;
@@ -53,7 +53,7 @@ struct CheckFinding {
       nodes;           // affected nodes; two: the link between them; none: all together
   std::string code;    // stable name, docs/how-to/check-nodes.md: "connect", "driver", "slow-link"
   std::string text;    // "driver 535.10, the other 3 have 550.54"
-  std::string remedy;  // the remedy; may be empty
+  std::string remedy;  // may be empty
   bool operator==(const CheckFinding&) const = default;
 };
 
@@ -63,7 +63,7 @@ struct CheckedNode {
   std::string failure;  // why it is unreachable, one line or more; empty: it answered
   NodeFacts facts;
   NodeCondition condition;
-  std::vector<std::string> missing;  // missing job needs: `cannot execute "python3": ...`
+  std::vector<std::string> missing;  // what the job needs: `cannot execute "python3": ...`
   std::optional<std::int64_t> clock_offset_ns;  // the node's clock minus ours; nullopt: unknown
   std::int64_t clock_error_ns = 0;              // the maximum error
   bool operator==(const CheckedNode&) const = default;
@@ -71,8 +71,8 @@ struct CheckedNode {
 
 /// Measured values of a node.
 struct NodeFigures {
-  double compute = 0;          // in the unit of CheckReport::compute_unit; 0: not measured
-  double memory_gbs = 0;       // 10^9 bytes/s
+  double compute = 0;          // by one core, 10^9 float operations/s; 0: not measured
+  double memory_gbs = 0;       // by one core, 10^9 bytes/s
   double exchange_gbs = 0;     // best with any other node, each way at once
   double exchange_us = 0;      // best latency with any other node
   bool in_all_reduce = false;  // took part in the all_reduce

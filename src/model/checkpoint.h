@@ -1,4 +1,4 @@
-// The files where a job writes checkpoints, and those that an attempt has added. Plain values.
+// A job's checkpoints, and those that an attempt has added. Plain values.
 #pragma once
 
 #include <chrono>
@@ -14,7 +14,7 @@
 
 namespace dlaunch {
 
-/// A file or folder that a pattern of `checkpoint.path` names, with all regular files in it.
+/// A file or folder that matches a pattern of `checkpoint.path`, with all regular files in it.
 struct CheckpointItem {
   std::string path;         // relative to the workdir if the pattern is
   std::uint64_t bytes = 0;  // of all these files
@@ -23,7 +23,7 @@ struct CheckpointItem {
   bool operator==(const CheckpointItem&) const = default;
 };
 
-/// What one scan of a node's disks has found, newest first.
+/// What one scan of a node's disks found, newest first.
 struct CheckpointList {
   std::vector<CheckpointItem> items;
   bool is_whole = true;  // false: the scan reached a limit, and the oldest items are missing
@@ -34,14 +34,14 @@ struct CheckpointList {
 struct CheckpointsFound {
   WallTime at{};                        // when the node scanned, by its own clock
   std::vector<CheckpointItem> written;  // in the attempt, newest first; at most kMostCheckpoints
-  std::uint32_t unlisted = 0;           // number of further ones that `written` leaves out
+  std::uint32_t unlisted = 0;           // how many more were written than `written` lists
   std::vector<CheckpointItem> older;    // the newest one from before the attempt; at most one
   std::string problem;                  // why something may be missing; empty: nothing is
   bool operator==(const CheckpointsFound&) const = default;
 };
 inline constexpr std::size_t kMostCheckpoints = 256;
 
-/// The end of an attempt, as all of its nodes have seen it.
+/// An attempt's checkpoints at its end, over all its nodes.
 struct CheckpointAccount {
   struct Item {
     std::string path;

@@ -1,4 +1,4 @@
-// Cluster: the nodes of one run and their agents' reports. A plan is made from it and a JobSpec.
+// Cluster: the nodes of one run and their agents' reports. With a JobSpec, it determines the plan.
 #pragma once
 
 #include <algorithm>
@@ -107,7 +107,7 @@ struct NodeFacts {
 struct Node {
   NodeId id{};
   std::string name;          // as the user wrote it, or the hostname of this machine
-  std::string address;       // by which other nodes reach it; 127.0.0.1 for a single node
+  std::string address;       // where other nodes reach it; 127.0.0.1 for a single node
   int slots = 0;             // 0: no limit in the host list
   bool is_launcher = false;  // reached by fork: ranks inherit the caller's whole environment
   NodeFacts facts;

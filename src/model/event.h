@@ -18,7 +18,7 @@
 namespace dlaunch {
 
 /// A process on `node` that starts the ranks in place of the agents; the attempt runs on `node`
-/// until it ends.
+/// until that process ends.
 struct PlannedStarter {
   NodeId node;
   std::string name;  // "mpirun"
@@ -27,8 +27,8 @@ struct PlannedStarter {
 
 namespace event {
 
-/// The agent of a node has reported its facts for an attempt; before the first report it also said
-/// hello.
+/// The agent of a node has reported its facts for an attempt; it said hello before its first
+/// report.
 struct NodeReady {
   NodeId node;
   Attempt attempt{};
@@ -58,11 +58,11 @@ struct NodeWithdrawn {
   NodeId node;
   bool operator==(const NodeWithdrawn&) const = default;
 };
-/// A plan exists for the attempt. It uses the nodes of its ranks, each of them connected.
+/// A plan exists for the attempt. Every node that it uses is connected.
 struct PlanMade {
   Attempt attempt;
   std::vector<NodeId> node_of_rank;  // index = Rank
-  /// Index = Rank: when all of these have succeeded, so has the job. Empty: all ranks decide.
+  /// Index = Rank. The job has succeeded once every rank with `true` has. Empty: all ranks decide.
   std::vector<bool> decides{};
   std::optional<PlannedStarter> starter{};
   bool operator==(const PlanMade&) const = default;
@@ -169,7 +169,7 @@ struct FrontGone {
 };
 /// A connection has a question for the user, or the user has answered: the limit for connecting
 /// starts again, because people take longer than machines. Likewise when a node had to wait for
-/// another node to send it dlaunch.
+/// another node to send dlaunch to it.
 struct UserAsked {
   bool operator==(const UserAsked&) const = default;
 };

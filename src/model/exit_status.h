@@ -59,8 +59,8 @@ struct StartFailure {
   std::string module{};     // with Step::module
   std::string near{};       // an existing similar name, as the user would type it
 
-  /// 126: found but cannot be executed; 127: not found (POSIX shells); 75: too few open files are
-  /// allowed.
+  /// 126: found but cannot be executed; 127: not found (POSIX shells); 75: the limit of open files
+  /// is too low; 70: another resource is missing.
   [[nodiscard]] int code() const;
   bool operator==(const StartFailure&) const = default;
 };

@@ -56,7 +56,7 @@ struct RdmaDevice {
   std::string pci_path;     // see plan/fabric_ports.h; empty: unknown
   int numa = -1;            // -1: unknown
   PciFunction function = PciFunction::unknown;
-  bool is_usable = false;       // its file in /dev/infiniband is there and may be opened
+  bool is_usable = false;       // its file in /dev/infiniband exists, and we may open it
   std::vector<RdmaPort> ports;  // ascending by number
   bool operator==(const RdmaDevice&) const = default;
 };
@@ -76,8 +76,7 @@ struct NicFact {
   bool operator==(const NicFact&) const = default;
 };
 
-/// A missing folder or file is simply absent from the facts; the `no_` texts say why nothing was
-/// found.
+/// A missing folder or file adds nothing to the facts; the `no_` texts say why nothing was found.
 struct FabricFacts {
   std::vector<RdmaDevice> rdma;  // in the order of their names' numbers: mlx5_2 before mlx5_10
   std::string no_rdma;           // why there is none, in one line; empty if there is one

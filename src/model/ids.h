@@ -13,20 +13,20 @@ struct Id {
 
   constexpr Id() = default;
   constexpr explicit Id(std::uint32_t v) : value(v) {}
-  // clang-tidy 14 takes the zero in the generated code for a null pointer.
+  // clang-tidy 14 mistakes the zero in the generated code for a null pointer.
   auto operator<=>(const Id&) const = default;  // NOLINT(modernize-use-nullptr)
 };
 
-/// Global rank, 0 .. world size - 1. With `launch: per-node` the number of a node's only
-/// process is the node's number.
+/// Global rank, 0 .. world size - 1. With `launch: per-node`, the rank of a node's only process is
+/// the node's number.
 using Rank = Id<struct RankTag>;
 /// Index of a process on its node, 0 .. local world size - 1.
 using LocalRank = Id<struct LocalRankTag>;
 /// A node of a run, for as long as the run lasts: nodes get their numbers in the order of the host
 /// list, later ones as they join, and no number is reused.
 using NodeId = Id<struct NodeTag>;
-/// Position of a node in a plan or in the set of nodes for a plan, 0 .. nodes - 1: what torchrun
-/// calls the node rank. Another node may have it in the next attempt.
+/// Position of a node in a plan or in the set of nodes for a plan, 0 .. nodes - 1; torchrun calls
+/// it the node rank. Another node may have it in the next attempt.
 using NodeRank = Id<struct NodeRankTag>;
 /// One incarnation of all ranks; 0 is the first, each restart adds one.
 using Attempt = Id<struct AttemptTag>;

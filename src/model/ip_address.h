@@ -37,7 +37,7 @@ struct IpAddress {
 [[nodiscard]] bool is_loopback(const IpAddress& address);
 /// 169.254.0.0/16 (RFC 3927), fe80::/10 (RFC 4291, 2.5.6).
 [[nodiscard]] bool is_link_local(const IpAddress& address);
-/// An address that a host can have: neither 0.0.0.0 or ::, nor multicast, nor 240.0.0.0/4.
+/// An address that a host can have: neither 0.0.0.0/8 or ::, nor multicast, nor 240.0.0.0/4.
 [[nodiscard]] bool is_unicast(const IpAddress& address);
 
 /// "10.0.0.0/8", "fd00::/16".

@@ -50,8 +50,8 @@ struct NodeRange {
   bool operator==(const NodeRange&) const = default;
 };
 
-/// `automatic`: one per GPU, else 1. `gpu`: one per GPU for `count` GPUs (0: for all), an error if
-/// there are fewer. `count`: `count` processes.
+/// `automatic`: one per GPU, or 1 without GPUs. `gpu`: one per GPU, for `count` GPUs (0: all);
+/// fewer GPUs are an error. `count`: `count` processes.
 struct ProcessesPerNode {
   enum class Kind { automatic, gpu, count };
   Kind kind = Kind::automatic;
@@ -72,8 +72,8 @@ struct HostList {
   bool from_scheduler = false;  // hosts: auto
   std::vector<HostSpec> hosts;
   std::string hostfile;
-  /// For a resolved list: it is the Slurm allocation that dlaunch runs in, so srun reaches the
-  /// nodes unless the job selects another connector.
+  /// For a resolved list: whether it is the Slurm allocation that dlaunch runs in. If so, srun
+  /// reaches the nodes unless the job selects another connector.
   bool in_slurm = false;
   bool operator==(const HostList&) const = default;
 };
@@ -155,8 +155,8 @@ struct Mpi {
   bool operator==(const Mpi&) const = default;
 };
 
-/// With framework: gcp. Google's services use the same form of these variables, with different
-/// names.
+/// With framework: gcp: the names in TF_CONFIG and CLUSTER_SPEC, which differ between Google's
+/// services.
 struct GcpNames {
   /// The name of the chief in TF_CONFIG: TensorFlow 2 does not know master.
   enum class Chief { chief, master };
@@ -237,7 +237,7 @@ struct SyncSpec {
 };
 
 struct Logs {
-  /// automatic: merged on a terminal with 9 or more ranks, else all.
+  /// automatic: merged for 9 or more ranks on a terminal, else all.
   enum class Console { automatic, all, merged, rank0, none, ranks };
   enum class Prefix { automatic, always, never };
   std::string dir = "runs";
@@ -268,7 +268,7 @@ struct Preemption {
 /// Where the job writes checkpoints.
 struct Checkpoint {
   std::vector<std::string> path;  // patterns with *, ? and [...]; relative to the workdir
-  std::string signal;  // asks ranks to write one and go on; a name like stop_signal's; empty: none
+  std::string signal;  // asks ranks to write one and continue; named like stop_signal; empty: none
   bool operator==(const Checkpoint&) const = default;
 };
 
@@ -321,14 +321,15 @@ struct JobSpec {
   /// metrics.prometheus: relative to the folder where dlaunch was started; empty: none.
   std::string prometheus;
 
-  /// How the user typed a key ("-n 5" for processes, "--set nodes=2") if not in the job file; for
-  /// hostfile also "job.yaml:3:11", its position, and for spares the value with it. For errors.
+  /// For errors: how the user gave a key. Options are as typed ("-n 5" for processes, "--set
+  /// nodes=2"). From the job file: hostfile, as its position ("job.yaml:3:11"), and spares and the
+  /// keys of a dialect, as value and position.
   std::map<std::string, std::string> typed;
 
   bool operator==(const JobSpec&) const = default;
 };
 
-/// Whether dlaunch watches the job's ranks while they run, to report a hang or to end the job then.
+/// Whether dlaunch watches the job's ranks while they run, to report a hang or to end a hung job.
 [[nodiscard]] bool is_watched(const JobSpec&);
 
 /// Whether `sync` copies the job's workdir to the other nodes.
@@ -350,7 +351,7 @@ struct JobSpec {
 /// The number of hosts needed for `nodes.min` and the spares.
 [[nodiscard]] std::size_t hosts_needed(const JobSpec&);
 
-/// The error for a job that needs more hosts than the `given` ones, with advice on what to type.
+/// The error for a job that needs more than `given` hosts, with advice on what to type.
 /// `origin`: the source of the hosts, such as "hostfile hosts.txt"; may be empty.
 [[nodiscard]] std::string too_few_hosts(const JobSpec&, std::size_t given,
                                         const std::string& origin);

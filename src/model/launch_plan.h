@@ -24,7 +24,7 @@ enum class VariableSource {
   env_secret,  // the same, but never shown or recorded
   job_env,     // `env` of the job file
   role_env,    // `env` of the role
-  rank,        // computed; overrides all others, unless the row is marked as kept if set
+  rank,        // computed; overrides all others, unless plan/rank_table keeps a value that is set
 };
 
 /// One variable of a rank.
@@ -146,12 +146,12 @@ struct LaunchPlan {
   MasterPlan master;
   std::string workdir;               // absolute
   std::optional<SyncExtent> sync{};  // of the workdir that is copied to other nodes, once known
-  std::vector<PlannedCopy> staged{};  // only of a preview
+  std::vector<PlannedCopy> staged{};  // only in a preview
   std::vector<CommandPlan> commands;
   std::vector<NodePlan> nodes;         // index = NodeRank; nodes with ranks
   std::vector<std::string> spares{};   // names of the nodes on standby
   std::vector<HostSlots> hosts;        // launch: once: the contents of its hostfiles; else empty
-  std::optional<MpirunPlan> mpirun{};  // the starter of the ranks; nullopt: the agents
+  std::optional<MpirunPlan> mpirun{};  // starts the ranks; nullopt: the agents start them
   std::vector<RankPlan> ranks;         // index = Rank
   std::vector<Variable> variables;     // common to the whole job
   std::vector<std::string>

@@ -14,19 +14,19 @@ struct Mount {
   bool operator==(const Mount&) const = default;
 };
 
-/// Why it is not a valid mount, phrased to follow "mounts[0]: "; empty: it is valid.
+/// Why `text` is not a valid mount, phrased to follow "mounts[0]: "; empty: it is valid.
 [[nodiscard]] std::string problem_of_mount(std::string_view text);
 
 /// The value of Container::workdir that selects the image's own WORKDIR.
 inline constexpr std::string_view kImagesOwn = "image";
 
-/// Why it is not a valid Container::workdir, as text after "workdir: "; empty: it is valid.
+/// Why `text` is not a valid Container::workdir, phrased to follow "workdir: "; empty: it is valid.
 [[nodiscard]] std::string problem_of_container_workdir(std::string_view text);
 
-/// An ECMA-262 pattern that matches at least all valid ones.
+/// An ECMA-262 pattern that accepts at least all valid values.
 inline constexpr std::string_view kContainerWorkdirPattern = "^(/.*|image)$";
 
-/// Requires a text without a problem.
+/// `text` must be valid, see problem_of_mount().
 [[nodiscard]] Mount mount_of(std::string_view text);
 
 /// An ECMA-262 pattern that accepts at least all mounts.

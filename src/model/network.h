@@ -15,7 +15,7 @@ struct InterfaceAddress {
 
 struct NetworkInterface {
   enum class Kind {
-    physical,  // hardware, also virtual hardware
+    physical,  // real or virtual hardware
     loopback,
     bridge,
     bond,

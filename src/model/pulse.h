@@ -16,8 +16,8 @@ struct MetricPulse {
   bool operator==(const MetricPulse&) const = default;
 };
 
-/// What a rank and all processes below it do. Totals count from its start, so a lost pulse loses
-/// nothing.
+/// What a rank and all processes below it are doing. Totals count from its start, so a lost pulse
+/// loses nothing.
 struct RankPulse {
   Rank rank;
   std::uint64_t output = 0;          // bytes of both streams
@@ -32,7 +32,7 @@ struct RankPulse {
   std::string state;                 // letter of proc(5) of its first process
   std::int32_t gpu_percent = -1;     // of its busiest GPU; -1: unknown
   std::uint64_t gpu_memory = 0;      // bytes, on all GPUs
-  std::string last_line;             // plain text, cut; empty: there is none
+  std::string last_line;             // plain text, truncated; empty: there is none
   std::vector<MetricPulse> metrics;  // ascending; those without a match are missing
   bool operator==(const RankPulse&) const = default;
 };

@@ -1,4 +1,4 @@
-// A Python as a command names it, and as a node has it.
+// A Python as named in a command and as found on a node.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ struct PythonCommand {
 struct FoundProgram {
   std::string path;                  // absolute; empty: it is not there
   std::string version;               // of Python: "3.11", or "3.11.4" in a virtual environment
-  std::string broken;                // why the expected path is unusable; empty: nothing is there
+  std::string broken;                // why the expected path is unusable; empty: usable, or missing
   std::vector<std::string> imports;  // installed modules that the script imports
   std::vector<std::string> absent;   // modules that it imports and that were not found
   bool operator==(const FoundProgram&) const = default;

@@ -1,4 +1,5 @@
-// What other processes of a run's user ask the run's engine, and its answers (launch/questions).
+// Questions that other processes of the same user ask a run's engine, and its answers
+// (launch/questions).
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@ namespace dlaunch {
 struct StopQuestion {
   std::string build_id;     // must equal the engine's
   bool now = false;         // kill at once
-  bool checkpoint = false;  // not before a new checkpoint is complete, or timeouts.stop is over
+  bool checkpoint = false;  // wait for a new, complete checkpoint, at most for timeouts.stop
   bool operator==(const StopQuestion&) const = default;
 };
 

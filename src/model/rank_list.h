@@ -1,4 +1,4 @@
-// Sets of ranks for messages. Pure.
+// Sets of ranks as text. Pure.
 #pragma once
 
 #include <cstddef>

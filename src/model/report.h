@@ -71,9 +71,9 @@ struct Outcome {
 
   // When a rank's failure decided the outcome:
   std::optional<Rank> first;        // the rank that failed first
-  std::vector<Rank> perhaps_first;  // others whose failures may not have been later
+  std::vector<Rank> perhaps_first;  // others that may have failed before it
   std::vector<Rank> alike;          // others that failed in the same way with the same message
-  std::vector<Rank> left_early;     // exited with 0, and `first` failed because it missed them
+  std::vector<Rank> left_early;     // exited with 0, and `first` failed because they were gone
   std::vector<Rank> lost_peer;      // ranks whose error says that another rank is gone
   std::optional<TakenPort> port;    // port_taken
 
@@ -112,7 +112,7 @@ struct RunReport {
                                // back-off
   std::vector<RankEnd> ranks;  // of `attempt`, index = Rank; empty: it had no plan
   MonotonicTime elapsed{0};
-  SpentTimes spent{};           // sums up to `elapsed`
+  SpentTimes spent{};           // adds up to `elapsed`
   std::uint32_t leftovers = 0;  // processes that had to be killed after the ranks had ended
   /// The end of outcome.first; null: there is none.
   [[nodiscard]] const RankEnd* end_of_first() const {

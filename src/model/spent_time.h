@@ -1,4 +1,4 @@
-// What the time of a run was spent on. Plain values.
+// How the time of a run was spent. Plain values.
 #pragma once
 
 #include <array>

@@ -39,7 +39,7 @@ struct ThreadStack {
 struct ProcessStack {
   std::int32_t pid = 0;     // on the node
   std::int32_t parent = 0;  // a pid in the same list; that of the first process: outside the rank
-  std::string command;      // arguments joined by blanks, cut
+  std::string command;      // arguments joined by blanks, truncated
   std::vector<ThreadStack> threads;  // the main thread first
   // Totals since its start; two snapshots show whether it has worked in between.
   std::uint64_t cpu_ms = 0;
@@ -52,7 +52,7 @@ struct ProcessStack {
 /// The stacks of a rank and everything below it. No processes: it has ended, or was not started.
 struct RankStacks {
   Rank rank;
-  std::string host;                     // as the user calls the node; an agent leaves it empty
+  std::string host;                     // the user's name for the node; an agent leaves it empty
   std::vector<ProcessStack> processes;  // the rank's own first, parents before children
   std::vector<std::string> remarks;     // why something is missing, one sentence each
   bool lacks_py_spy = false;            // its node has no py-spy, so Python frames are missing

@@ -22,7 +22,7 @@ struct StageItem {
   std::string to;
   bool unpack = false;  // of `stage`: `to` gets the content of the archive `from`
   std::vector<std::string> exclude{};  // of `stage`: see Transfer
-  bool keeps = false;  // of `stage`: what is gone from the folder `from` stays at `to`
+  bool keeps = false;  // of `stage`: what was removed from the folder `from` stays at `to`
   bool operator==(const StageItem&) const = default;
 };
 
@@ -38,10 +38,10 @@ struct StageEntry {
   std::uint32_t root = 0;  // index of the folder on the nodes that contains it
   SyncEntry entry;
   std::string unpack{};  // of an archive: the name that its content gets, in the same folder
-  /// Of a file with further names (hard links) in the list: how many entries after this one the
-  /// last of them follows, which stands for the content; 0: this one does.
+  /// If the list has more names (hard links) of this file: the number of entries from this one to
+  /// the last of them, whose entry stands for the content; 0: this entry does.
   std::uint32_t content_after = 0;
-  std::uint64_t holes = 0;  // of a sparse file: bytes that take no room, in whole blocks
+  std::uint64_t holes = 0;  // of a sparse file: bytes in holes, in whole blocks
   bool operator==(const StageEntry&) const = default;
 };
 
@@ -49,7 +49,7 @@ struct StageEntry {
 struct StageOrigin {
   std::string name;  // the machine and the path there; empty: nodes keep no record of it
   /// An absolute path beside or in the target: a node that finds it sees the source itself, perhaps
-  /// by NFS, and must not write there. Empty: the source has a different path, or is read-only on
+  /// over NFS, and must not write there. Empty: the source has a different path, or is read-only on
   /// its own machine.
   std::string marker{};
   std::string target{};  // the copy's absolute path: the root, or a file or folder in it
@@ -57,14 +57,14 @@ struct StageOrigin {
   bool operator==(const StageOrigin&) const = default;
 };
 
-/// What stagings from one source have put at one target of a node, by the node's record of it.
+/// What stagings from one source have put at one target of a node, according to the node's record.
 struct StagedTarget {
   std::string target;            // absolute
   std::string source;            // "machine:/path"
   bool unpacked = false;         // the content of an archive
   bool made_folder = false;      // the target was made by a staging, not found there
   std::string real_root{};       // the real path of its folder, without links; empty: not known
-  bool whole = false;            // the staging has ended; else some files may be of an earlier one
+  bool whole = false;            // the staging has ended; else some files may predate it
   std::int64_t staged_at = 0;    // nanoseconds since 1970; 0: not known
   std::string by;                // "run 20261120-210142-k3f"; empty: not known
   std::uint64_t files = 0;       // files that are still as staged; after a cleaning: removed files
@@ -93,7 +93,7 @@ struct StageWant {
   bool operator==(const StageWant&) const = default;
 };
 
-/// Secrets that both ends of a connection between two nodes know, made by random_secret().
+/// Secrets shared by both ends of a connection between two nodes, made by random_secret().
 struct StageKey {
   std::string ticket;  // goes over the connection in the clear, to identify it
   std::string up;      // seals what the receiver of blocks sends

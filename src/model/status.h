@@ -1,4 +1,4 @@
-// The state of a run, as far as it is visible from outside its ranks. Plain values.
+// The state of a run as seen from outside its ranks. Plain values.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 namespace dlaunch {
 
 struct NodeStatus {
-  std::string host;             // as the user calls the node
+  std::string host;             // the user's name for the node
   std::uint32_t silent_ms = 0;  // since its latest pulse, or since its ranks were started
   NodePulse pulse;
   bool operator==(const NodeStatus&) const = default;

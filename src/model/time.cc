@@ -50,7 +50,7 @@ Result<WallTime> parse_time(std::string_view text) {
   using namespace std::chrono;
   const std::string whole(text);
   constexpr std::string_view kForm = "0000-00-00T00:00:00";
-  int numbers[6] = {};  // sscanf would bring 70 KB into the program
+  int numbers[6] = {};  // sscanf would add 70 KB to the program
   bool fits = text.size() > kForm.size();
   for (std::size_t at = 0, field = 0; fits && at < kForm.size(); ++at) {
     if (kForm[at] == '0') {

@@ -1,4 +1,4 @@
-// Points in time as values and as text; the pure rooms never read a clock. Pure.
+// Points in time as values and as text. Pure: nothing here reads a clock.
 #pragma once
 
 #include <chrono>
@@ -19,7 +19,7 @@ using WallTime = std::chrono::sys_time<std::chrono::nanoseconds>;
 /// "2026-11-20T21:01:42.123456Z": RFC 3339 in UTC, to the microsecond (rounded down).
 [[nodiscard]] std::string time_text(WallTime time);
 
-/// Reads what time_text() writes, also without a fraction. Errors: kUsage, which quote the text.
+/// Reads what time_text() writes, with or without a fraction. Errors: kUsage; they quote the text.
 [[nodiscard]] Result<WallTime> parse_time(std::string_view text);
 
 /// The parts of a UTC date, as numbers.

@@ -29,7 +29,7 @@ bool is_ready(int fd, Clock::time_point deadline) {
   }
 }
 
-// Non-blocking, because opening a pipe without a writer would wait without a limit.
+// Non-blocking, because opening a pipe without a writer could wait forever.
 constexpr int kHow = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 
 Result<std::string> read_all(const UniqueFd& fd, const std::string& problem, std::size_t most) {

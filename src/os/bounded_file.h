@@ -8,8 +8,9 @@
 
 namespace dlaunch {
 
-/// The first `most` bytes. Waits at most 10 s for a pipe (`dlaunch run <(make-job)`). Errors:
-/// exit_code::kJobFile, with the path; they call the file `what`, such as "job file".
+/// Reads to the end, but stops once it has `most` bytes; may return up to 16 KiB more. Waits at
+/// most 10 s for a pipe (`dlaunch run <(make-job)`). Errors: exit_code::kJobFile, with the path;
+/// they call the file `what`, such as "job file".
 [[nodiscard]] Result<std::string> read_bounded_file(const std::string& path,
                                                     const std::string& what, std::size_t most);
 

@@ -1,7 +1,7 @@
-// A cgroup v2 folder for the ranks of an agent, if one is delegated to us: we may make folders in
-// that of our own cgroup (the kernel's admin-guide/cgroup-v2.rst, "Delegation"). Writing to its
-// cgroup.kill (Linux 5.14) ends everything in it at once, however fast it forks. If any of this is
-// missing, there is silently no cgroup: it helps, but is not required.
+// A cgroup v2 folder for the ranks of an agent, if our own cgroup is delegated to us: then we may
+// make folders in it (the kernel's admin-guide/cgroup-v2.rst, "Delegation"). Writing to cgroup.kill
+// (Linux 5.14) ends everything in a cgroup at once, however fast it forks. If any of this is
+// missing, dlaunch works without a cgroup and does not say so.
 #pragma once
 
 #include <chrono>
@@ -38,9 +38,9 @@ class RankCgroup {
   [[nodiscard]] int fd() const { return folder_.get(); }
   [[nodiscard]] const std::string& path() const { return path_; }
 
-  /// Sends SIGKILL to all processes in it and below.
+  /// Sends SIGKILL to all processes in it and below it.
   void kill() const;
-  /// Removes it and what was made below; true if it is gone. Fails while a process lives in it.
+  /// Removes it and what was made below it; true if it is gone. Fails while a process lives in it.
   [[nodiscard]] bool remove() const;
 
  private:

@@ -138,7 +138,7 @@ bool FrameChannel::write_some() {
     }
     sent_ += static_cast<std::size_t>(n);
   }
-  // Their memory is given back, because a quiet channel may not send as much again.
+  // Frees their memory: a quiet channel may never send as much again.
   std::string().swap(sending_);
   std::string().swap(waiting_);
   sent_ = 0;
@@ -259,7 +259,7 @@ void FrameChannel::take_up(const wire::Resume& theirs) {
   // The callback may have closed the connection or the channel.
   if (!is_connected() || deaf_) return;
   for (const wire::Frame& frame : sender_.unacknowledged()) wire::append_frame(frame, waiting_);
-  was_full_ = true;  // so that output goes on as soon as there is room
+  was_full_ = true;  // so that output continues as soon as there is room
   queue_written();
 }
 
@@ -277,7 +277,7 @@ void FrameChannel::lose(std::string reason) {
   if (ended_) return;
   if (!callbacks_.on_lost) return end(std::move(reason));
   disconnect();
-  // Later, as in end(). Ignored if the connection was replaced since.
+  // Posted, as in end(). Ignored if the connection has been replaced since.
   loop_.post([this, connection = connection_, reason = std::move(reason)] {
     if (!ended_ && connection == connection_) callbacks_.on_lost(reason);
   });
@@ -287,7 +287,8 @@ void FrameChannel::end(std::string reason) {
   if (ended_) return;
   ended_ = true;
   disconnect();
-  // Never calls on_end from inside send() or a callback: the owner may destroy what it works with.
+  // Never calls on_end from inside send() or a callback: the owner may then destroy objects that
+  // are still in use.
   auto tell = callbacks_.on_end;
   if (tell) loop_.post([tell, reason = std::move(reason)] { tell(reason); });
 }

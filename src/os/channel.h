@@ -59,8 +59,8 @@ class FrameChannel {
 
   /// `early`: bytes of the channel that were read before it existed.
   void start(Callbacks callbacks, const std::string& early = {});
-  /// Returns the message's sequence number; 0 for those that have none. While there is no
-  /// connection, control messages are kept for the next one and all others are dropped.
+  /// Returns the message's sequence number; 0 if it has none, or if the channel has ended. While
+  /// there is no connection, control messages are kept for the next one and all others are dropped.
   std::uint64_t send(wire::Frame frame);
   /// Copies only the bytes that the kernel does not take at once.
   void send(const wire::OutputData& output);
@@ -120,7 +120,7 @@ class FrameChannel {
   std::string waiting_;  // collected while `sending_` is on its way
   bool write_pending_ = false;
   bool was_full_ = false;
-  bool is_busy_ = false;           // the last read has filled kQuietReadSize
+  bool is_busy_ = false;           // the last read filled kQuietReadSize
   bool deaf_ = false;              // the peer reads no more; its end of file is still to come
   bool waits_for_resume_ = false;  // of the other end, on a new connection
   bool repeating_ = false;         // in on_resume: control frames wait, and follow its output

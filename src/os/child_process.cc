@@ -109,7 +109,7 @@ ChildProcess::ChildProcess(EventLoop& loop, pid_t pid, UniqueFd in, UniqueFd out
 ChildProcess::~ChildProcess() {
   if (!is_ours()) return;
   end(true);
-  // The child ends a moment later. Reaps it then, because nothing else would do so before the run
+  // The child ends a moment later and must be reaped here: nothing else would do so before the run
   // ends.
   const auto left = std::make_shared<WatchedFd>(loop_, UniqueFd(open_pidfd(pid_)));
   left->on_readable([left, pid = pid_] {

@@ -1,4 +1,4 @@
-// A program as a child of ours: pipes for its three streams, the end of its stderr, and how it
+// A program as a child of ours: pipes for its three streams, the tail of its stderr, and how it
 // ended.
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace dlaunch {
 
-/// How much of the end of stderr is kept.
+/// At least this many bytes of the tail of stderr are kept.
 inline constexpr std::size_t kMostErrors = 16 * 1024;
 
 /// For use on its loop's thread only. The child leads its own session and gets SIGKILL when this
@@ -38,8 +38,8 @@ class ChildProcess : public std::enable_shared_from_this<ChildProcess> {
   [[nodiscard]] UniqueFd take_stdin() { return std::move(stdin_); }
   [[nodiscard]] UniqueFd take_stdout() { return std::move(stdout_); }
 
-  /// Calls back once the child has ended and was reaped; not after release(). Without a wait status
-  /// if another part of this process has reaped the child, such as the owner of an agent's
+  /// Calls back once the child has ended and been reaped; not after release(). There is no wait
+  /// status if another part of this process reaped the child, such as the owner of an agent's
   /// children.
   using Ended = std::function<void(std::optional<int> wait_status)>;
   void on_end(Ended callback);
@@ -49,7 +49,7 @@ class ChildProcess : public std::enable_shared_from_this<ChildProcess> {
   /// The caller reaps the child from now on.
   void release();
 
-  /// Its stderr so far, read without waiting.
+  /// The tail of its stderr so far, read without waiting.
   [[nodiscard]] const std::string& errors();
 
  private:

@@ -1,4 +1,4 @@
-// The only functions that read a clock.
+// The clocks as MonotonicTime and WallTime.
 #pragma once
 
 #include "model/time.h"

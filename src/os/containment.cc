@@ -122,7 +122,7 @@ std::vector<pid_t> descendants(const std::set<pid_t>& spared) {
 }
 
 void kill_these(const std::vector<pid_t>& found, const std::set<pid_t>& spared) {
-  // A process group dies at once, including what it forks meanwhile (kill(2)). A descendant's group
+  // A process group dies at once, including what it is just forking (kill(2)). A descendant's group
   // contains only descendants: its session was started by one of them, or is ours, and in ours only
   // our own group has other members.
   if (spared.empty()) {

@@ -65,9 +65,9 @@ ReapPass reap_some(const std::function<void(const Reaped&)>& on_reaped = {});
 void wait_for_child(std::chrono::milliseconds limit);
 
 /// Kills in rounds until no descendant is left or the limit has passed; blocks. True: none is left.
-/// Gives up early if, for kBeyondKill, each process left has been in an uninterruptible system call
-/// (os/stuck.h), or has ended and is not reaped by a parent that is in one. A driver that frees the
-/// memory of a GPU may stay in that state for seconds.
+/// Gives up early if, for kBeyondKill, every process left has been in an uninterruptible system
+/// call (os/stuck.h), or has ended but is not reaped because its parent is in one. A driver that
+/// frees the memory of a GPU may stay in that state for seconds.
 inline constexpr std::chrono::seconds kBeyondKill{10};
 bool kill_descendants(std::chrono::milliseconds limit, const std::set<pid_t>& spared = {});
 /// The same with the caller's own rounds, which return the processes that they found.
@@ -76,11 +76,11 @@ using KillRound = std::function<std::vector<pid_t>()>;
 bool kill_descendants(std::chrono::milliseconds limit, const KillRound& round,
                       bool some_spared = false);
 
-/// The same for a caller that continues to run: reaps only the processes that it has killed, so
-/// other code still learns of the ends that it waits for.
+/// The same for a caller that continues to run: it reaps only the processes that it has killed, so
+/// that other code still learns of the children that it waits for.
 bool end_descendants_but(const std::set<pid_t>& spared, std::chrono::milliseconds limit);
 
-/// pidfd_open(2); -1 if the process has ended.
+/// pidfd_open(2); -1 if there is no such process, or the kernel has no pidfds.
 [[nodiscard]] int open_pidfd(pid_t pid);
 
 }  // namespace dlaunch

@@ -1,4 +1,4 @@
-// The hash by which both ends of a sync compare file contents: XXH3 with 128 bits. Not
+// The hash that both ends of a sync use to compare file contents: XXH3 with 128 bits. Not
 // cryptographic: collisions can be constructed.
 #pragma once
 

@@ -127,8 +127,8 @@ void show_use(int file, bool in_use) {
   (void)::futimens(file, times);
 }
 
-/// Call after our locks are released. A run that locks meanwhile marks the file after its lock, so
-/// one of the two sees the other.
+/// Call after our locks are released. A run that locks at the same time marks the file after its
+/// lock, so one of the two sees the other.
 void show_idle(int file) {
   if (is_in_use(file)) return;
   show_use(file, false);
@@ -214,7 +214,7 @@ std::vector<int> CoreLocks::taken(const std::vector<int>& cpus) const {
   const std::vector<int> sorted = ascending(cpus);
   std::vector<int> busy;  // ascending
   for_each_run(sorted, [&](int first, int last) {
-    if (!is_taken(file_, first, last)) return true;  // mostly one call for all
+    if (!is_taken(file_, first, last)) return true;  // usually one call is enough
     for (int cpu = first; cpu <= last; ++cpu) {
       if (is_taken(file_, cpu, cpu)) busy.push_back(cpu);
     }

@@ -1,11 +1,12 @@
 // Which cores of this machine a run of dlaunch has taken, so that two simultaneous runs do not pin
-// their ranks to the same ones. Advisory. Each user has one file, 0600 and empty: each logical CPU
-// is one byte of it, locked with an open-file-description lock (fcntl(2), F_OFD_SETLK). Other users
-// cannot open it, so they cannot lock it and keep its owner's ranks from being pinned. All users
-// see the locks in /proc/locks (proc(5)), so their runs avoid each other's cores; they look there
-// only while such a file has a modification time other than 0. A lock ends with the last descriptor
-// of its holder, however the holder dies, so nothing has to be cleaned up. Containers with their
-// own /dev/shm do not see each other. Thread-safety: one thread per object.
+// their ranks to the same ones. Advisory. Each user has one empty file with mode 0600; its byte N
+// stands for logical CPU N and is locked with an open-file-description lock (fcntl(2),
+// F_OFD_SETLK). Other users cannot open the file, so they cannot lock it to keep its owner's ranks
+// from being pinned. All users see the locks in /proc/locks (proc(5)), so their runs avoid each
+// other's cores; they look there only while such a file has a modification time other than 0. A
+// lock ends with the last descriptor of its holder, however the holder dies, so nothing has to be
+// cleaned up. Containers with their own /dev/shm do not see each other. Thread-safety: one thread
+// per object.
 #pragma once
 
 #include <string>

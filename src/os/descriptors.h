@@ -12,7 +12,7 @@ namespace dlaunch {
 /// one).
 void close_all_but(std::initializer_list<int> kept);
 
-/// Points the given descriptors to /dev/null.
+/// Points the given descriptors at /dev/null.
 void redirect_to_null(std::initializer_list<int> descriptors);
 
 struct OpenFileLimit {
@@ -20,11 +20,11 @@ struct OpenFileLimit {
   unsigned long hard = 0;
 };
 [[nodiscard]] OpenFileLimit open_file_limit();
-/// Raises the soft limit of open files to the hard one minus `spare`, and returns the previous
-/// limits. A later call can use the spare descriptors.
+/// Raises the soft limit of open files to the hard one minus `spare` (to the hard one if that is at
+/// most 2 * spare), and returns the previous limits. A later call can use the spare descriptors.
 OpenFileLimit raise_open_file_limit(unsigned long spare = 0);
 /// For the programs that this process starts: the limits before it first raised its own; nullptr:
-/// it has not.
+/// it has not raised them.
 [[nodiscard]] const rlimit* original_open_file_limit();
 
 /// How many more descriptors this process may open before EMFILE; inexact while other threads open

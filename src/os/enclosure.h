@@ -25,10 +25,10 @@ class Enclosure {
   Enclosure& operator=(const Enclosure&) = delete;
 
   /// Call before each attempt. Makes the cgroup if there is no PID namespace and a cgroup is
-  /// delegated to us, and removes cgroups that killed agents have left. A cgroup in which a process
-  /// was killed is not used again: Linux up to at least 6.18 kills at once what then starts in it
-  /// (CLONE_INTO_CGROUP), because it compares the count of kills with that of the caller's cgroup
-  /// (kernel/cgroup/cgroup.c, cgroup_css_set_fork, cgroup_post_fork).
+  /// delegated to us, and removes cgroups that killed agents have left behind. A cgroup in which a
+  /// process was killed is not used again: Linux up to at least 6.18 immediately kills what is then
+  /// started in it (CLONE_INTO_CGROUP), because it compares the cgroup's count of kills with that
+  /// of the caller's cgroup (kernel/cgroup/cgroup.c, cgroup_css_set_fork, cgroup_post_fork).
   void prepare();
 
   /// -1: the ranks get no cgroup of their own.
@@ -49,7 +49,7 @@ class Enclosure {
   void take_in(pid_t pid) const;
 
   /// Sends SIGKILL to every descendant, once. Returns those that a walk found; an enclosure also
-  /// kills what was forked meanwhile, unless it is a PID namespace and some are spared.
+  /// kills those forked during the walk, unless it is a PID namespace and some are spared.
   std::vector<pid_t> kill_once(const std::set<pid_t>& spared = {});
 
   /// Call after the last process has ended; the destructor does it too.

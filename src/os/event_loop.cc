@@ -42,7 +42,7 @@ void EventLoop::post(std::function<void()> work) {
   asio::post(state_->context, std::move(work));
 }
 
-// Shared with pending callbacks, which must not be called after the object was closed.
+// Shared with pending callbacks, which must not be called once the object is closed.
 struct WatchedFd::State {
   explicit State(asio::io_context& context) : descriptor(context) {}
   asio::posix::stream_descriptor descriptor;

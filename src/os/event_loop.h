@@ -1,5 +1,5 @@
-// The event loop: readiness of descriptors, timers, and work for a later turn. A thin wrapper of
-// Asio, which only event_loop.cc includes, because it takes seconds to compile.
+// The event loop: readiness of descriptors, timers, and work for a later turn. A thin wrapper
+// around Asio, which only event_loop.cc includes, because it takes seconds to compile.
 #pragma once
 
 #include <chrono>
@@ -12,8 +12,8 @@
 
 namespace dlaunch {
 
-/// One thread: no member of this file may be used from another one. Callbacks are called from run()
-/// and run_one() only.
+/// For use on one thread only, like everything in this file. Callbacks are called only from run(),
+/// run_one() and poll().
 class EventLoop {
  public:
   EventLoop();

@@ -1,4 +1,4 @@
-// The hash by which a node verifies that a staged file is the launcher's: BLAKE2bp
+// The hash that a node uses to verify that a staged file is the launcher's: BLAKE2bp
 // (https://blake2.net/blake2.pdf, 2.10), the first 256 of 512 bits. It is BLAKE2b in four lanes,
 // which one core computes at the same time: 2.5 times as fast as libsodium's BLAKE2b.
 #pragma once
@@ -23,7 +23,8 @@ class FileHasher {
   static constexpr std::size_t kLanes = 4;
   static constexpr std::size_t kBlock = 128;
   static constexpr std::size_t kStripe = kLanes * kBlock;  // a block of each lane
-  // Only at the end is known which block of a lane is its last one, so a byte of each lane is held.
+  // Which block of a lane is its last is known only at the end, so at least one byte of each lane
+  // is held back.
   static constexpr std::size_t kHeld = kStripe + (kLanes - 1) * kBlock;
 
   void take(const char* bytes, std::size_t size);

@@ -1,7 +1,7 @@
 // The process trees of a job: what a process executes, which processes belong to a launcher's
-// engine, and how to kill a tree. Works from outside the agents too, for when engine or agent wait
-// for a file system and cannot end the ranks themselves. Thread-safety: free functions without
-// state.
+// engine, and how to kill a tree. Works from outside the agents too, for when the engine or an
+// agent waits for a file system and cannot end the ranks itself. Thread-safety: free functions
+// without state.
 #pragma once
 
 #include <chrono>
@@ -16,8 +16,8 @@ namespace dlaunch {
 /// (proc(5), /proc/PID/exe).
 [[nodiscard]] std::string program_of(pid_t pid);
 
-/// Whether the process still executes exactly this command. A shell that ends its script with a
-/// plain command has become that command, and the children are then the user's (data loaders).
+/// Whether the process still executes exactly this command. A shell whose script ends with a plain
+/// command becomes that command; its children are then the user's (data loaders).
 [[nodiscard]] bool runs_command(pid_t pid, const std::vector<std::string>& argv);
 
 /// The child of `parent` whose pid in its own PID namespace is `number`; 0: none.

@@ -19,8 +19,8 @@ namespace {
 #define MFD_EXEC 0x0010U  // Linux 6.3, memfd_create(2)
 #endif
 
-// The settings with which cmake/DlaunchCarried.cmake packs. The format has no header, so both must
-// be changed together.
+// The settings that cmake/DlaunchCarried.cmake packs with. The format has no header, so change both
+// together.
 constexpr std::uint32_t kDictionary = std::uint32_t{4} << 20;
 #if defined(__aarch64__)
 constexpr lzma_vli kFilter = LZMA_FILTER_ARM64;

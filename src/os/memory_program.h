@@ -9,9 +9,9 @@
 
 namespace dlaunch {
 
-/// An empty, unnamed file (memfd_create(2)) for a program: needs no folder from which programs may
-/// be executed, and leaves nothing behind. It is close-on-exec; executing path_of() it still works
-/// for an ELF file. `name` is what /proc shows. Errors: kPreflight.
+/// An empty, unnamed file (memfd_create(2)) for a program: it needs no folder that allows
+/// execution, and leaves nothing behind. It is close-on-exec; an ELF file can still be executed by
+/// its path_of(). `name` is what /proc shows. Errors: kPreflight.
 [[nodiscard]] Result<UniqueFd> memory_file(const std::string& name);
 
 /// The same with the program unpacked into it.

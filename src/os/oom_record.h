@@ -1,4 +1,4 @@
-// The texts in which the kernel records that it has killed a process for lack of memory. Pure.
+// Reads the kernel's records of processes that it has killed for lack of memory. Pure.
 #pragma once
 
 #include <chrono>
@@ -37,7 +37,7 @@ struct OomKill {
 /// largest number of pages).
 [[nodiscard]] std::optional<std::uint64_t> memory_limit(std::string_view text);
 
-/// "12.3 GiB anonymous; limit of its cgroup 12 GiB". Omits unknown parts; never empty.
+/// "12.3 GiB anonymous; cgroup limit 12 GiB". Omits unknown parts; never empty.
 [[nodiscard]] std::string describe_oom(const std::optional<OomKill>& kill,
                                        std::optional<std::uint64_t> limit);
 

@@ -21,7 +21,7 @@ namespace {
 
 constexpr const char* kMemoryV1 = "/sys/fs/cgroup/memory";
 // After a long uptime the kernel log's clock (local_clock) may differ this much from the monotonic
-// one. It only has to distinguish a pid from an earlier process with the same pid, long ago.
+// one. The comparison only has to tell a process from a much earlier one with the same pid.
 constexpr std::chrono::seconds kClockTolerance{60};
 
 bool is_readable(const std::string& path) {
@@ -132,7 +132,7 @@ void OomWatch::read_log() {
   std::array<char, 8192> record;  // CONSOLE_EXT_LOG_MAX of the kernel; one read(2), one record
   while (monotonic_now() < deadline) {
     const ssize_t size = ::read(log_.get(), record.data(), record.size());
-    if (size < 0 && (errno == EPIPE || errno == EINTR)) continue;  // overwritten meanwhile
+    if (size < 0 && (errno == EPIPE || errno == EINTR)) continue;  // EPIPE: overwritten
     if (size <= 0) break;
     const std::string_view text(record.data(), static_cast<std::size_t>(size));
     if (const auto kill = parse_oom_kill(text)) logged_.insert_or_assign(kill->pid, *kill);

@@ -1,6 +1,6 @@
 // Finds out whether the kernel has killed a rank for lack of memory, from the counter of the rank's
 // memory cgroup (v2 memory.events, v1 memory.oom_control; both count "oom_kill") and from the
-// kernel log if we may read it; and what GPU drivers have written to that log meanwhile.
+// kernel log if we may read it; and what GPU drivers have written to that log.
 #pragma once
 
 #include <chrono>
@@ -37,13 +37,13 @@ class OomWatch {
   /// Call at the beginning of an attempt: earlier kills do not count.
   void begin();
 
-  /// For a process that was ended by a SIGKILL that we did not send: what the records say about it,
+  /// For a process killed by a SIGKILL that we did not send: what the records say about its death,
   /// or an empty string. A kill that only the counter shows is attributed to one process. `pid`: in
   /// the node's PID namespace. Reads what the kernel log has received since the last call, for at
   /// most half a second in all calls together.
   [[nodiscard]] std::string evidence(pid_t pid);
-  /// Records of the kernel log with the faults (Xid) of NVIDIA's driver since the beginning that
-  /// were not returned yet, one per line. Takes its time from evidence()'s limit.
+  /// The faults (Xid) that NVIDIA's driver has logged since begin() and that were not returned yet,
+  /// as records of the kernel log, one per line. Shares evidence()'s time limit.
   [[nodiscard]] std::string driver_faults();
   /// If evidence() is empty: whether the records would have shown a kill.
   [[nodiscard]] bool can_tell() const { return log_ || !sources_.counter.empty(); }

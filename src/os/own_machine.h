@@ -29,7 +29,7 @@ namespace dlaunch {
 /// error.
 [[nodiscard]] std::vector<int> allowed_cpus(int pid);
 
-/// The current folder's absolute path. Errors: kUsage, if the folder has been removed.
+/// The current folder's absolute path. Errors: kUsage, for example if the folder has been removed.
 [[nodiscard]] Result<std::string> current_folder();
 
 /// Soft limits of this process (getrlimit(2)).

@@ -18,10 +18,10 @@ namespace dlaunch {
 /// which the kernel does not list.
 [[nodiscard]] bool has_live_socket(std::uint16_t port);
 
-/// One of these local ports on which a process listens, but no process of `own`. A process of
-/// another user, whose descriptors we may not read, counts as foreign. Reads the table of sockets
-/// once, and the descriptors of `own` only if there is a listener. Also nullopt if reading was not
-/// finished at `deadline`.
+/// One of these local ports on which some process listens, but none of `own`. A process of another
+/// user, whose descriptors we may not read, counts as foreign. Reads the table of sockets once, and
+/// the descriptors of `own` only if there is a listener. Also nullopt if reading has not finished
+/// by `deadline`.
 [[nodiscard]] std::optional<std::uint16_t> find_foreign_listener(
     const std::vector<std::uint16_t>& ports, const std::function<std::vector<pid_t>()>& own,
     MonotonicTime deadline);

@@ -73,7 +73,7 @@ struct PortRange {
   std::uint32_t last = 0;
 };
 
-/// Numbers and ranges of "32768\t60999" or "8080,9148,30000-30010"; ignores all else.
+/// The numbers and ranges in "32768\t60999" or "8080,9148,30000-30010"; ignores everything else.
 std::vector<PortRange> parse_ranges(std::string_view text) {
   std::vector<PortRange> ranges;
   const char* at = text.data();

@@ -39,8 +39,8 @@ class ReservedPort {
 /// nothing else is free.
 [[nodiscard]] Result<ReservedPort> reserve_free_port();
 
-/// Reserves this port, which must not be 0, or says who holds it. Remains of closed connections
-/// (TIME_WAIT) do not count.
+/// Reserves this port, which must not be 0, or says who holds it. Closed connections (TIME_WAIT) do
+/// not count.
 [[nodiscard]] tl::expected<ReservedPort, TakenPort> reserve_port(std::uint16_t port);
 
 /// "pid 8812 (python train.py, user eve)": the process with a socket on this local port, preferably

@@ -62,7 +62,7 @@ int number_in_own_namespace(std::string_view status) {
   const std::size_t line = status.find("\nNSpid:");
   const std::size_t end = line == std::string_view::npos ? line : status.find('\n', line + 1);
   if (end == std::string_view::npos) return 0;
-  const std::size_t last = status.rfind('\t', end) + 1;  // from our namespace to its own
+  const std::size_t last = status.rfind('\t', end) + 1;  // listed from our namespace to its own
   return number_of<int>(status.substr(last, end - last)).value_or(0);
 }
 

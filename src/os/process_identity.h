@@ -1,5 +1,5 @@
-// Identifies processes although pids are reused: pid and start time together name one process of a
-// boot. Thread-safety: free functions without state.
+// Identifies processes even though pids are reused: pid and start time together name one process
+// since boot. Thread-safety: free functions without state.
 #pragma once
 
 #include <cstdint>

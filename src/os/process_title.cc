@@ -15,7 +15,7 @@ namespace dlaunch {
 
 namespace {
 
-/// The memory from which the kernel reads the command line of a process: proc(5), fields 48 to 51.
+/// The memory that holds the command line of a process for the kernel: proc(5), fields 48 to 51.
 struct Area {
   char* begin = nullptr;
   char* end = nullptr;
@@ -55,7 +55,7 @@ Area free_area() {
   return area;
 }
 
-/// "dlaunch-engine" of "dlaunch: engine ID", at most 15 bytes (prctl(2)).
+/// "dlaunch-engine" for "dlaunch: engine ID", at most 15 bytes (prctl(2)).
 std::string short_name(const std::string& title) {
   std::string name = title;
   if (const auto at = name.find(": "); at != std::string::npos) name.replace(at, 2, "-");

@@ -5,8 +5,8 @@
 
 namespace dlaunch {
 
-/// Sets the name ("dlaunch-engine" of "dlaunch: engine ID") and the command line of this process,
-/// cut to the room that arguments and environment had at the start. Moves the strings of `environ`:
+/// Sets the command line of this process ("dlaunch: engine ID"), cut to the room that arguments and
+/// environment had at the start, and its name ("dlaunch-engine"). Moves the strings of `environ`:
 /// no other thread may read them, and earlier results of getenv(3) become invalid.
 void set_process_title(const std::string& title);
 

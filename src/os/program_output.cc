@@ -90,8 +90,8 @@ struct RunningProgram::State : std::enable_shared_from_this<State> {
     process->end(true);
     timer.after(kLastMoment, [this] { finish(tl::unexpected(*late)); });
   }
-  /// Ends what the program has left behind. While one of its processes holds its stdout, the number
-  /// of its process group is not reused.
+  /// Ends what the program has left behind. The id of its process group is not reused while one of
+  /// its processes holds its stdout.
   void end_group() const {
     if (output && output->get() >= 0) ::kill(-group, SIGKILL);
   }
@@ -129,7 +129,8 @@ RunningProgram::~RunningProgram() {
 }
 
 Result<ProgramOutput> run_program(ProgramCall call) {
-  // A program that does not read its input tells why by its exit code, so writing must not kill us.
+  // A program that does not read its input says why with its exit code, so writing to it must not
+  // kill us.
   if (!call.input.empty()) block_signals({SIGPIPE});
   EventLoop loop;
   std::optional<Result<ProgramOutput>> result;

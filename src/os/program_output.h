@@ -29,7 +29,7 @@ struct ProgramOutput {
   /// reaped the program first.
   std::optional<int> wait_status;
   std::string out;     // its stdout, the first ProgramCall::most_output bytes
-  std::string errors;  // its stderr, the last 16 KiB (kMostErrors)
+  std::string errors;  // the tail of its stderr, at least 16 KiB (kMostErrors)
 
   [[nodiscard]] bool succeeded() const { return wait_status == 0; }
 };
@@ -39,8 +39,8 @@ struct ProgramOutput {
 class RunningProgram {
  public:
   using Done = std::function<void(Result<ProgramOutput>)>;
-  /// Calls `done` once, from the loop: when the program has ended and its output is closed. `done`
-  /// may destroy this. Errors: kNotFound, kCannotExecute, and kTimeLimit if the program takes
+  /// Calls `done` once, from the loop, when the program has ended and its output is closed. `done`
+  /// may destroy this. Errors: those of ChildProcess::start(), and kTimeLimit if the program takes
   /// longer than the limit: it is then killed with its process group, and abandoned if it is still
   /// alive after 1 s, as when it hangs in a driver.
   RunningProgram(EventLoop& loop, ProgramCall call, Done done);

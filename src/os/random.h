@@ -1,4 +1,4 @@
-// Random numbers of the kernel. All functions are thread-safe.
+// Random numbers from the kernel. All functions are thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace dlaunch {
 
 /// 128 random bits (getrandom(2)) as 32 hexadecimal digits. Error: kInternal.
 [[nodiscard]] Result<std::string> random_secret();
-/// Takes the same time wherever the texts differ.
+/// Takes the same time wherever the strings differ.
 [[nodiscard]] bool is_same_secret(std::string_view a, std::string_view b);
 
 /// 64 bits for ids and names that must differ; not for a secret, since without getrandom(2) (a

@@ -15,7 +15,8 @@ namespace dlaunch {
 
 namespace {
 
-// The kernel limits it to net.core.somaxconn; a client that does not fit retries after a second.
+// The kernel limits it to net.core.somaxconn; a client that finds the queue full retries after a
+// second.
 constexpr int kBacklog = 4096;
 
 struct SocketAddress {

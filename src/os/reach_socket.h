@@ -23,16 +23,16 @@ void stop_listening(ReservedPort& held);
 
 /// Listens at one address of this machine, on a free port that the kernel chooses. Error: errno.
 [[nodiscard]] tl::expected<UniqueFd, int> listen_at(const std::string& address);
-/// 0: the socket has none.
+/// The local port's number; 0: the socket has none.
 [[nodiscard]] std::uint16_t local_port_of(int socket);
 
-/// The bytes of a sockaddr_in or sockaddr_in6; empty: `address` is not one.
+/// The bytes of a sockaddr_in or sockaddr_in6; empty: `address` is not an IP address.
 [[nodiscard]] std::string raw_address(const std::string& address, std::uint16_t port);
 
 /// Begins to connect; the socket is writable when it is connected or has failed. Error: errno.
 [[nodiscard]] tl::expected<UniqueFd, int> begin_connect(const std::string& address,
                                                         std::uint16_t port);
-/// The result: 0 or errno.
+/// The result of begin_connect(): 0 or errno.
 [[nodiscard]] int connect_error(int socket);
 
 /// This end's address as ip_text() writes it, IPv4 without "::ffff:"; empty if there is none.

@@ -55,7 +55,7 @@ class SealedReceiver {
   std::string key_;
   std::size_t most_;
   std::string waiting_;
-  std::size_t begin_ = 0;  // everything before it was handed out
+  std::size_t begin_ = 0;  // the bytes before it have been handed out
   bool begun_ = false;
   bool broken_ = false;
 };

@@ -25,10 +25,9 @@ void block_signals(const std::vector<int>& signals);
 /// The next pending signal's number; 0 if there is none.
 [[nodiscard]] int read_signal(int signal_fd);
 
-/// The same for signals whose repetition means something. timeout(1) of coreutils signals its child
-/// and then the child's process group: a signal that a process sends a second time within 100 ms
-/// counts once, whichever process it is. Presses of Ctrl-C come from the kernel, and each one
-/// counts.
+/// Like read_signal(), for signals whose repetition has a meaning. timeout(1) of coreutils signals
+/// its child and then the child's process group, so a signal that any process repeats within 100 ms
+/// counts once. Ctrl-C comes from the kernel, and every press counts.
 class RepeatedSignals {
  public:
   [[nodiscard]] int read(int signal_fd);

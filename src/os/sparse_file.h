@@ -1,4 +1,4 @@
-// Holes: parts of a file that read as zeros and take no room on the disk.
+// Holes: parts of a file that read as zeros and take up no disk space.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,8 @@
 
 namespace dlaunch {
 
-/// How many of the file's first `size` bytes are in blocks, of `block` bytes each, that lie in
-/// holes as a whole. 0 if the file system does not tell. In a file of very many parts, later ones
-/// do not count.
+/// How many of the file's first `size` bytes are in blocks of `block` bytes that lie entirely in
+/// holes. 0 if the file system cannot tell. Holes after the first 10,000 do not count.
 [[nodiscard]] std::uint64_t bytes_in_holes(int fd, std::uint64_t size, std::uint64_t block);
 
 /// Whether the file may have holes that are worth looking for.

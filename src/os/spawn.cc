@@ -21,8 +21,8 @@ namespace dlaunch {
 
 namespace {
 
-// Shared with the child, which runs in our memory until it executes (CLONE_VM | CLONE_VFORK):
-// that is how its errno comes back without a pipe.
+// Shared with the child, which runs in our memory until it executes (CLONE_VM | CLONE_VFORK), so
+// its errno comes back without a pipe.
 struct ChildContext {
   const SpawnRequest* request = nullptr;
   pid_t parent = 0;
@@ -80,9 +80,9 @@ DLAUNCH_ON_OWN_STACK int run_child(void* argument) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != context.parent)
     _exit(exit_code::kInternal);  // the parent died before the line above
-  // With kernel.yama.ptrace_scope=1 a process may look at its descendants only, and a helper of the
+  // With kernel.yama.ptrace_scope=1 a process may trace only its descendants, and a helper of the
   // tracer is not an ancestor of the new process. A relation declared here includes the tracer's
-  // descendants, and outlives execve(2) (security/yama/yama_lsm.c). Without Yama: EINVAL.
+  // descendants and survives execve(2) (security/yama/yama_lsm.c). Without Yama: EINVAL.
   ::prctl(PR_SET_PTRACER, request.tracer > 0 ? request.tracer : context.parent);
   if (request.outer_proc >= 0) context.outer_pid = number_in(request.outer_proc);
   if (::dup2(request.stdin_fd, 0) < 0 || ::dup2(request.stdout_fd, 1) < 0 ||
@@ -208,7 +208,7 @@ tl::expected<Spawned, StartFailure> spawn(const SpawnRequest& request) {
   pid_t pid = clone_child(run_child, &context, stack, kChildStack, request.cgroup);
   bool unusable = pid < 0 && in_cgroup && refuses_for_good(errno);
   if (pid > 0 && in_cgroup && !context.has_begun) {
-    // The kernel kills every process that starts there, and keeps doing so once a process was
+    // The kernel killed it, as it does with every process that we start there once a process was
     // killed in our own cgroup (os/enclosure.h).
     unusable = true;
     reap(std::exchange(pid, -1));

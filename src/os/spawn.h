@@ -60,14 +60,13 @@ struct Spawned {
   pid_t pid = 0;
   pid_t outer_pid = 0;  // the same process as `outer_proc` numbers it; without one, `pid`
   bool in_cgroup = false;
-  bool cgroup_is_unusable = false;  // the kernel refuses it for a reason other than resources
+  bool cgroup_is_unusable = false;  // the kernel refuses it for good, or kills what starts in it
 };
 
-/// The new process is leader of its own process group or session, gets SIGKILL when the calling
-/// thread's process ends (prctl(2) PR_SET_PDEATHSIG; a set-id program loses this), has an empty
-/// signal mask and no descriptors but 0, 1, 2 and `extra_fd`. Descendants of `tracer` may look at
-/// it even where Yama restricts ptrace(2). Call only from the main thread of a process that blocks
-/// all signals.
+/// The new process leads its own process group or session, gets SIGKILL when the calling thread
+/// ends (prctl(2) PR_SET_PDEATHSIG; a set-id program loses this), and has an empty signal mask and
+/// no descriptors but 0, 1, 2 and `extra_fd`. `tracer` and its descendants may trace it even where
+/// Yama restricts ptrace(2). Call only from the main thread of a process that blocks all signals.
 [[nodiscard]] tl::expected<Spawned, StartFailure> spawn(const SpawnRequest&);
 
 }  // namespace dlaunch

@@ -1,4 +1,4 @@
-// The hash by which a node verifies that a program is the launcher's: BLAKE2b, 256 bits
+// The hash that a node uses to verify that a program is the launcher's: BLAKE2b, 256 bits
 // (libsodium).
 #pragma once
 

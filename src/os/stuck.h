@@ -1,5 +1,5 @@
 // Processes that SIGKILL cannot end now: they wait in an uninterruptible system call (state D of
-// proc(5)), mostly for a file system that does not answer. Reads only /proc and never touches that
+// proc(5)), usually for a file system that does not answer. Reads only /proc and never touches that
 // file system. Thread-safety: free functions without state.
 #pragma once
 
@@ -30,8 +30,8 @@ struct StuckProcess {
 
 /// "pid 4711 (python) waits for ext4 at /data (/dev/sdb1) (state D, percpu_rwsem_wait)".
 [[nodiscard]] std::string describe(const StuckProcess& process);
-/// Grouped by what they wait for, at most four of each group: "pid 7 (engine), pid 9 (agent) and 3
-/// more wait for ...; pid 10 (sh) waits for ...".
+/// Grouped by what they wait for: "pid 7 (engine) and pid 9 (agent) wait for ...; pid 10 (sh) waits
+/// for ...". Names at most four of each group: "... and 3 more wait for ...".
 [[nodiscard]] std::string describe(const std::vector<StuckProcess>& processes);
 
 /// The mount of an absolute path, from the text of /proc/self/mountinfo (proc(5)):

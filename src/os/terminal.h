@@ -1,4 +1,4 @@
-// Terminals: what kind of file a console is, and pseudo terminals.
+// Terminals: whether a descriptor is one, its size, and pseudo terminals.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ struct TerminalSize {
 /// nullopt if `fd` is not a terminal (ioctl_tty(2), TIOCGWINSZ).
 [[nodiscard]] std::optional<TerminalSize> terminal_size(int fd);
 
-/// Whether `fd` is closed, a regular file or /dev/null, so that output is not seen on a screen.
+/// Whether `fd` is closed, a regular file or /dev/null, so that no output appears on a screen.
 [[nodiscard]] bool is_out_of_sight(int fd);
 
 /// A pseudo terminal (pty(7)) for another program; both ends are close-on-exec.

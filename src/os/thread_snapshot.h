@@ -23,7 +23,7 @@ struct ThreadSnapshot {
 };
 
 /// Stops the thread (PTRACE_SEIZE, PTRACE_INTERRUPT), copies registers and stack, and lets it go.
-/// If a signal had stopped the thread, it stays stopped; a signal that arrives meanwhile is
+/// If a signal had stopped the thread, it stays stopped; a signal that arrives during the stop is
 /// delivered. If this process dies at any point, the kernel lets the thread go as well. Error:
 /// errno; ETIMEDOUT: it did not stop within `limit` (state D); the kernel then lets it go when the
 /// calling thread ends.
@@ -32,7 +32,7 @@ struct ThreadSnapshot {
                                                                 std::chrono::milliseconds limit);
 
 /// The same from a helper thread, which has ended when this returns. So even a `thread` that did
-/// not stop is let go, and does not stop later.
+/// not stop in time is let go, and does not stop later.
 [[nodiscard]] tl::expected<ThreadSnapshot, int> snapshot_thread_apart(
     const ProcessMemory& memory, pid_t thread, std::chrono::milliseconds limit);
 

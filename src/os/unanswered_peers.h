@@ -12,11 +12,12 @@
 
 namespace dlaunch {
 
-/// By the inode of the socket, the address of each peer that has not acknowledged data or a
-/// connection request although it was sent again. `table`: /proc/net/tcp or tcp6 (proc(5)). Pure.
+/// The address of each peer that has not acknowledged data or a connection request although it was
+/// resent at least twice, by the inode of the socket. `table`: /proc/net/tcp or tcp6 (proc(5)).
+/// Pure.
 [[nodiscard]] std::map<std::uint64_t, std::string> unanswered_in(std::string_view table);
 
-/// Reads the tables of each network namespace once, since that walks over all connections there.
+/// Reads the tables of each network namespace once, since reading walks over all connections there.
 class UnansweredPeers {
  public:
   /// The addresses of such peers of a process. A stopped peer process counts as answering, because

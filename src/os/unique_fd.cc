@@ -35,7 +35,7 @@ UniqueFd duplicate(int fd) {
 void ensure_standard_descriptors() {
   for (int fd = 0; fd <= 2; ++fd) {
     if (::fcntl(fd, F_GETFD) == -1 && errno == EBADF) {
-      // open(2) takes the lowest free number, which is `fd`: the ones below are open by now.
+      // open(2) takes the lowest free number, which is `fd`: all lower ones are open by now.
       if (::open("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY) < 0) return;
     }
   }

@@ -53,8 +53,8 @@ class Writer {
 };
 
 /// Ok if `payload` is exactly one well-formed item, at most `max_depth` arrays and maps deep,
-/// without indefinite lengths and tags. Compares every length and count with the bytes that are
-/// present, allocates nothing that depends on them, and does not recurse.
+/// without indefinite lengths or tags. Compares every length and count with the bytes present,
+/// allocates nothing that depends on them, and does not recurse.
 [[nodiscard]] Status check(std::string_view payload, int max_depth);
 
 /// Walks over bytes that check() has accepted. The caller must not read past the end of an item.

@@ -24,13 +24,13 @@ inline constexpr std::uint16_t kTypes = 95;
 [[nodiscard]] Frame encode_message(const FromAgent& message);
 [[nodiscard]] Frame encode_message(const ChannelMessage& message);
 
-/// A message, or a variant in which messages travel. Limited to these types, because other
+/// A message or one of the variants that carry messages. Restricted to these types because other
 /// overloads of encode() take variants that contain a message.
 template <class T>
 concept Encodable = OneOf<T, ToAgent> || OneOf<T, FromAgent> || OneOf<T, ChannelMessage> ||
                     OneOf<T, std::variant<ToAgent, FromAgent, ChannelMessage>>;
 
-/// The variant in which a message of type T travels.
+/// The variant that carries messages of type T.
 template <class T>
 using VariantOf = std::conditional_t<
     OneOf<T, ToAgent>, ToAgent, std::conditional_t<OneOf<T, FromAgent>, FromAgent, ChannelMessage>>;
@@ -50,11 +50,11 @@ template <class T>
   }
 }
 
-/// `Messages`: ToAgent, FromAgent or ChannelMessage. Any bytes are allowed as input; a message that
-/// is not one of `Messages` is an error. Errors: exit_code::kNodeLost and, for example, `malformed
-/// RankExited message: field "rank": expected an unsigned number`. Unknown fields are ignored. A
-/// Hello of another protocol version is decoded as far as protocol and build_id, so that the caller
-/// can report both. The bytes of an OutputData point into the frame's payload.
+/// `Messages`: ToAgent, FromAgent or ChannelMessage. Accepts any bytes; a message that is not one
+/// of `Messages` is an error. Errors: exit_code::kNodeLost and, for example, `malformed RankExited
+/// message: field "rank": expected an unsigned number`. Unknown fields are ignored. Of a Hello with
+/// another protocol version, only protocol and build_id are decoded, so that the caller can report
+/// both. The bytes of an OutputData point into the frame's payload.
 template <class Messages>
 [[nodiscard]] Result<Messages> decode(const FrameView& frame);
 extern template Result<ToAgent> decode(const FrameView&);
@@ -65,7 +65,7 @@ extern template Result<ChannelMessage> decode(const FrameView&);
 void append_output_header(const OutputData& output, std::uint32_t node, std::uint64_t session,
                           std::string& out);
 
-/// Ack and Resume.
+/// True for Ack and Resume.
 [[nodiscard]] bool is_channels_own(std::uint16_t type);
 /// False for Ack, Heartbeat, OutputData and Resume, which carry no sequence number.
 [[nodiscard]] bool is_sequenced(std::uint16_t type);

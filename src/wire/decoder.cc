@@ -164,7 +164,7 @@ bool Decoder::get(Environment& out) {
       what_ = "expected NAME=VALUE";
       return inside(static_cast<std::size_t>(i));
     }
-    // The sender's map is ordered, so each next variable goes to the end.
+    // The sender's map is ordered, so each variable goes to the end.
     const std::size_t before = out.size();
     out.emplace_hint(out.end(), entry.substr(0, equals), entry.substr(equals + 1));
     if (out.size() == before) {

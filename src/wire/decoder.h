@@ -159,7 +159,7 @@ bool Decoder::get(T& out) {
   return std::apply(
       [&](const auto&... each) {
         constexpr std::size_t kCount = sizeof...(each);
-        // One element more than needed, because a message without fields would need an array of
+        // One element more than needed: a message without fields would otherwise need an array of
         // size 0.
         const std::array<std::string_view, kCount + 1> names = {each.name...};
         std::array<std::size_t, kCount + 1> offsets{};

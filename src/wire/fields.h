@@ -349,7 +349,7 @@ template <>
 inline constexpr auto kFields<SyncWants::Content> = std::tuple{
     field("entry", &SyncWants::Content::entry), field("hash", &SyncWants::Content::hash)};
 
-// ---- messages, in the order of message.h
+// ---- messages, with the structs and local questions that belong to them
 
 template <>
 inline constexpr auto kFields<Hello> =
@@ -964,7 +964,7 @@ inline constexpr auto kFields<PmixWanted> =
     std::tuple{field("attempt", &PmixWanted::attempt), field("id", &PmixWanted::id),
                field("rank", &PmixWanted::rank, kRank)};
 
-// ---- numbers with a name on the wire
+// ---- enumerations that travel as names
 
 inline constexpr std::array<std::pair<MpiEnd, std::string_view>, 5> kMpiEndNames = {{
     {MpiEnd::fine, "fine"},

@@ -1,11 +1,11 @@
-// A frame: the form of one message on the channel. A fixed header of little-endian numbers, then
-// the payload.
+// A frame carries one message on the channel: a fixed header of little-endian numbers, then the
+// payload.
 //
 //   offset  size  field
 //        0     4  payload length in bytes, at most kMaxPayload
-//        4     2  message type (position in the list of codec.cc, from 1 on)
+//        4     2  message type (position in the list in codec.cc, counted from 1)
 //        6     2  reserved, 0
-//        8     4  node index, for routing through intermediate agents
+//        8     4  index of the node that the frame is about, so that an agent could forward it
 //       12     8  session id: random per run and node, so that a stale connection is recognised
 //       20     8  sequence number: 1, 2, ... for control frames of one direction; 0 for Ack,
 //                 Heartbeat, OutputData and Resume, which are not repeated after a reconnect

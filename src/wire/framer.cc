@@ -76,8 +76,8 @@ void FrameReader::release_if_empty() {
 
 void FrameReader::make_room(std::size_t size) {
   const std::size_t held = end_ - begin_;
-  // Moving the remaining bytes to the front only if they fit into what was handed out keeps the
-  // cost linear.
+  // Move the remaining bytes to the front only if they fit into the part already handed out: this
+  // keeps the total cost linear.
   if (held <= begin_ && held + size <= capacity_) {
     std::memmove(buffer_.get(), buffer_.get() + begin_, held);
   } else {

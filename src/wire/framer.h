@@ -29,7 +29,7 @@ class FrameReader {
   /// took().
   [[nodiscard]] char* room(std::size_t size);
   void took(std::size_t size) { end_ += size; }
-  /// Gives the buffer back, unless it holds a part of a frame.
+  /// Frees the buffer, unless it holds part of a frame.
   void release_if_empty();
   /// nullopt: more bytes are needed.
   [[nodiscard]] Result<std::optional<Frame>> next();
@@ -47,7 +47,7 @@ class FrameReader {
 
   std::unique_ptr<char[]> buffer_;  // not zeroed: pages are touched only as bytes arrive
   std::size_t capacity_ = 0;
-  std::size_t begin_ = 0;  // everything before was handed out
+  std::size_t begin_ = 0;  // the bytes before it have been handed out
   std::size_t end_ = 0;
   std::optional<Error> error_;
 };

@@ -61,7 +61,7 @@ struct Hello {
 /// Sent every `heartbeat_ms`. The launcher also answers each Heartbeat of the agent at once,
 /// because the agent lets its ranks run only while it knows that the launcher hears it
 /// (node/session/lease.h). The echo also yields the round trip and thus the difference of the two
-/// clocks (clock_offset.h).
+/// clocks (launch/session/node_clock.h).
 struct Heartbeat {
   WallTime at;             // sender's clock
   std::uint64_t sent = 0;  // nanoseconds on the sender's monotonic clock; meaningless elsewhere
@@ -94,8 +94,9 @@ struct FactsRequest {
   /// ranks (NodeFacts::output_folder). Empty: no folder is needed, because StartRanks::log_folder
   /// names one.
   std::string output_name{};
-  std::vector<std::string> variables{};  // names of variables; requests their values on the node
-  /// Names of mpirun; the first one found is asked for its version. Empty: not requested.
+  std::vector<std::string> variables{};  // report the values of these variables on the node
+  /// Names of mpirun to look for; the agent asks the first one found for its version. Empty: do not
+  /// look.
   std::vector<std::string> mpirun{};
   std::optional<std::string> search_path{};  // PATH for finding them, if the job sets it
   Environment carried{};  // as in StartRanks, when mpirun or settings of Open MPI are requested
@@ -123,7 +124,7 @@ struct StartRank {
   bool wants_stdin = false;     // gets StdinData; else /dev/null
   bool is_shown = true;         // false: its output goes to its files only
   std::uint32_t container = 0;  // index into StartRanks::containers, from 1; 0: none
-  bool terminal = false;        // its three descriptors are a terminal of its own; see OpenTerminal
+  bool terminal = false;        // gets a terminal of its own as stdin, stdout and stderr
   bool operator==(const StartRank&) const = default;
 };
 /// How ranks are started in a container; see ContainerPlan. Such a rank has the container's
@@ -172,7 +173,7 @@ struct StartRanks {
   std::vector<StartContainer> containers{};
   std::string entry_folder{};  // for the containers' first processes
                                // (node/containers/container_folder.h); empty: no containers
-  std::uint32_t pulse_ms = 0;  // how often to look at the ranks for a Pulse; 0: never
+  std::uint32_t pulse_ms = 0;  // interval at which to look at the ranks for a Pulse; 0: never
   std::vector<std::string> metrics{};  // patterns (text/metric_pattern.h) for RankPulse::metrics
   /// Run every `preemption_ms` while the attempt runs, in the environment that all ranks share; see
   /// PreemptionNotice. Empty: none.
@@ -330,7 +331,7 @@ struct PortTaken {
 
 // ---- launcher -> agent
 
-/// Asks, before any rank is started, whether everything exists that ranks on this node need. ->
+/// Asks, before any rank starts, whether this node has everything that its ranks need. ->
 /// PrerequisitesMissing
 struct CheckPrerequisites {
   struct Program {
@@ -377,8 +378,8 @@ struct ForgetOutput {
 
 // ---- agent -> launcher
 
-/// Everything that is missing on the node, each as the reason why a rank could not be started;
-/// empty: nothing is missing. Also the answers to lookups.
+/// Everything that the node lacks, each as the reason why a rank could not start; empty: it lacks
+/// nothing. Also the answers to lookups.
 struct PrerequisitesMissing {
   Attempt attempt;
   std::vector<StartFailure> missing;
@@ -386,7 +387,7 @@ struct PrerequisitesMissing {
   std::vector<std::string> folders{};  // the missing ones of CheckPrerequisites::folders
   bool operator==(const PrerequisitesMissing&) const = default;
 };
-/// The requested bytes, as far as they exist. They begin at `offset`, which is greater than the
+/// Those of the requested bytes that exist. They begin at `offset`, which is greater than the
 /// requested offset if bytes between the two were lost. No bytes: the stream ends at `offset`.
 /// Travels raw like OutputData, but in sequence.
 struct FetchedOutput {
@@ -464,7 +465,7 @@ struct SyncSettled {
   std::vector<std::uint32_t> skipped;
   bool operator==(const SyncSettled&) const = default;
 };
-/// The node must remove these of the paths that it reported as `gone`; contents precede their
+/// The node must remove these paths, which it had reported as `gone`; contents precede their
 /// folder.
 struct SyncRemove {
   std::uint32_t id = 0;
@@ -524,7 +525,7 @@ struct SyncDone {
   std::uint32_t id = 0;
   std::string problem;  // "/home/me/job/data: No space left on device"
   std::uint64_t removed = 0;
-  std::uint64_t replaced = 0;         // files with other content, which no sync had put there
+  std::uint64_t replaced = 0;         // files that had other content and came from no sync
   std::vector<std::string> examples;  // a few of the replaced files
   bool operator==(const SyncDone&) const = default;
 };
@@ -561,8 +562,8 @@ struct PmixReady {
   bool operator==(const PmixReady&) const = default;
 };
 /// Agent -> launcher: all members on this node have entered the fence. Launcher -> agent: all
-/// members on all nodes have entered it, and `bytes` joins the bytes of their nodes. The
-/// `counter`th fence of these members. Travels raw, in sequence.
+/// members on all nodes have entered it, and `bytes` joins the bytes of their nodes. `counter`
+/// numbers the fences of these members. Travels raw, in sequence.
 struct PmixFence {
   Attempt attempt;
   std::uint64_t counter = 0;
@@ -596,8 +597,8 @@ struct PmixData {
 
 // ---- signals that are not meant to end a run
 
-/// To the agent: forward a signal to the ranks; it does not affect how their ends are judged. Where
-/// a rank's leader is a shell that we added, its children get the signal instead.
+/// To the agent: forward a signal to the ranks; the signal does not affect how their exits are
+/// judged. If a rank's leader is a shell that we added, its children get the signal instead.
 struct SignalRanks {
   Attempt attempt;
   std::int32_t signal = 0;
@@ -617,7 +618,7 @@ struct RanksAwaited {
   Attempt attempt;
   bool operator==(const RanksAwaited&) const = default;
 };
-/// To node 0, once all nodes await their ranks. -> MpirunEnded, unless the attempt ends before
+/// To node 0, once all nodes await their ranks. -> MpirunEnded, unless the attempt ends first
 struct StartMpirun {
   Attempt attempt;
   std::vector<std::string> argv;  // at least one element
@@ -657,7 +658,7 @@ struct Deadline {
 struct PreemptionNotice {
   Attempt attempt;
   std::string reason;         // one line; may be empty
-  std::int64_t left_ms = -1;  // until then; -1: unknown
+  std::int64_t left_ms = -1;  // time left until then; -1: unknown
   bool operator==(const PreemptionNotice&) const = default;
 };
 
@@ -816,7 +817,7 @@ struct TerminalEnded {
 struct StageBegin {
   std::uint32_t id = 0;
   std::vector<std::string> roots;  // absolute folders
-  std::vector<StageOrigin> origins;  // of each root
+  std::vector<StageOrigin> origins;  // one for each root
   std::vector<std::string> needs;    // other absolute paths that staged environments need
   std::string by{};                  // who stages; shown to other stagings of the same targets
   bool for_ranks = false;            // ranks use the targets afterwards
@@ -837,8 +838,8 @@ struct StageStream {
   std::vector<BlockRun> runs;
   std::vector<std::uint32_t> same;
   bool last = false;
-  /// The blocks come from the sender itself, never from another node: a file of which all blocks
-  /// are in the stream needs no hash.
+  /// The blocks come from the sender itself, never from another node: a file whose blocks are all
+  /// in the stream needs no hash.
   bool is_direct = false;
   bool operator==(const StageStream&) const = default;
 };
@@ -877,7 +878,7 @@ struct StageData {
   std::string bytes;
   bool operator==(const StageData&) const = default;
 };
-/// launcher -> agent: close all connections. What is incomplete stays for the next staging.
+/// launcher -> agent: close all connections. Incomplete files stay for the next staging.
 struct StageOver {
   std::uint32_t id = 0;
   bool operator==(const StageOver&) const = default;
@@ -905,8 +906,7 @@ struct StageReady {
   std::uint32_t id = 0;
   bool operator==(const StageReady&) const = default;
 };
-/// agent -> launcher: those of the requested addresses at which the agent listens; none: it cannot
-/// listen.
+/// agent -> launcher: the requested addresses that the agent listens at; none: it cannot listen.
 struct StageListening {
   std::uint32_t id = 0;
   std::uint32_t link = 0;
@@ -972,7 +972,7 @@ struct StagePeer {
   NodeId node;
   std::string name;
   bool forwards = true;                // may feed other nodes and be fed by them
-  std::vector<std::string> addresses;  // of the source, where this peer may reach it
+  std::vector<std::string> addresses;  // of the source, to which this peer may connect
   bool operator==(const StagePeer&) const = default;
 };
 /// launcher -> agent: stage these files of the agent's node; no peers: end the staging.
@@ -984,12 +984,12 @@ struct StageFrom {
   std::string self;  // the user's name for this node
   std::string by;    // as in StageBegin; so is `for_ranks`
   bool for_ranks = false;
-  bool needs_all = true;          // what environments need must be on the nodes
-  std::uint32_t window_ms = 500;  // a peer gets at once what it can take in this time
+  bool needs_all = true;          // nodes must have everything that staged environments need
+  std::uint32_t window_ms = 500;  // delay of each peer's sync::Window
   bool operator==(const StageFrom&) const = default;
 };
-/// agent -> launcher: a StageOrder for a node. launcher -> agent: a node's StageAnswer. Type and
-/// payload are those of its frame. Travels raw.
+/// agent -> launcher: a StageOrder for a node. launcher -> agent: a node's StageAnswer. `type` and
+/// `payload` are those of the order's or answer's frame. Travels raw.
 struct StageLetter {
   std::uint32_t id = 0;
   NodeId node;
@@ -1004,7 +1004,7 @@ struct StageSaid {
   bool is_note = false;
   bool operator==(const StageSaid&) const = default;
 };
-/// agent -> launcher: the staging is over; with an exit code, it has failed.
+/// agent -> launcher: the staging is over; an exit code other than 0 means that it has failed.
 struct StageReported {
   std::uint32_t id = 0;
   std::uint8_t exit_code = 0;
@@ -1067,7 +1067,8 @@ inline constexpr bool kHolds = false;
 template <class... A, class T>
 inline constexpr bool kHolds<std::variant<A...>, T> = (std::is_same_v<A, T> || ...);
 
-/// The message as a value of a larger group, which must contain every message of its own group.
+/// Converts a message from its group to a larger one, which must contain every message of its own
+/// group.
 template <class Larger, class... Messages>
 [[nodiscard]] Larger widened(std::variant<Messages...> message) {
   return std::visit([](auto& one) -> Larger { return std::move(one); }, message);
@@ -1099,7 +1100,7 @@ using ToAgent =
 
 /// Handled by the session itself (launch/session/session.h).
 using SessionMessages = std::variant<Hello, Heartbeat, Bye, ProgramServed>;
-/// Answers to the launcher's questions before it starts ranks.
+/// Answers to what the launcher asks before it starts ranks.
 using ReachAnswer = std::variant<DoorOpen, Knocked>;
 using SyncAnswer = std::variant<SyncFolder, SyncWants, SyncTaken, SyncDone>;
 using FromNodeAnswer = std::variant<StageLetter, StageSaid, StageReported>;  // to StageFrom
@@ -1113,8 +1114,8 @@ using RunMessages =
                  AttemptEnded, PortTaken, FetchedOutput, PmixFence, PmixWanted, PmixData, Signalled,
                  RanksAwaited, MpirunOutput, MpirunEnded, StacksTaken, Pulse, TerminalOutput,
                  TerminalTaken, TerminalEnded, PySpyTaken, PreemptionNotice, CheckpointsSeen>;
-/// Every message of an agent is in one of these groups. A receiver visits them without a default
-/// case; if it never requests the messages of a group, it handles the whole group: `on(const
+/// Every message from an agent is in one of these groups. A receiver visits them without a default
+/// case; it handles a group whose messages it never requests with a single overload: `on(const
 /// OneOf<RunMessages> auto&)`.
 using FromAgent = Joined<SessionMessages, Answers, RunMessages, CollectAnswer,
                          std::variant<StagedSeen, Notice>>::Type;

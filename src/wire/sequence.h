@@ -1,7 +1,7 @@
-// Sequence numbers and acknowledgements of control frames. The frames are few, and each end keeps
-// its own until the other end has acknowledged them, so that a session can continue over a new
-// channel. Ack, Heartbeat, OutputData and Resume are not numbered: they carry sequence 0 and are
-// never repeated. Thread-safety: none; one pair per session.
+// Sequence numbers and acknowledgements of control frames. There are few of these frames, and each
+// end keeps those it has sent until the other end acknowledges them, so that a session can continue
+// over a new channel. Ack, Heartbeat, OutputData and Resume are not numbered: they carry sequence 0
+// and are never repeated. Thread-safety: none; one pair per session.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@
 namespace dlaunch::wire {
 
 /// The receiver acknowledges after this many control frames or bytes of them, or sooner when asked.
-/// Without the limit in bytes, a launcher would keep what it has told thousands of nodes at the
-/// start for as long as they run.
+/// Without the byte limit, a launcher would keep the start-up messages of thousands of nodes for
+/// the whole run.
 inline constexpr std::uint64_t kAckEvery = 32;
 inline constexpr std::size_t kAckBytes = 1024;
 
-/// Limit of unacknowledged frames. A correct peer acknowledges at least every kAckEvery frames that
-/// it reads, so only a peer that reads without acknowledging makes a sender exceed both limits.
+/// Limits on unacknowledged frames. A correct peer acknowledges at least every kAckEvery frames
+/// that it reads, so a sender exceeds both limits only if its peer reads without acknowledging.
 inline constexpr std::size_t kMostUnacknowledgedFrames = 1024;
 inline constexpr std::size_t kMostUnacknowledgedBytes = std::size_t{64} << 20;
 
@@ -33,7 +33,7 @@ class ControlSender {
   /// Drops the copies up to and including this number. An old number has no effect; a number that
   /// was never sent is an error.
   [[nodiscard]] Status acknowledged(std::uint64_t up_to);
-  /// In order of sequence: what must be sent again on a new channel.
+  /// What must be sent again on a new channel, in sequence order.
   [[nodiscard]] const std::list<Frame>& unacknowledged() const { return unacknowledged_; }
   /// True if more frames are kept than a correct receiver ever leaves unacknowledged.
   [[nodiscard]] bool keeps_too_much() const {

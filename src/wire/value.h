@@ -23,7 +23,7 @@ template <HasFields T>
   return bytes;
 }
 
-/// Accepts any bytes. nullopt: they are not exactly one T within its ranges.
+/// Accepts any bytes. nullopt: they are not exactly one T, with all fields in range.
 template <HasFields T>
 [[nodiscard]] std::optional<T> decode_value(std::string_view bytes) {
   T value;

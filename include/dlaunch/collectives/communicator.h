@@ -61,7 +61,7 @@ class Communicator {
   /// The ranks that this process was started with; a collective call. Initializes MPI if necessary;
   /// destroying the last communicator then finalizes it. For NCCL it selects the device of the
   /// local rank among those visible to this process and makes it the current device (cudaSetDevice)
-  /// of the calling thread, as each member function does too. Code::unavailable, at all ranks, if
+  /// of the calling thread, as each member function does too. Code::unavailable, on all ranks, if
   /// NCCL is requested and two ranks would share a GPU.
   static Result<Communicator> create(const Options& options = {});
 

@@ -31,7 +31,7 @@ class [[nodiscard]] Status {
 
   [[nodiscard]] bool ok() const noexcept { return failure_ == nullptr; }
   [[nodiscard]] Code code() const noexcept { return failure_ ? failure_->code : Code::ok; }
-  /// One line without a final dot; empty if ok.
+  /// One line without a final period; empty if ok.
   [[nodiscard]] const std::string& what() const noexcept {
     static const std::string nothing;
     return failure_ ? failure_->what : nothing;
@@ -42,7 +42,7 @@ class [[nodiscard]] Status {
     Code code = Code::ok;
     std::string what;
   };
-  std::shared_ptr<const Failure> failure_;  // null if ok, to keep a call of 100 ns fast
+  std::shared_ptr<const Failure> failure_;  // null if ok, so that a call of 100 ns stays fast
 };
 
 /// A value, or the reason why there is none.

@@ -19,9 +19,9 @@ struct CheckpointChange {
 [[nodiscard]] CheckpointChange change_of(const CheckpointList& before, const CheckpointList& now,
                                          WallTime begun);
 
-/// `found` without items that the ranks may have written during the look: the look at the start of
+/// `found` without items that the ranks may have written during the scan: the scan at the start of
 /// an attempt overlaps with its ranks. It ran from `begun` to `ended`, by the clock from which
-/// files get their times. `last`: the items at the end of the previous attempt.
+/// files get their times. `last`: the items at the end of the previous attempt, which are kept.
 [[nodiscard]] CheckpointList before_ranks(CheckpointList found, const CheckpointList& last,
                                           WallTime begun, WallTime ended);
 

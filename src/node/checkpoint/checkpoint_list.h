@@ -19,8 +19,8 @@ struct CheckpointLimits {
 
 /// `workdir`: absolute. Patterns may contain *, ? and [...] as in fnmatch(3); these match neither
 /// '/' nor a leading '.'. A symbolic link counts only if the pattern's last part names it
-/// literally, so a link to the newest checkpoint does not count as a second checkpoint. Files that
-/// cannot be read are left out.
+/// literally, so a link to the newest checkpoint does not count as a second checkpoint. Leaves out
+/// files that it cannot inspect.
 [[nodiscard]] CheckpointList list_checkpoints(const std::string& workdir,
                                               const std::vector<std::string>& patterns,
                                               const CheckpointLimits& limits = {});

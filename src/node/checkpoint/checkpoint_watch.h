@@ -30,8 +30,8 @@ class CheckpointWatch {
   void see(const wire::SeeCheckpoints& question);
   /// Call when the last rank of the attempt has ended.
   void end();
-  /// Calls `done` once the attempt's last CheckpointsSeen was sent: at once if there is nothing to
-  /// report, else within the time of two looks.
+  /// Calls `done` once the attempt's last CheckpointsSeen has been sent: at once if there is
+  /// nothing to report, else within the time of two looks.
   void when_told(std::function<void()> done);
   /// The process of the current look. It belongs to no rank and ends by itself.
   [[nodiscard]] std::optional<pid_t> pid() const { return look_.pid(); }

@@ -102,8 +102,8 @@ bool is_writable_folder(const std::string& path) {
 }
 
 /// Whether process_vm_readv(2) can work between the ranks of this node. Docker before version 23
-/// forbids the call (its seccomp profile), and the kernel forbids it between user namespaces, of
-/// which each container of rootless podman has its own. `agent`: 0: not in our PID namespace.
+/// forbids the call (its seccomp profile), and the kernel forbids it between user namespaces; each
+/// container of rootless podman has its own. `agent` is 0 if it is not in our PID namespace.
 bool can_copy_between_ranks(pid_t agent) {
   char from = 0;
   char to = 0;
@@ -118,8 +118,8 @@ bool can_copy_between_ranks(pid_t agent) {
 }
 
 /// Open MPI copies messages with process_vm_readv(2), and where that is forbidden, it repeats the
-/// call forever (github.com/open-mpi/ompi/issues/4948). `vader` is of versions 3 and 4, `smsc` of
-/// version 5.
+/// call forever (github.com/open-mpi/ompi/issues/4948). `vader` belongs to versions 3 and 4, `smsc`
+/// to version 5.
 void add_copy_mechanism(pid_t agent, Environment& environment) {
   if (!environment.contains("OMPI_COMM_WORLD_SIZE") || can_copy_between_ranks(agent)) return;
   environment.emplace("OMPI_MCA_btl_vader_single_copy_mechanism", "none");
@@ -138,7 +138,7 @@ Environment environment_for(const EntryOrder& order, pid_t agent) {
   environment.emplace("PATH", kDefaultPath);
   environment.insert_or_assign("PWD", order.workdir);
   add_copy_mechanism(agent, environment);
-  // For a user that the image does not know, HOME is "/" or another user's folder: caches fail.
+  // For a user that the image does not know, HOME is "/" or another user's folder, so caches fail.
   auto& home = environment["HOME"];
   if (home.empty() || home == "/" || !is_writable_folder(home)) home = "/tmp";
   return environment;

@@ -1,7 +1,7 @@
 // The first process of a rank's container, `dlaunch agent --enter FOLDER [--at WORKDIR] RANK`. It
 // fetches the order from its agent (entry_protocol.h), starts the rank's program, forwards signals,
 // reports how the program ended, and kills everything in the container when the program has ended
-// or the agent is gone. Therefore all container runtimes behave alike: exit statuses and signals
+// or the agent is gone. As a result, all container runtimes behave alike: exit statuses and signals
 // are exact, no variable appears on a command line or in an engine's records, output does not pass
 // through the engine, and no process outlives its agent.
 #pragma once

@@ -28,12 +28,12 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kCleanupLimit{20};
-// Limit for all abandoned folders together, because the agent's thread waits meanwhile.
+// Limit for all abandoned folders together, because the agent's thread waits for them.
 constexpr std::chrono::seconds kAbandonedLimit{2};
 constexpr std::size_t kMostCleanup = 8 * 1024 * 1024;
 constexpr std::string_view kPrefix = "dlaunch-enter-";
-// Begins a folder's name until it is locked. Folders with such names are cleared only after a long
-// time.
+// Prefix of a folder's name until the folder is locked and complete. Folders with such names are
+// removed only after a long time.
 constexpr std::string_view kUnfinished = "dlaunch-making-";
 constexpr std::time_t kUnfinishedFor = 3600;  // seconds
 // How long to wait for another agent that clears the folder.
@@ -92,8 +92,7 @@ std::string unfinished(const std::string& folder) {
 int rename_to_new(const std::string& from, const std::string& to) {
   if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return 0;
   if (errno != EINVAL && errno != ENOSYS) return errno;
-  // The file system lacks RENAME_NOREPLACE: at most, rename(2) could replace an empty folder of
-  // ours.
+  // The file system lacks RENAME_NOREPLACE: at worst, rename(2) replaces an empty folder of ours.
   return ::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
 }
 

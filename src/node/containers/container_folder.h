@@ -36,7 +36,7 @@ struct EntryFolder {
 [[nodiscard]] int note_cleanup(const std::string& folder,
                                const std::vector<std::vector<std::string>>& commands);
 
-/// Runs the recorded commands, which remove containers that are left, then removes the folder.
+/// Runs the recorded commands, which remove leftover containers, then removes the folder.
 /// Blocks for at most 20 s per command. Without the folder's `lock`, waits at most 5 s for another
 /// agent that is clearing it. Does nothing if this user has no such folder.
 void clear_entry_folder(const std::string& folder, UniqueFd lock);
@@ -44,7 +44,7 @@ void clear_entry_folder(const std::string& folder, UniqueFd lock);
 void remove_entry_folder(const std::string& folder);
 
 /// Clears the folders in `base` whose agents were killed together with their guardians. Blocks for
-/// at most about 2 s in total; folders that are left then are cleared by the next call.
+/// at most about 2 s in total; the next call clears what is left then.
 void clear_abandoned_entry_folders(const std::string& base);
 
 /// The first of /tmp, /var/tmp and the cache folder of this environment where we can write and

@@ -22,7 +22,7 @@ namespace dlaunch {
 namespace {
 
 constexpr std::chrono::seconds kClearLimit{20};
-constexpr std::size_t kMostDescriptors = 5;  // received with a packet, and closed
+constexpr std::size_t kMostDescriptors = 5;  // accepted with one packet
 
 /// A file in memory, because the order holds secrets.
 tl::expected<UniqueFd, int> memory_file(const std::string& text) {

@@ -50,7 +50,7 @@ class ContainerService {
   /// and, with has_pmi, the PMI-1 socket. Errors: errno.
   [[nodiscard]] tl::expected<void, int> expect(Rank rank, const EntryOrder& order,
                                                std::vector<UniqueFd> descriptors);
-  /// Call if the rank must not start any more.
+  /// Call if the rank must no longer start.
   void refuse(Rank rank);
   /// Whether the rank's first process is connected.
   [[nodiscard]] bool is_in(Rank rank) const { return entries_.contains(rank); }
@@ -71,17 +71,17 @@ class ContainerService {
   /// Reads messages that have arrived already, and calls the callbacks for them.
   void catch_up(Rank rank);
 
-  /// Whether containers of this attempt may be left that clear() must remove.
+  /// Whether there may be containers of this attempt left for clear() to remove.
   [[nodiscard]] bool needs_clearing() const { return needs_clearing_; }
   /// Removes these containers with the engine's own command, within a limit; then calls `done`.
   void clear(std::function<void()> done);
   [[nodiscard]] bool is_clearing() const { return cleaner_ != 0; }
-  /// Must be called for every child that was reaped. True: it was a cleanup command.
+  /// Call for every child that was reaped. True: it was a cleanup command.
   bool was_reaped(pid_t pid);
   /// Ends the attempt and drops all its state.
   void end();
-  /// Call at the end of the agent, after all descendants were killed. Removes containers that are
-  /// left. Blocks.
+  /// Call at the end of the agent, after all its descendants were killed. Removes leftover
+  /// containers. Blocks.
   void clear_now();
 
  private:

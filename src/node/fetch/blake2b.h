@@ -11,7 +11,7 @@ namespace dlaunch::fetch {
 
 class Blake2b {
  public:
-  Blake2b() { state_[0] ^= 0x01010020; }  // parameters: 32 bytes, no key, a plain sequence
+  Blake2b() { state_[0] ^= 0x01010020; }  // parameters: 32 bytes, no key, sequential mode
 
   void add(const unsigned char* bytes, std::size_t size) {
     for (std::size_t i = 0; i < size; ++i) {

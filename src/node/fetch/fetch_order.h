@@ -18,7 +18,7 @@ inline constexpr const char* kOtherProgram = "the data received is not the launc
 struct Order {
   std::uint64_t hash[4] = {};  // BLAKE2b of the whole program, as in StrongHash
   std::uint64_t size = 0;      // of the program, in bytes
-  std::uint32_t limit = 0;     // seconds for everything
+  std::uint32_t limit = 0;     // seconds to get the program, once connected
   std::uint32_t address_size = 0;
   unsigned char address[28] = {};  // sockaddr_in or sockaddr_in6 of the node that has the program
   unsigned char ticket[kTicketBytes] = {};

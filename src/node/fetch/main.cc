@@ -1,8 +1,7 @@
 // dlaunch-fetch: gets dlaunch from a node that has it (node/reach/program_door.h), onto a node that
 // has only a shell. Reads an Order on stdin, shows the ticket, copies what it receives to stdout
-// and exits with 0 if that is the program with the hash; else with 1 and the reason on stderr. Uses
-// no C library, which would have to be sent to each node with it, but makes system calls as in
-// syscall(2).
+// and exits with 0 if that is the program with the hash; else with 1 and the reason on stderr. It
+// makes system calls itself (syscall(2)): a C library would have to be sent to each node with it.
 #include <cstddef>
 #include <cstdint>
 
@@ -79,7 +78,7 @@ long call(long number, long a, const void* b, std::size_t c) {
   while (true) raw_call(kExit, code, 0, 0);
 }
 
-/// `result`: of a system call; below 0 it is an error number, which is printed.
+/// `result`: of a system call; a negative one is an error number, which is printed.
 [[noreturn]] void give_up(const char* what, long result = 0) {
   char text[96];
   std::size_t size = 0;
@@ -122,7 +121,7 @@ Order read_order() {
 
 constexpr long kConnectLimit = 2;  // seconds: some networks drop unwanted packets
 
-/// After this time, SIGALRM ends this program, whatever it waits for.
+/// After this time SIGALRM ends this program, whatever it is waiting for.
 void set_limit(long seconds) {
   const long timer[4] = {0, 0, seconds, 0};  // struct itimerval
   call(kSetTimer, 0, timer, 0);

@@ -21,7 +21,7 @@
 
 namespace dlaunch {
 
-/// Removes the folder that a killed agent has left.
+/// Removes the folder that a killed agent has left behind.
 void remove_join_folder(const std::string& folder);
 
 /// Lives on the agent's one thread.
@@ -42,11 +42,11 @@ class JoinListener {
   /// Descriptors that each proxy costs the agent: its socket and a pidfd of its parent.
   static constexpr std::size_t kDescriptors = 2;
 
-  /// Makes the folder, which must not exist yet, inside a folder that only this user may write to:
-  /// other users could otherwise have programs started in our name.
+  /// Makes the folder, which must not exist yet. Its parent must be a folder that only this user
+  /// may enter, or /tmp: other users could otherwise have programs started in our name.
   [[nodiscard]] tl::expected<void, StartFailure> open(const std::string& folder);
   [[nodiscard]] bool is_open() const { return acceptor_ != nullptr; }
-  /// Calls on_left for proxies whose end was not noticed yet.
+  /// Calls on_left for proxies whose end has not been noticed yet.
   void catch_up();
   /// Answers the rank's proxy and closes its connection. Does nothing if the rank has no proxy.
   void answer(Rank rank, const JoinAnswer& answer);

@@ -49,7 +49,7 @@ struct JoinAnswer {
 [[nodiscard]] std::optional<JoinAnswer> decode_join_answer(std::string_view bytes);
 
 /// Rank, world size and variables from the environment of a process that another launcher has
-/// started. Errors: exit_code::kPreflight, the environment names no rank.
+/// started. Error: exit_code::kPreflight if the environment names no rank.
 [[nodiscard]] Result<Joining> joining_from(const Environment& environment);
 
 /// The socket in the folder of an attempt, and the link to dlaunch beside it.

@@ -10,7 +10,7 @@ namespace dlaunch {
 
 /// Asks the agent that owns the folder to start the rank, waits for its end and ends in the same
 /// way: with its exit code, or by its signal. Ends with its parent. Returns only an Error
-/// (exit_code::kPreflight): the environment names no rank, no agent listens, or it refuses.
+/// (exit_code::kPreflight): the environment names no rank, no agent listens, or the agent refuses.
 [[nodiscard]] Error join_run(const std::string& folder, const Environment& environment);
 
 }  // namespace dlaunch

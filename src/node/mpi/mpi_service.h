@@ -32,9 +32,9 @@ class MpiService {
 
   /// Descriptors that each rank costs the agent.
   [[nodiscard]] std::size_t descriptors_per_rank() const { return pmi1_.offered() ? 1 : 0; }
-  /// Call before a rank starts: adds to `own` the variables by which its MPI library finds us,
-  /// except those that `shared`, the variables of all ranks, has already. The returned descriptor
-  /// must become the rank's kPmiDescriptor; invalid: none is needed.
+  /// Call before a rank starts: adds to `own` the variables that lead its MPI library to us, and
+  /// those that name a folder for shared memory unless `shared`, the variables of all ranks, has
+  /// them. The returned descriptor must become the rank's kPmiDescriptor; invalid: none is needed.
   [[nodiscard]] tl::expected<UniqueFd, StartFailure> connect(Rank rank, const Environment& shared,
                                                              Environment& own);
   /// Call for a rank that ended by itself: adds to `status` what the exit status does not show.

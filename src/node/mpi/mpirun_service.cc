@@ -12,8 +12,8 @@ namespace dlaunch {
 
 namespace {
 
-// mpirun kills what it has started a second after SIGTERM. If mpirun has ended, the launcher has
-// told us to end the rank by then.
+// mpirun kills what it has started a second after SIGTERM. If mpirun has ended, the launcher has by
+// then told us to end the rank.
 constexpr std::chrono::seconds kGivenUp{5};
 
 ExitStatus read_status(int status) {

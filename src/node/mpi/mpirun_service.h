@@ -46,13 +46,13 @@ class MpirunService {
   [[nodiscard]] bool running() const { return process_ && !ended_; }
   /// Reaps mpirun if it has ended, and tells the launcher. True: it has just ended.
   bool reap(WallTime now);
-  /// Must be called for every child that was reaped. True: it was mpirun.
+  /// Call for every child that was reaped. True: it was mpirun.
   bool was_reaped(pid_t pid, const ExitStatus& status, WallTime at);
   void terminate();
   /// Call before everything is killed: mpirun's end is then not a failure.
   void expect_end();
 
-  /// Calls on_left for proxies whose end was not noticed yet.
+  /// Calls on_left for proxies whose end has not been noticed yet.
   void catch_up() { listener_.catch_up(); }
   /// Call for a rank that ended by itself: adds to `status` what the exit status does not show.
   void judge(Rank rank, ExitStatus& status);
@@ -62,8 +62,8 @@ class MpirunService {
   /// Ends the attempt on this node: no rank may join any more. The folder stays until mpirun's
   /// daemons have ended, because they may be about to execute what it contains.
   void end();
-  /// Waits for mpirun's daemons on this node to end, as they do once mpirun has ended. Kills those
-  /// that are left after `grace`, then removes the folder. Blocks.
+  /// Waits for mpirun's daemons on this node, which end once mpirun has ended. Kills those that are
+  /// left after `grace`, then removes the folder. Blocks.
   void end_daemons(std::chrono::milliseconds grace);
 
  private:

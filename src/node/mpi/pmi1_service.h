@@ -58,7 +58,7 @@ class Pmi1Service {
     pmi::Conversation said;
     bool noted = false;     // the user was told that it asked for something unsupported
     bool hopeless = false;  // it waits in MPI_Init for ranks that do not exist
-    std::optional<std::uint32_t> declared{};  // its last pmi::declared_size(); stays once right
+    std::optional<std::uint32_t> declared{};  // its last pmi::declared_size(), until that is right
   };
   void watch(std::uint32_t rank);
   void read_turn(std::uint32_t rank);

@@ -1,6 +1,6 @@
 // The folders of a session's PMIx server and of the Open MPI ranks that it serves: one beside the
 // agent's socket (session_socket.h), and one in /dev/shm for memory that ranks share. Both are
-// named after the session, so that a guardian can remove what a killed agent has left.
+// named after the session, so that a guardian can remove what a killed agent leaves behind.
 #pragma once
 
 #include <string>

@@ -96,7 +96,7 @@ void PmixHelper::catch_up() {
   if (!ended_) (void)read_some();
 }
 
-/// Reads all that is there. False: the connection has ended.
+/// Reads everything that has arrived. False: the connection has ended.
 bool PmixHelper::read_some() {
   char bytes[65536];
   while (!ended_) {

@@ -22,11 +22,12 @@ class PmixHelper {
   struct Callbacks {
     std::function<void(pmix::HelperMessage)> on_message;
     /// The process has ended, perhaps killed for a malformed message, and can be reaped. Called
-    /// once. `said`: the end of its stderr.
+    /// once. `said`: the tail of its stderr.
     std::function<void(std::string said)> on_end;
   };
 
-  /// Errors: exit_code::kPreflight, dlaunch was built without it, or it cannot be executed.
+  /// Errors: exit_code::kPreflight if dlaunch was built without it or it cannot be executed,
+  /// kInternal if there can be no socket.
   [[nodiscard]] static Result<std::unique_ptr<PmixHelper>> start(EventLoop& loop,
                                                                  Callbacks callbacks);
   ~PmixHelper();

@@ -18,11 +18,11 @@ namespace dlaunch {
 
 inline constexpr const char* kPmixProgram = "dlaunch-pmix";
 
-/// The program as an executable file in memory. Errors: exit_code::kPreflight, dlaunch was built
-/// without it, or no such file can be made.
+/// The program as an executable file in memory. Errors: exit_code::kPreflight if dlaunch was built
+/// without it or no such file can be made.
 [[nodiscard]] Result<UniqueFd> pmix_program();
 
-/// Our environment without the variables by which another launcher names its PMIx server.
+/// Our environment without the variables that name another launcher's PMIx server.
 [[nodiscard]] std::vector<std::string> pmix_environment();
 
 /// "dlaunch-pmix cannot run: libpmix.so.2 not found; install ...". `said`: what the program or the

@@ -17,8 +17,8 @@ constexpr std::chrono::seconds kFinishLimit{2};
 constexpr std::int32_t kOutOfResource = -29;
 
 // Where Open MPI puts memory that ranks of a node share. The default is /dev/shm itself, where
-// killed ranks would leave that memory. Open MPI 5 also has the first variable, for its btl "sm",
-// and another name for the second.
+// killed ranks would leave that memory behind. Open MPI 5 also has the first variable, for its btl
+// "sm", and the third in place of the second.
 constexpr std::string_view kMemoryFolders[] = {"OMPI_MCA_btl_vader_backing_directory",
                                                "OMPI_MCA_osc_sm_backing_store",
                                                "OMPI_MCA_osc_sm_backing_directory"};
@@ -187,7 +187,7 @@ void PmixService::add_variables(Rank rank, const Environment& shared, Environmen
   }
 }
 
-/// If the server was lost, what a rank had not done before that counts as not done, because the
+/// If the server was lost, what a rank had not done by then counts as not done at all, because the
 /// rank may have continued as a world of one.
 WireUp PmixService::seen(Rank rank) {
   if (!served_ && !lost_) return {};

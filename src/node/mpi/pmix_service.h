@@ -35,8 +35,8 @@ class PmixService {
   void on(const wire::PmixWanted& wanted);
   void on(wire::PmixData& data);
 
-  /// Adds to `own` the variables by which the rank's MPI library finds the server. `shared`:
-  /// variables of all ranks.
+  /// Adds to `own` the variables that lead the rank's MPI library to the server, and those that
+  /// name a folder for shared memory unless `shared`, the variables of all ranks, has them.
   void add_variables(Rank rank, const Environment& shared, Environment& own) const;
   /// What the rank has done over PMIx so far.
   [[nodiscard]] WireUp seen(Rank rank);

@@ -21,7 +21,7 @@
 
 namespace dlaunch {
 
-/// The server of a rank as PMIX_SERVER_URI... names it (OpenPMIx, src/mca/ptl/base):
+/// A rank's server as named by PMIX_SERVER_URI... (OpenPMIx, src/mca/ptl/base):
 /// "job.0;tcp4://127.0.0.1:40123". nullopt: not on IPv4 loopback, such as a unix socket.
 struct PmixServerUri {
   std::string before;   // "job.0;tcp4://"
@@ -31,7 +31,7 @@ struct PmixServerUri {
 };
 [[nodiscard]] std::optional<PmixServerUri> pmix_server_uri(std::string_view text);
 
-/// What the complete lines mean that a rank has sent over PMI-1. Pure.
+/// What a rank has done, according to the complete lines that it has sent over PMI-1. Pure.
 struct PmiProgress {
   bool connected = false;               // "cmd=init pmi_version=1": MPI_Init
   bool asked_of_others = false;         // pmi::asks_of_others()
@@ -52,19 +52,19 @@ class RendezvousRelay {
 
   /// Call before a rank starts. `pmi`: Hydra's socket for it, or invalid. If `variables` name a
   /// PMIx server on loopback, they afterwards name a listening socket of the agent instead, which
-  /// forwards to that server. Returns the socket that replaces `pmi`. What cannot be relayed stays
-  /// unchanged.
+  /// forwards to that server. Returns the socket that replaces `pmi`. If one of them cannot be
+  /// relayed, it stays unchanged.
   [[nodiscard]] UniqueFd pass(Rank rank, UniqueFd pmi, Environment& variables);
 
-  /// Whether the rank has sent anything to mpirun, even if it was not relayed yet; nullopt: none of
-  /// its traffic is relayed.
+  /// Whether the rank has sent anything to mpirun, relayed or not; nullopt: none of its traffic is
+  /// relayed.
   [[nodiscard]] std::optional<bool> has_met(Rank rank);
 
   /// Size of the world that the rank has made over PMI-1 if it differs from the job's, `planned`.
   /// nullopt: it does not differ, or is unknown.
   [[nodiscard]] std::optional<std::uint32_t> other_world(Rank rank, std::uint32_t planned) const;
 
-  /// The code that the rank has given to MPI_Abort over PMI-1 (MPICH wiki, "PMI-1 wire protocol").
+  /// The code that the rank passed to MPI_Abort over PMI-1 (MPICH wiki, "PMI-1 wire protocol").
   [[nodiscard]] std::optional<std::int32_t> aborted(Rank rank) const;
 
   /// Closes everything, when the attempt is over.

@@ -48,7 +48,7 @@ class OutputFile {
   /// The file is made when the first bytes come. Empty path: nothing is stored.
   explicit OutputFile(std::string path) : path_(std::move(path)) {}
 
-  /// Appends the next bytes of the stream as far as they fit. Returns the errno of a failure that
+  /// Appends as many of the next bytes of the stream as fit. Returns the errno of a failure that
   /// begins a gap, else 0. In a gap, retries once a second.
   [[nodiscard]] int append(std::string_view bytes, MonotonicTime now);
 

@@ -266,7 +266,7 @@ void OutputPump::note_time(const Pumped& pumped) {
   if (!std::exchange(times_wait_, true)) write_times_.after(kTimesWait, [this] { write_times(); });
 }
 
-/// Drops times that cannot be stored, without a message.
+/// Silently drops times that cannot be stored.
 void OutputPump::write_times() {
   times_wait_ = false;
   write_times_.cancel();

@@ -14,7 +14,7 @@ using Kind = Conversation::Kind;
 using Said = Conversation::Said;
 
 constexpr std::size_t kMostQuoted = 60;
-// Total of a spawn's lines, which contain the arguments of its programs.
+// Limit for all lines of a spawn together; they contain the arguments of its programs.
 constexpr std::size_t kMostSpawn = std::size_t{1} << 20;
 
 Said say(Kind kind, std::string text) {

@@ -1,4 +1,4 @@
-// PMI-1, the text protocol by which programs of MPICH, Intel MPI and MVAPICH start: one rank's
+// PMI-1, the text protocol that programs of MPICH, Intel MPI and MVAPICH use to start: one rank's
 // lines in, our answers out. Pure; the caller owns the socket and the barriers.
 //
 // Sources: MPICH, src/pmi/maint/pmi-1.1.txt, src/pmi/src/pmi_v1.c and pmi_wire.c, and in 4.0
@@ -15,7 +15,7 @@
 
 namespace dlaunch::pmi {
 
-/// Longer lines are malformed: clients have a buffer of 1024 bytes, later versions of 4096.
+/// Longer lines are malformed: clients' buffers have 1024 bytes, in later versions 4096.
 inline constexpr std::size_t kMostLine = 65536;
 
 class Conversation {
@@ -61,7 +61,7 @@ class Conversation {
   [[nodiscard]] Said nonsense(std::string what);
 
   std::string heard_;
-  std::string spawning_;  // the lines needed of an incomplete "mcmd"
+  std::string spawning_;  // those lines of an incomplete "mcmd" that matter
   std::size_t spawn_size_ = 0;
   bool connected_ = false;
   bool finalized_ = false;

@@ -8,7 +8,7 @@ namespace {
 
 // Far more than a job needs, so that a rank cannot exhaust the agent's memory.
 constexpr std::size_t kMostHeld = std::size_t{64} << 20;
-// Cost of an entry in addition to its texts.
+// Cost of an entry in addition to its key and value.
 constexpr std::size_t kEntry = 128;
 
 }  // namespace

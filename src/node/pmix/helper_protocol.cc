@@ -66,8 +66,8 @@ class Reader {
   void get(std::vector<T>& list) {
     std::uint32_t count = 0;
     get(count);
-    // An item takes at least four bytes. A count for which too few bytes are left is wrong and must
-    // not make us allocate memory.
+    // An item takes at least four bytes. A count that is too large for the remaining bytes is wrong
+    // and must not make us allocate memory.
     if (!has(std::size_t{4} * count)) return;
     for (std::uint32_t i = 0; i < count && ok_; ++i) get(list.emplace_back());
   }

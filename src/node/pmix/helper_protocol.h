@@ -146,13 +146,13 @@ using HelperMessage = std::variant<Setup, FenceDone, DataWanted, Data, AbortSeen
 class HelperReader {
  public:
   void feed(std::string_view bytes) { bytes_ += bytes; }
-  /// nullopt: more bytes are needed. Errors: exit_code::kInternal, a frame that is too large, of an
-  /// unknown type, cut short, or with bytes left over.
+  /// nullopt: more bytes are needed. Errors: exit_code::kInternal for a frame that is too large, of
+  /// an unknown type, cut short, or with bytes left over.
   [[nodiscard]] Result<std::optional<HelperMessage>> next();
 
  private:
   std::string bytes_;
-  std::size_t begin_ = 0;  // everything before it was returned
+  std::size_t begin_ = 0;  // the bytes before it have been returned
 };
 
 }  // namespace dlaunch::pmix

@@ -5,7 +5,7 @@
 
 namespace dlaunch::pmix {
 
-/// The image with number 0; empty if OpenPMIx was not there when dlaunch was built.
+/// The image with number 0; empty if OpenPMIx was not installed when dlaunch was built.
 [[nodiscard]] CarriedProgram helper_image(std::size_t number = 0);
 
 }  // namespace dlaunch::pmix

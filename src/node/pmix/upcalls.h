@@ -1,4 +1,4 @@
-// The functions by which OpenPMIx forwards its clients' requests to the host (pmix_server.h).
+// The functions that OpenPMIx calls to forward its clients' requests to the host (pmix_server.h).
 #pragma once
 
 #include <pmix_server.h>

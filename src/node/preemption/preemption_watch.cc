@@ -108,7 +108,7 @@ void PreemptionWatch::begin(const wire::StartRanks& start, const Environment& lo
                                  start.scrub, start.defaults, start.env)
                      .variables();
   told_problem_ = false;
-  // In a later turn of the loop, after the ranks of this message were started.
+  // In a later turn of the loop, after the ranks of this message have started.
   next_.after(std::chrono::nanoseconds(0), [this] {
     watch_folder();
     look();
@@ -204,8 +204,8 @@ void PreemptionWatch::look_for_file() {
                    });
 }
 
-/// Makes the agent see a file at once. Neither changes by other machines nor those in a folder that
-/// does not exist yet are reported; the regular looks see them.
+/// Lets the agent notice the file at once. inotify(7) reports neither changes by other machines nor
+/// those in a folder that does not exist yet; the regular looks find those.
 void PreemptionWatch::watch_folder() {
   if (file_.empty()) return;
   UniqueFd changes(::inotify_init1(IN_CLOEXEC | IN_NONBLOCK));
@@ -233,7 +233,7 @@ void PreemptionWatch::notice(std::string_view text) {
   if (command_.empty() && file_.empty()) return;  // sent already
   const Notice said = parse_notice(text, wall_now());
   send_(wire::PreemptionNotice{attempt_, said.reason, said.left ? said.left->count() : -1});
-  // folder_ is reset later, because one of the parts that end here is calling this function.
+  // folder_ is reset later, because its callback may be what called this function.
   command_.clear();
   file_.clear();
   next_.cancel();

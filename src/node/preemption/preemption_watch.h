@@ -21,7 +21,7 @@ namespace dlaunch {
 
 /// Lives on the agent's one thread. The command has stdin from /dev/null, leads a session of its
 /// own, and is killed with all processes of the session after twice the interval (at least 1 s). At
-/// most 64 KiB of its output are kept. A command that cannot run is reported once.
+/// most 64 KiB of its output is kept. A command that cannot run is reported once.
 class PreemptionWatch {
  public:
   using Send = std::function<void(const wire::FromAgent&)>;

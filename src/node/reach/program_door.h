@@ -1,8 +1,8 @@
 // The listener of a node that has dlaunch, for nodes that do not have it yet (docs/internals/
 // architecture.md, "dlaunch reaches a node"). A guest, which is dlaunch-fetch (node/fetch), shows a
 // ticket that the launcher made for it and gets the program that this process executes. A guest
-// that shows anything else gets no byte. The program is public; the guest checks it by a hash that
-// the launcher has given it.
+// that shows anything else gets nothing. The program is public; the guest checks it against a hash
+// that it got from the launcher.
 #pragma once
 
 #include <sys/types.h>
@@ -29,8 +29,8 @@ namespace dlaunch {
 /// Lives on the agent's one thread.
 class ProgramDoor {
  public:
-  /// The most guests that have not shown a ticket, and the time that each has for it. One guest
-  /// more pushes the oldest out.
+  /// How many guests may be connected that have not shown a ticket, and how long each may take to
+  /// show it. One more guest pushes out the oldest.
   static constexpr std::size_t kMostGuests = 64;
   static constexpr std::chrono::seconds kGreetingLimit{5};
 

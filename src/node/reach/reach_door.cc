@@ -14,8 +14,8 @@ namespace dlaunch {
 
 namespace {
 
-/// Further clients wait in the kernel's queue. A stranger who only connects takes one of these
-/// until the door closes, for a few seconds at most.
+/// Further clients wait in the kernel's queue. A stranger who only connects takes a place until the
+/// door closes, for a few seconds at most.
 constexpr std::size_t kMostClients = 512;
 
 }  // namespace

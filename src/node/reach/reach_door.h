@@ -1,6 +1,6 @@
 // The temporary listener of node 0 to which other nodes connect before ranks start, to find out at
-// which addresses they can reach node 0. Apart from it, only node/stage/stage_door.h and
-// node/reach/program_door.h have listening TCP sockets of dlaunch that other machines can reach.
+// which addresses they can reach node 0. Besides it, only node/stage/stage_door.h and
+// node/reach/program_door.h listen on TCP sockets that other machines can reach.
 #pragma once
 
 #include <cstdint>

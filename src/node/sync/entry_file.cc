@@ -18,7 +18,7 @@ constexpr int kRead = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
 constexpr std::uint64_t kSamples = 16;
 constexpr std::uint64_t kSampleBytes = 16 * 1024;
 
-/// Hashes of parts of the first `size` bytes; none: they cannot be read.
+/// A hash over parts of the first `size` bytes; nullopt: they cannot be read.
 std::optional<ContentHash> samples_of(int fd, std::uint64_t size) {
   ContentHasher hasher;
   const std::uint64_t length = std::min(size, kSampleBytes);
@@ -47,7 +47,7 @@ EntryFile::Outcome EntryFile::open(const std::string& root, const SyncEntry& ent
   const std::string path = root + '/' + entry.path;
   fd_.reset(::open(path.c_str(), kRead));
   if (fd_) return check();
-  // A file that was deleted, or is of another kind by now, counts as changed.
+  // A file that was deleted or replaced by something else counts as changed.
   const bool changed = errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == ENXIO;
   if (changed) return Outcome::changed;
   error_ = errno;

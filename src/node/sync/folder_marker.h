@@ -1,5 +1,4 @@
-// A file by which nodes notice that the folder they see is the launcher's own, for example over
-// NFS.
+// A file that shows nodes that the folder they see is the launcher's own, for example over NFS.
 #pragma once
 
 #include <string>
@@ -17,8 +16,8 @@ class FolderMarker {
   FolderMarker(FolderMarker&& other) noexcept { *this = std::move(other); }
   FolderMarker& operator=(FolderMarker&& other) noexcept;
 
-  /// The name in the folder: sync::kMarkerPrefix and 32 hex digits. Empty: there is none, because
-  /// the folder is read-only here.
+  /// The name in the folder: sync::kMarkerPrefix and 32 hex digits. Empty: there is none, usually
+  /// because the folder is read-only here.
   [[nodiscard]] const std::string& name() const { return name_; }
 
  private:

@@ -23,12 +23,12 @@ struct GitFolder {
 [[nodiscard]] std::optional<GitFolder> find_git_folder(const std::string& folder);
 
 /// The text of a .gitignore or info/exclude; empty: it is missing or is not a regular file (git
-/// does not follow a link either). Errors, exit_code::kPreflight: it cannot be read or is larger
+/// does not follow a link either). Error: exit_code::kPreflight if it cannot be read or is larger
 /// than 1 MiB. After an error nothing may be copied, because what the file excludes is unknown.
 [[nodiscard]] Result<std::string> read_ignore_file(const std::string& path);
 
 /// The checked-out commit and branch of the work tree that contains `folder` (a real path). Does
-/// not set `changes`. Empty without a work tree, or with another format (reftable).
+/// not set `changes`. Empty without a work tree, or if refs have another format (reftable).
 [[nodiscard]] GitState read_git(const std::string& folder);
 
 }  // namespace dlaunch

@@ -64,8 +64,8 @@ void Stager::on(const wire::SyncBegin& begin) {
     return send_(wire::SyncFolder{begin.id, true});
   }
   int error = tree_.open(root_, true);
-  // Without a marker, the launcher cannot write to its own folder, and this may be that folder. It
-  // then must be writable only if something has to be written.
+  // No marker means that the launcher cannot write to its own folder, and this may be that folder.
+  // It then needs to be writable only if something must be written.
   if (error == 0 && is_marker) error = check_writable();
   if (error != 0) return fail("", error);
   record_.emplace(env_, root_, begin.origin);
@@ -162,8 +162,8 @@ void Stager::make(Item& item, const sync::Decision& decision) {
     item.state = State::late;
     return;
   }
-  // A link replaces what is there in one step; before a folder can be made, what is there must be
-  // removed.
+  // A link replaces an existing entry in one step; before a folder is made, an existing entry must
+  // be removed.
   int error = 0;
   if (decision.clear && item.entry.kind == Kind::folder) error = tree_.remove(path, false);
   if (error == 0) {
@@ -316,7 +316,7 @@ void Stager::keep_as_it_was(Item& item) {
 void Stager::on(const wire::SyncRemove& remove) {
   if (!is_current(remove.id)) return;
   for (const std::string& path : remove.paths) {
-    // What was not offered for removal, or has changed since, stays.
+    // Keep a path that was not offered for removal, or that has changed since.
     const SyncEntry* earlier = recorded(path);
     if (earlier == nullptr || gone_.erase(path) == 0) continue;
     if (!sync::is_untouched(tree_.look(path), *earlier)) continue;

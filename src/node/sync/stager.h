@@ -27,7 +27,7 @@ namespace dlaunch {
 class Stager {
  public:
   using Send = std::function<void(const wire::FromAgent&)>;
-  /// `env`: the agent's own, for the place of the record; it must outlive this.
+  /// `env`: the agent's own, to locate the record; it must outlive this.
   Stager(EventLoop& loop, const Environment& env, Send send)
       : loop_(loop), env_(env), send_(std::move(send)) {}
 
@@ -110,7 +110,7 @@ class Stager {
   bool all_listed_ = false;
   bool looking_ = false;  // a turn is posted
   std::optional<Hashing> hashing_;
-  std::optional<std::string> gone_from_;  // where the search for removed paths goes on
+  std::optional<std::string> gone_from_;  // where the search for removed paths continues
   std::set<std::string> gone_;
   wire::SyncWants wants_;
   std::uint64_t taken_ = 0;

@@ -26,8 +26,8 @@ class SyncRecord {
   /// Also empty if there is no record, or if it is not ours, is damaged or has another version.
   /// `about`: what a staging's record says about the target; records of old versions say nothing.
   [[nodiscard]] SyncEntries load(std::optional<StagedTarget>* about = nullptr) const;
-  /// Writes the record completely or not at all. Reports no error: if the record is missing, a sync
-  /// only removes less.
+  /// Writes the record completely or not at all. Reports no error: without a record, a sync merely
+  /// removes less.
   void save(const SyncEntries& entries, const std::optional<StagedTarget>& about = {}) const;
   void remove() const;
 
@@ -47,7 +47,7 @@ struct FoundRecord {
   std::string root;
   std::string origin;
 };
-/// Calls `each` for all records of this node, also those of syncs. Their content is untrusted
+/// Calls `each` for all records of this node, including those of syncs. Their content is untrusted
 /// input, because other machines may write to the home folder.
 void for_each_record(const Environment& env, const std::function<void(const FoundRecord&)>& each);
 

@@ -22,7 +22,7 @@ namespace dlaunch {
 
 /// "gpu[02-04]: /home/me/job: Read-only file system": what is wrong on which nodes, with one line
 /// per problem; all lines but the first are indented. `problems`: names of nodes with their
-/// problems; an empty text means that the node has none.
+/// problems; an empty problem means that the node has none.
 [[nodiscard]] std::string problems_of_nodes(
     const std::vector<std::pair<std::string, std::string>>& problems);
 

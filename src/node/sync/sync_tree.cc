@@ -377,10 +377,10 @@ int SyncTree::open_part(const std::string& path, bool make, UniqueFd& part) {
   if (!fd) return errno;
   struct stat info {};
   if (::fstat(fd.get(), &info) != 0) return errno;
-  // Never write to what another user has put there, or to a file that has another name too.
+  // Never write to another user's file, or to a file that also has another name.
   if (!S_ISREG(info.st_mode) || info.st_uid != ::geteuid() || info.st_nlink > 1) return EPERM;
   if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) return errno;
-  // Its writer may have given it the file's name meanwhile.
+  // Its writer may have given it the file's name in the meantime.
   struct stat now {};
   if (::fstatat(folder, part_of(name).c_str(), &now, AT_SYMLINK_NOFOLLOW) != 0 ||
       now.st_dev != info.st_dev || now.st_ino != info.st_ino)

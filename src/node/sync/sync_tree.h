@@ -1,6 +1,6 @@
 // The workdir of a node while a sync writes to it. All paths are below one folder, and none leads
-// out of it. Symbolic links in a path are never followed, not even those that appear meanwhile. A
-// file gets its name only when it is complete.
+// out of it. Symbolic links in a path are never followed, not even new ones. A file gets its name
+// only when it is complete.
 #pragma once
 
 #include <cstdint>
@@ -78,9 +78,9 @@ class SyncTree {
   /// except a folder.
   [[nodiscard]] int finish_file(const SyncEntry& entry, NewFile& file);
 
-  /// Opens a file that is being staged: it lies beside its place, under a name that a later staging
-  /// of the same path finds. It is locked (flock(2)) until it is closed. EWOULDBLOCK: another
-  /// process holds it. ENOENT, without `make`: there is none.
+  /// Opens the part of a file that is being staged: it lies beside its final place, under a name
+  /// that a later staging of the same path finds. It is locked (flock(2)) until it is closed.
+  /// EWOULDBLOCK: another process holds it. ENOENT, without `make`: there is none.
   [[nodiscard]] int open_part(const std::string& path, bool make, UniqueFd& part);
   /// Like finish_file().
   [[nodiscard]] int finish_part(const SyncEntry& entry, UniqueFd& part);

@@ -20,11 +20,11 @@ namespace dlaunch {
 struct WorkdirListSettings {
   std::string root;      // absolute
   std::string run_base;  // absolute: the folder of run folders (logs.dir); empty: none
-  std::string home;      // the user's; it is never copied as a whole
+  std::string home;      // the user's; a sync never copies it as a whole
   std::uint64_t most_files = 0;
   std::uint64_t most_bytes = 0;
-  /// The folder itself was named, as by `stage`: it may be any folder, and .gitignore files do not
-  /// count. If it has too many files, the error says to pack them into one.
+  /// The folder itself was named, as by `stage`: it may be any folder, and .gitignore files have no
+  /// effect. If it has too many files, the error says to pack them into one.
   bool is_named = false;
   std::string what = "sync: ";  // begins each error
   std::vector<std::string> exclude{};  // further patterns, as in a .gitignore file in `root`
@@ -49,7 +49,7 @@ class WorkdirLister {
   [[nodiscard]] const std::map<std::size_t, std::size_t>& next_names() const { return next_names_; }
   /// Of a named folder, by index of a sparse file: StageEntry::holes.
   [[nodiscard]] const std::map<std::size_t, std::uint64_t>& holes() const { return holes_; }
-  /// The content of a file with several names counts once.
+  /// In a named folder, the content of a file with several names counts once.
   [[nodiscard]] SyncExtent extent() const { return extent_; }
   /// Entries left out because they are neither files, folders nor links.
   [[nodiscard]] const std::vector<std::string>& special() const { return special_; }

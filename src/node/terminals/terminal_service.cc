@@ -134,7 +134,7 @@ tl::expected<std::unique_ptr<TerminalService::Terminal>, StartFailure> TerminalS
 
 void TerminalService::started(Rank rank, const BesideStarted& news, UniqueFd terminal) {
   Terminal* const mine = find(news.id);
-  if (mine == nullptr) return hang_up({rank, news.pid});  // the user has left meanwhile
+  if (mine == nullptr) return hang_up({rank, news.pid});  // the user has already left
   if (mine->session.container != rank) return;
   mine->session.leader = news.pid;
   if (terminal) mine->add_terminal(std::move(terminal));
@@ -170,7 +170,7 @@ bool TerminalService::read_some(Terminal& terminal, Outlet& outlet) {
       ::read(outlet.fd.get(), bytes.data(), std::min<std::size_t>(bytes.size(), room));
   if (n < 0 && errno == EINTR) return true;
   if (n < 0 && errno == EAGAIN) return false;
-  // The master of a terminal reports by EIO that all its users have ended (pty(7)).
+  // The master of a terminal reports with EIO that all its users have ended (pty(7)).
   outlet.at_end = n <= 0;
   if (outlet.at_end) return false;
   terminal.sent += static_cast<std::uint64_t>(n);

@@ -130,8 +130,8 @@ std::string ArchiveReader::next(std::optional<ArchiveMember>& member) {
   return "";
 }
 
-/// A tar ends with blocks of zeros, but libarchive takes a tar that was cut between two members for
-/// complete. If the tar is compressed, the end of the compressed data is missing too.
+/// A tar ends with blocks of zeros, but libarchive accepts a tar that was cut between two members
+/// as complete. If the tar is compressed, the end of the compressed data is missing too.
 std::string ArchiveReader::check_end() {
   const bool is_plain = ::archive_filter_code(archive_.get(), 0) == ARCHIVE_FILTER_NONE;
   if (is_zip_ || !is_plain) return "";

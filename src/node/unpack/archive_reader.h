@@ -1,6 +1,6 @@
-// The members of an archive, by libarchive: tar (pax, GNU, ustar), also compressed, and zip. A zip
-// has its list of members at the end, so nothing can be read from it before it has arrived
-// completely.
+// The members of an archive, read with libarchive: tar (pax, GNU, ustar), also compressed, and zip.
+// A zip has its list of members at the end, so nothing can be read from it before all of it has
+// arrived.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct archive_entry;
 
 namespace dlaunch {
 
-/// What an archive says of a member; none of it may be trusted.
+/// What an archive says about a member; none of it may be trusted.
 struct ArchiveMember {
   enum class Kind : std::uint8_t { file, folder, link, hard_link, other };
   std::string name;
@@ -28,7 +28,7 @@ struct ArchiveMember {
 };
 
 /// For one thread. Functions return what is wrong, such as "truncated gzip input", or an empty
-/// text.
+/// string.
 class ArchiveReader {
  public:
   /// `file` must outlive this.

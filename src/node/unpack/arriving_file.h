@@ -1,5 +1,5 @@
 // An archive that is read while it arrives: the agent writes the file and says how many bytes are
-// right so far; a reader waits for more.
+// correct so far; a reader waits for more.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@ inline constexpr std::uint64_t kGiveUp = std::uint64_t{1} << 62;
 /// For one thread. No wait outlasts the agent, whose end kills this process (os/spawn.h).
 class ArrivingFile {
  public:
-  /// `arrived`: an eventfd(2) without EFD_NONBLOCK, to which the agent adds the number of bytes
-  /// that are right, from the beginning on, and one more once the hash of the whole file is right.
+  /// `arrived`: an eventfd(2) without EFD_NONBLOCK. The agent adds to it the number of bytes that
+  /// are correct, from the beginning on, and 1 once the hash of the whole file is correct.
   ArrivingFile(UniqueFd file, UniqueFd arrived, std::uint64_t size)
       : file_(std::move(file)), arrived_(std::move(arrived)), size_(size) {}
 
@@ -27,7 +27,7 @@ class ArrivingFile {
   [[nodiscard]] int read(std::size_t most, std::string& bytes);
   [[nodiscard]] std::uint64_t position() const { return position_; }
   void seek(std::uint64_t position) { position_ = position; }
-  /// Waits until the hash is known to be right. Returns 0 or an errno.
+  /// Waits until the hash is known to be correct. Returns 0 or an errno.
   [[nodiscard]] int wait_for_hash() { return wait_for(size_ + 1); }
 
  private:

@@ -48,7 +48,7 @@ std::string UnpackArchive::run() {
   return problem;
 }
 
-/// The place may be left from an interrupted staging.
+/// The place may be left over from an interrupted staging.
 std::string UnpackArchive::open() {
   if (const int error = parent_.open(order_.parent, false); error != 0) return errno_text(error);
   const std::string place = sync::unpacking_beside(order_.name);
@@ -56,7 +56,7 @@ std::string UnpackArchive::open() {
   if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return errno_text(errno);
   place_ = lock_own_folder(path);
   if (!place_ && errno != EWOULDBLOCK) return place + ": is not a folder of this user";
-  // We have no lock, or it is on a folder that its owner has removed meanwhile.
+  // We have no lock, or it is on a folder that its owner has since removed.
   struct stat ours {};
   struct stat now {};
   if (!place_ || ::fstat(place_.get(), &ours) != 0 || ::lstat(path.c_str(), &now) != 0 ||
@@ -134,7 +134,7 @@ int UnpackArchive::make_folders(const std::string& path) {
 int UnpackArchive::make_folder(const std::string& path) {
   if (folders_.contains(path)) return 0;
   const int error = content_.make_folder(path);
-  return error == EEXIST ? ENOTDIR : error;  // it is not in folders_
+  return error == EEXIST ? ENOTDIR : error;  // all folders made so far are in folders_
 }
 
 std::string UnpackArchive::make_file(const ArchiveMember& member, const std::string& path) {
@@ -172,7 +172,7 @@ int UnpackArchive::set(SyncTree& tree, const std::string& path, const Folder& fo
 }
 
 /// While the old and the new folder change places, the record names both. So neither is taken for
-/// another user's if this process ends in between.
+/// another user's if this process ends before it is done.
 std::string UnpackArchive::put_in_place() {
   const std::string content = sync::unpacking_beside(order_.name) + kContent;
   auto identity = identity_of_folder(parent_, content);
@@ -196,7 +196,7 @@ std::string UnpackArchive::put_in_place() {
   const bool is_ours = !record.empty();
   record.insert(record.begin(), *identity);
   error = save_unpack_record(parent_, order_.name, record);
-  // What is not ours is replaced only if it is empty, and rename(2) itself checks that.
+  // A folder that is not ours is replaced only if it is empty; rename(2) itself checks that.
   if (error == 0) error = is_ours ? exchange(content) : parent_.rename(content, order_.name);
   if (error == 0) error = set(parent_, order_.name, top);
   if (error == 0) error = save_unpack_record(parent_, order_.name, {*identity});

@@ -1,6 +1,6 @@
 // Unpacks an archive into a folder beside its target, which takes the target's place once
-// everything is unpacked and the archive's hash is right. Until then the target stays as it was. If
-// any member would be written elsewhere, the whole archive is refused.
+// everything is unpacked and the archive's hash is correct. Until then the target stays as it was.
+// If any member would be written elsewhere, the whole archive is refused.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,8 @@ class UnpackArchive {
   UnpackArchive(UnpackOrder order, ArrivingFile& file, std::function<void()> sign)
       : order_(std::move(order)), file_(file), reader_(file), sign_(std::move(sign)) {}
 
-  /// Empty: done; else what is wrong with the archive or the file system. Leaves no other file
-  /// behind than the target.
+  /// Empty: done; else what is wrong with the archive or the file system. Leaves only the target
+  /// and its record behind, unless the old target could not be put back.
   [[nodiscard]] std::string run();
   /// Members that are devices, FIFOs or sockets.
   [[nodiscard]] std::uint64_t skipped() const { return skipped_; }

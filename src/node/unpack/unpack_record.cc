@@ -97,7 +97,7 @@ std::string why_not_replaced(SyncTree& tree, const std::string& name,
     return " is a mount point and cannot be replaced: name a folder in it";
   if (is_mounted_in(tree, name))
     return " has a file system mounted below it, and cannot be replaced: name another folder";
-  // Without a time of birth, a folder that a user has made since may have the same inode number.
+  // Without a birth time, a folder that a user has made since may have the same inode number.
   const bool is_ours = std::any_of(record.begin(), record.end(), [&](const auto& one) {
     return one.born != 0 && one.is_same_folder(*identity);
   });

@@ -16,15 +16,15 @@ namespace dlaunch {
 /// be read.
 [[nodiscard]] std::optional<sync::Unpacked> identity_of_folder(SyncTree& tree,
                                                                const std::string& path);
-/// For the folder `name`. Empty also if the file is damaged or another user's.
+/// For the folder `name`. Also empty if the file is damaged or another user's.
 [[nodiscard]] std::vector<sync::Unpacked> load_unpack_record(SyncTree& tree,
                                                              const std::string& name);
 /// Returns 0 or an errno.
 [[nodiscard]] int save_unpack_record(SyncTree& tree, const std::string& name,
                                      const std::vector<sync::Unpacked>& record);
 
-/// Why the content of an archive may not take the place of `name`; empty: nothing is there, or what
-/// is there is an empty folder or in the record. The text follows the path: " is not empty ...".
+/// Why the content of an archive may not take the place of `name`; empty: `name` does not exist, is
+/// an empty folder, or is in the record. The text follows the path: " is not empty ...".
 [[nodiscard]] std::string why_not_replaced(SyncTree& tree, const std::string& name,
                                            const std::vector<sync::Unpacked>& record);
 

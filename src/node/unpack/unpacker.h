@@ -18,8 +18,8 @@ namespace dlaunch {
 /// Lives on the agent's one thread. RankService reaps the process with the agent's other children.
 class Unpacker {
  public:
-  /// `archive`: open for reading, of `size` bytes in the end. `heard` is called from the loop when
-  /// is_over() or signs() may have changed; it must not destroy this. Errors:
+  /// `archive`: open for reading; it has `size` bytes once complete. `heard` is called from the
+  /// loop when is_over() or signs() may have changed; it must not destroy this. Errors:
   /// exit_code::kPreflight.
   [[nodiscard]] static Result<std::unique_ptr<Unpacker>> start(EventLoop& loop,
                                                                const UnpackOrder& order,
@@ -32,9 +32,10 @@ class Unpacker {
   Unpacker(const Unpacker&) = delete;
   Unpacker& operator=(const Unpacker&) = delete;
 
-  /// This many bytes of the archive are right, from the beginning on. Never fewer than before.
+  /// The first `bytes` bytes of the archive are correct. Never fewer than before.
   void arrived(std::uint64_t bytes);
-  /// Call when all bytes and their hash are right: the unpacked files then take the target's place.
+  /// Call when all bytes and their hash are correct: the unpacked files then take the target's
+  /// place.
   void is_right() { arrived(size_ + 1); }
   /// Makes the process clean up and end. After is_right(), it has no effect.
   void give_up();
