@@ -75,7 +75,7 @@ struct CheckCommand {
   }
 
  private:
-  /// No options about hosts, a job or traffic.
+  /// Whether no option is about hosts, a job or traffic.
   [[nodiscard]] bool is_alone() const {
     const bool no_hosts = !job.hosts && !job.hostfile && !job.include && !job.exclude && !job.ssh;
     const bool no_numbers = job.processes.empty() && job.per_node.empty() && job.nodes.empty();

@@ -76,7 +76,7 @@ struct StatusCommand {
     return print_text(json ? status_json(*reply) : status_text(*reply, output_columns()));
   }
 
-  /// The run's engine has closed the connection, and writes how the run ended.
+  /// Waits until the engine, which has closed the connection, has written how the run ended.
   static std::string ending_of(const std::string& id, const std::string& path) {
     constexpr int kMostLooks = 100;
     constexpr useconds_t kPause = 100'000;

@@ -228,7 +228,7 @@ class StatusScreen {
   std::size_t first_ = 0;
   bool shows_stacks_ = false;
   bool wants_stacks_ = false;
-  bool asks_stacks_ = false;  // the awaited answer is that about stacks
+  bool asks_stacks_ = false;  // the awaited answer is about stacks
   bool is_asking_ = false;
   MonotonicTime asked_at_{0};
 };

@@ -58,7 +58,7 @@ Kind kind_of(const Tree& net, const std::string& name) {
   if (contains(kTunnels, devtype)) return Kind::tunnel;
   if (net.has(name + "/device")) return Kind::physical;
   if (type != kArphrdEther) return Kind::tunnel;  // sit0, ipip, gre, wg of older kernels
-  // A veth interface names the number of its peer.
+  // The iflink of a veth interface is the number of its peer.
   const auto number = net.read_number(name + "/ifindex");
   const auto link = net.read_number(name + "/iflink");
   if (devtype.empty() && number && link && *number != *link) return Kind::veth;

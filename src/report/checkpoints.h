@@ -46,8 +46,8 @@ class CheckpointTally {
 /// Writes the members of an object, which docs/reference/run-folder.md lists.
 void write_checkpoint(JsonText& json, const CheckpointAccount& account);
 
-/// For a job that writes checkpoints while it runs: whether the nodes have something `now` that is
-/// not in `before`, and `now` equals `previous`.
+/// Whether a running job has completed a checkpoint: `now` has something that `before` lacks, and
+/// nothing has changed since `previous`.
 using CheckpointsOfNodes = std::map<NodeId, std::vector<CheckpointItem>>;
 [[nodiscard]] bool is_saved(const CheckpointsOfNodes& before, const CheckpointsOfNodes& previous,
                             const CheckpointsOfNodes& now);

@@ -58,7 +58,7 @@ bool had_failed(const Evidence& evidence) {
          !follows_from_a_signal(*evidence.exception);
 }
 
-/// The error of a rank without its numbers, in which ranks that fail alike differ.
+/// The error of a rank without numbers, because they differ between ranks that fail alike.
 std::string error_shape(const Evidence& evidence) {
   std::string text = evidence.exception            ? *evidence.exception
                      : evidence.last_lines.empty() ? std::string()
@@ -150,8 +150,8 @@ class CulpritSearch {
     if (best != Suspicion::left_early) set_culprit(rank);
   }
 
-  /// If dlaunch's signal ended the rank, its exit code says nothing, so the outcome keeps the code
-  /// of the rank that lost this one.
+  /// If dlaunch's signal ended the rank, its exit code says nothing. The outcome then keeps the
+  /// code of the rank that reported the loss of its peer.
   void set_culprit(Rank rank) {
     outcome_.first = rank;
     if (!was_told_to_stop(end_of(rank)) || !end_of(rank).status.signaled)

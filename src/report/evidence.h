@@ -24,7 +24,7 @@ struct Evidence {
   std::optional<std::string> where;  // "train.py:118 in forward"
   std::optional<SourceLine> source;  // innermost line of the program itself
   std::size_t lines_after = 0;       // lines that the rank printed after the exception
-  bool of_stdout = false;            // the rank printed nothing on stderr
+  bool of_stdout = false;            // the lines are of stdout, because stderr is empty
   bool operator==(const Evidence&) const = default;
 };
 

@@ -32,8 +32,8 @@ struct Metric {
 };
 
 /// One for each of `patterns` (name -> pattern, which jobfile has checked), in their order. Reads
-/// at most the last 64 MiB of a file (less if there are many files), and a few hundred MiB in all.
-/// A file that is missing or cannot be read counts as empty.
+/// at most the last 64 MiB of a file. If there are many files, they share 128 MiB, but each gets at
+/// least 256 KiB. A file that is missing or cannot be read counts as empty.
 [[nodiscard]] std::vector<Metric> read_metrics(const std::string& attempt_folder,
                                                std::uint32_t ranks,
                                                const std::map<std::string, std::string>& patterns);

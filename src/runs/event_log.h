@@ -35,7 +35,7 @@ class EventLog {
   EventLog& operator=(const EventLog&) = delete;
   ~EventLog();
 
-  /// Progress and Stall are left out.
+  /// Ignores Progress and Stall.
   void add(const Event& event, WallTime now);
   void add(const action::Restart& restart, WallTime now);
   void add(const SyncedNode& synced, WallTime now);

@@ -1,4 +1,4 @@
-// RunDirectory: the folder of one run; docs/reference/run-folder.md is its layout.
+// RunDirectory: the folder of one run; docs/reference/run-folder.md describes its layout.
 #pragma once
 
 #include <functional>

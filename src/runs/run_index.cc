@@ -60,14 +60,15 @@ Entries all_entries(const RunFolders& folders) {
   return found;
 }
 
-/// A shorter word is not taken for the beginning of an id.
+/// The shortest word that an error treats as the beginning of several ids.
 constexpr std::size_t kYear = 4;
 
 bool is_number(const std::string& word) {
   return !word.empty() && word.find_first_not_of("0123456789") == std::string::npos;
 }
 
-/// A short form has at least the date of an id, or all of its last part; a pid is shorter.
+/// Whether the word is a short form of the id: its beginning, with at least the date (longer than
+/// any pid), or its end, with at least the last part.
 bool means(const std::string& word, const std::string& id) {
   constexpr std::size_t kDate = 8;
   constexpr std::size_t kLastPart = 3;
@@ -97,7 +98,7 @@ tl::unexpected<Error> not_a_pid(const std::string& word, const std::optional<Run
   return fail(exit_code::kUsage, message + "\n         try: dlaunch runs");
 }
 
-/// The run folder that `path` is or is in: summaries show runs/ID/attempt-0/.
+/// The run folder at or above `path`, because summaries show runs/ID/attempt-0/.
 std::string run_folder_of(std::string path) {
   for (;;) {
     while (path.size() > 1 && path.back() == '/') path.pop_back();

@@ -24,8 +24,8 @@ enum class RunState {
   unknown,  // on another machine, whose locks this machine does not see
 };
 
-/// What this machine sees of a run. Look at the lock and the process before summary.json: an engine
-/// that ends in between has then already written its summary.
+/// What this machine sees of a run. Look at the lock and the process before summary.json: if the
+/// engine ends in between, its summary is already there.
 struct RunWitness {
   std::optional<RunRecord> record;  // run.json
   std::optional<RunEnding> ending;  // summary.json

@@ -1,6 +1,5 @@
-// The state of one attempt: how ranks have ended, and which nodes still hold ranks.
-// Bookkeeping only; the supervisor decides. Every operation is O(log nodes) unless it says
-// otherwise.
+// The state of one attempt: how ranks have ended, and which nodes still hold ranks. Bookkeeping
+// only; the supervisor decides. Every operation is O(log ranks) unless its comment says otherwise.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +17,8 @@
 
 namespace dlaunch {
 
-/// Ranks of one attempt, and the nodes that its plan has ranks on; all others are `unused`. A node
-/// is open from the start of its ranks until it is empty or lost; a rank is running from the same
+/// The ranks of one attempt and the nodes that run them. All other nodes are `unused`. A node is
+/// open from the start of its ranks until it is empty or lost; a rank is running from the same
 /// moment until its end is known, even before it reports its start.
 class AttemptProgress {
  public:
@@ -43,10 +42,10 @@ class AttemptProgress {
   [[nodiscard]] std::uint32_t running_on(NodeId) const;
   [[nodiscard]] NodeId node_of(Rank rank) const { return node_of_rank_[rank.value]; }
 
-  /// The rank exists, has not ended, and its node is open.
+  /// Whether the rank exists, has not ended, and is on an open node.
   [[nodiscard]] bool is_running(Rank) const;
 
-  /// Ignored when it is late, repeated, or for a rank that does not exist.
+  /// Ignored if the rank does not exist or already has a start. May come after the rank's end.
   void note_start(Rank, WallTime at);
   /// The start in `end` is ignored; the noted one is kept. Only for a rank that is_running().
   void note_end(Rank, RankEnd end);
@@ -56,7 +55,7 @@ class AttemptProgress {
   /// How every rank ended, index = Rank. A rank without a reported end is `lost` if its node is
   /// lost or its start is known, else `not_started`. O(ranks).
   [[nodiscard]] std::vector<RankEnd> ends() const;
-  /// As in ends(), of one rank. O(1).
+  /// As in ends(), for one rank.
   [[nodiscard]] RankEnd end_of(Rank) const;
   /// Ascending. O(ranks).
   [[nodiscard]] std::vector<Rank> running_ranks() const;

@@ -1,4 +1,4 @@
-// How long ranks may go on after a notice that their node is taken away. Pure.
+// How long ranks may go on after a notice that their node will be taken away. Pure.
 #pragma once
 
 #include <optional>

@@ -14,7 +14,7 @@ namespace dlaunch {
 
 /// The state of the nodes after an attempt.
 struct NodesLeft {
-  bool lost = false;   // a connection is lost; nothing of the attempt is left on that node
+  bool lost = false;   // the next attempt needs a node that is lost
   bool stuck = false;  // a connected node could not be emptied
 };
 

@@ -3,15 +3,15 @@
 //
 // The rules:
 //  - A rank is measured by the step times that it reports, or, if it reports none, by how many
-//    steps it counts. Ranks that report times are compared only with each other, and so are the
-//    others.
+//    steps it counts. Ranks that report times are compared only with each other, and so are ranks
+//    that count.
 //  - Ranks are judged once per window: a rank whose steps take kSlow times as long as the median of
 //    the others is slow until its steps take less than kFine times as long.
 //  - Steps are counted by changes of a counter. A counter that starts over, as in each epoch, or
-//    that replaces another one, continues the count. A rank that counts, but has made no step in a
-//    window, counts as having made half of one.
-//  - A window in which the median rank has made fewer than kLeastSteps steps, or with fewer than
-//    kLeastRanks ranks that count, allows no judgement: it is extended.
+//    that replaces another one, does not reset the count. A rank that counts, but has made no step
+//    in a window, counts as having made half of one.
+//  - A window is extended if it allows no judgement: fewer than kLeastRanks ranks report times, and
+//    fewer than that many count steps, or the median of those has made fewer than kLeastSteps.
 //  - In synchronous training all ranks count the same steps, because each waits for the slowest.
 //    Then only the time outside of collectives differs, and only the rank itself can report it.
 #pragma once

@@ -100,8 +100,8 @@ void Supervisor::break_off(const std::string& what) {
   enter_done();
 }
 
-/// Whether neither a limit nor an event of a node would end this phase. While a plan is made, the
-/// planner answers.
+/// Whether neither a limit nor an event of a node can end this phase. In Phase::plan, the planner's
+/// answer can.
 bool Supervisor::is_stuck() const {
   switch (phase_) {
     case Phase::connect:
@@ -292,7 +292,7 @@ void Supervisor::handle(const event::RankExited& e) {
   RankEnd end;
   end.how = read_end(e.status, e.after_signal, attempt_.kill_sent);
   end.status = e.status;
-  // A world of another size, other than one rank, is always a mistake.
+  // A world of the wrong size is always a mistake, unless it has one rank.
   const bool is_alone = end.status.mpi == MpiEnd::other_world && end.status.mpi_world == 1;
   const bool is_optional = end.status.mpi == MpiEnd::never_connected || is_alone;
   if (config_.mpi_init_optional && is_optional) {

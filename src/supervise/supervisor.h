@@ -2,13 +2,13 @@
 // nothing and never blocks, so that a run can be replayed or simulated. Not thread-safe.
 //
 // The rules:
-//  - When all nodes of the set have answered, the plan is made. Then ranks start on every node that
-//    the plan gives some, and the other nodes are released.
+//  - When all nodes of the set have answered, the plan is made. Then ranks start on the nodes that
+//    the plan uses. The other nodes are released if no attempt can follow.
 //  - A node that is added to the set takes part from the next plan on, and is treated like the
 //    others from then on. A withdrawn node leaves before the next plan is made, a lost one as soon
 //    as ranks of the old attempt cannot run there any more.
-//  - a node that cannot be reached ends the run, but only when every other one has answered or
-//    failed too, or the limit has passed: the user wants to see all such nodes at once.
+//  - A node that cannot be reached ends the run, but only when every other node has answered or
+//    failed, or the limit has passed: the user wants to see all such nodes at once.
 //  - The first failing rank decides the run's exit code: a code other than 0, a signal, or a failed
 //    start. In the same step every node that still has running ranks is told to stop; after
 //    `stop_grace`, whatever is not empty is killed; `end_limit` later, what is still not empty
@@ -29,15 +29,15 @@
 //    same holds for a node that cannot be reached at the start, or is lost before its ranks have
 //    started. A node that was left out is tried again while the run goes on, ever less often: it
 //    returns to the set when it answers, and the next plan may use it. Nothing waits for it.
-//  - Where a process of the attempt starts the ranks (PlanMade::starter), they must all begin
-//    within twice `connect_limit`. A failure of that process ends the attempt; if a rank failed by
-//    itself, the rank is the cause (starter.h). The process is told to end when no rank is left
-//    after a halt. Its node is empty only when the process has ended, too; it has `end_limit` for
-//    that after the last rank.
+//  - If a process of the attempt starts the ranks (PlanMade::starter), they must all begin within
+//    twice `connect_limit`. A failure of that process ends the attempt; if a rank failed by itself,
+//    the rank is the cause (starter.h). The process is told to end when no rank is left after a
+//    halt. Its node is empty only when the process has ended, too; it has `end_limit` for that
+//    after the last rank.
 //  - A Hang ends its attempt as a limit does, and is a cause of its own for a restart: no rank has
-//    failed. Without a running rank it means nothing.
+//    failed. If no rank is running, it is ignored.
 //  - The first decision stands (AttemptState::outcome). A cancel after it, or a second cancel, only
-//    hurries: kill at once. A cancel when all ranks have succeeded does not change the outcome.
+//    makes the kill immediate. A cancel when all ranks have succeeded does not change the outcome.
 //  - A Deadline limits the grace time of a stop under way and of later ones: it ends by then.
 //  - A Preempted node is withdrawn. Its notice ends the attempt like a limit, with the time left as
 //    the grace time (grace_after_notice). It is a cause of its own for a restart, if enough other
@@ -104,7 +104,7 @@ class Supervisor {
   /// `table`: only tests pass another one. It must outlive the supervisor.
   explicit Supervisor(const SupervisorConfig&, std::span<const Transition> table = lifecycle());
 
-  /// First call of a run, once: what to do at the start (ConnectNode for all of the set).
+  /// The first call, once: what to do at the start (ConnectNode for each node of the set).
   [[nodiscard]] std::vector<Action> start(MonotonicTime now);
 
   /// What to do now, in this order. `now` never goes back. Limits that `now` has reached are
@@ -121,7 +121,7 @@ class Supervisor {
   [[nodiscard]] Phase phase() const { return phase_; }
 
  private:
-  /// none: not asked yet. returned: connected, but to be asked for the facts of an attempt.
+  /// none: not asked yet. returned: connected again, but not yet asked for the facts of an attempt.
   enum class Channel : std::uint8_t { none, opening, ready, lost, released, returned };
 
   void handle(const event::NodeReady&);
@@ -229,8 +229,8 @@ class Supervisor {
   std::set<NodeId> withdrawn_;       // nodes of the set that are to leave
   std::set<NodeId> outside_;         // nodes that returned and were lost before they were asked
   std::map<NodeId, std::uint32_t> failures_on_;  // attempts that a rank there has ended
-  wording::NodeNames names_;         // of all that ever were in the set
-  bool asked_all_ = false;           // all nodes of the start
+  wording::NodeNames names_;         // of all nodes that were ever in the set
+  bool asked_all_ = false;           // the first ConnectNode for each node of the start
   std::uint32_t nodes_opening_ = 0;  // being connected, or waited for
   RestartBudget restarts_;
   NodeReturns returns_;

@@ -49,7 +49,7 @@ void Supervisor::attempt_over() {
   advance(Step::emptied);
 }
 
-/// The attempt, if it ended now. It has an outcome.
+/// The record of this attempt if it ended now. Requires that it has an outcome.
 FailedAttempt Supervisor::as_failed() const {
   FailedAttempt failed;
   failed.attempt = attempt_.number;
@@ -241,8 +241,8 @@ void Supervisor::leave_out_lost() {
   ask(action::Tell{wording::goes_on_without(names, left, config_.nodes_wanted)});
 }
 
-/// Call between the ranks of two attempts. A lost node stays while ranks may run on it, so that the
-/// next attempt waits until none do.
+/// Call it only when no attempt has running ranks. A lost node stays in the set while ranks may run
+/// on it, so that the next attempt waits for their end.
 void Supervisor::remove_withdrawn() {
   for (auto next = withdrawn_.begin(); next != withdrawn_.end();) {
     const NodeId node = *next;
@@ -262,8 +262,8 @@ void Supervisor::remove_withdrawn() {
   }
 }
 
-/// False between attempts, when the last one's output is fetched and no new attempt waits for
-/// nodes.
+/// True only while an attempt connects or runs, in a run that may restart. At other times, output
+/// is fetched or nothing would use the nodes.
 bool Supervisor::tries_absent_nodes() const {
   return (phase_ == Phase::connect || phase_ == Phase::run) && restarts_.max() > 0;
 }

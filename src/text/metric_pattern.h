@@ -18,7 +18,7 @@ namespace dlaunch {
 
 /// The numbers that a pattern found, in the order of the text.
 struct MetricMatches {
-  std::vector<double> values;     // at least the last 65536
+  std::vector<double> values;     // all of them, or at least the last 65536
   std::uint64_t matches = 0;      // how many numbers were found
   std::uint64_t not_numbers = 0;  // groups that matched non-numbers such as "1,234" or "nan"
   std::string not_number;         // the first of those

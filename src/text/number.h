@@ -8,8 +8,8 @@
 
 namespace dlaunch {
 
-/// The whole text as a number; nullopt: something else, or beyond the range of Number. Neither "+"
-/// nor blanks are part of a number, and "-" only for a Number with a sign.
+/// The whole text as a number; nullopt: something else, or beyond the range of Number. "+" and
+/// blanks are not accepted, and "-" only if Number is signed.
 template <class Number, class... Base>
 [[nodiscard]] std::optional<Number> number_of(std::string_view text, Base... base) {
   Number number = 0;

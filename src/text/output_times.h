@@ -10,7 +10,7 @@
 namespace dlaunch {
 
 /// `stream` is 2 * rank, plus 1 for stderr. The bytes between the previous mark of the stream and
-/// `end` arrived before `at`.
+/// `end` had arrived by `at`.
 struct OutputMark {
   std::uint64_t stream = 0;
   std::uint64_t end = 0;

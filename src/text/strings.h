@@ -1,4 +1,4 @@
-// Small operations on texts and lists that every room needs. Pure.
+// Small operations on texts and lists that every layer needs. Pure.
 #pragma once
 
 #include <concepts>
@@ -60,7 +60,7 @@ template <class Range, class TextOf = std::identity>
 
 /// The value with this many digits after the point: "7.50".
 [[nodiscard]] std::string decimals(double value, int places);
-/// Three significant digits, more from 1000 on: "0.75", "7.52", "16.1", "1880".
+/// Two decimals below 10, one below 100, else none: "0.75", "7.52", "16.1", "1880".
 [[nodiscard]] std::string three_digits(double value);
 
 /// Adds blanks after or before `text` to fill `width` columns; each code point counts as one.

@@ -1,6 +1,7 @@
 // What tests and the generator of docs/reference/job-file.md ask the reader of job files.
-//   spec_tool verdicts < list     for each file named in a line: a JSON line with accepted and
-//   error spec_tool fields              the field table and the rules as JSON
+//
+//   spec_tool verdicts < list   for each file that the list names, a line of JSON: accepted, error
+//   spec_tool fields            the field table and the rules, as JSON
 #include <cstdio>
 #include <fstream>
 #include <iostream>

@@ -212,7 +212,7 @@ std::string incidents_part(const ReportFiles& files) {
 
 namespace {
 
-/// The title says the time, which is the name of the file.
+/// The time of the snapshot, which is the name of its file.
 std::string stacks_title(const ReportFiles& files, const std::string& file) {
   const std::string name = file.substr(0, file.rfind('.'));
   const auto time = parse_time(name);
