@@ -48,7 +48,7 @@ def many_bars_take_half_of_a_small_terminal(box):
 
 @case
 def lines_go_by_above_a_bar(box):
-    """Hundreds of lines scroll by while a bar is there: none is lost, none is drawn over."""
+    """Hundreds of lines scroll by above a bar; none is lost or overwritten."""
     run = box.start_on_terminal("run", "-n", "2", "--", "sh", "-c",
                                 f'if [ $RANK = 0 ]; then {box.rank} error "$(printf "\\r 42%%|##")" tell drawn gate; '
                                 f"else seq -f 'line %g' 1 500; {box.rank} tell drawn gate; fi", env={"NO_COLOR": "1"})
@@ -146,7 +146,7 @@ def a_single_rank_draws_its_bar_itself(box):
 
 @case
 def binary_output_is_no_bar(box):
-    """A carriage return is one byte in 256 there; the bytes before it must not be lost."""
+    """In random bytes, one in 256 is a carriage return; the bytes before it must not be lost."""
     size = 1_000_000
     run = box.run("run", "-n", "2", "--", "head", "-c", str(size), "/dev/urandom")
     shown = re.sub(rb"^\S+:[01] \| ", b"", run.out, flags=re.MULTILINE)

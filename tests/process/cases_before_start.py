@@ -87,7 +87,7 @@ roles:
 
 @case
 def a_wrapper_may_find_what_is_not_here(box):
-    """Such as a wrapper that runs Python in a container."""
+    """For example, a wrapper may run Python in a container."""
     wrapper = box.write("bin/python3", "#!/bin/sh\necho in another place: \"$@\"\n", 0o755)
     run = box.run("run", "--", wrapper, "gone.py")
     expect_in(b"in another place: gone.py", run.out, "output")

@@ -1,4 +1,4 @@
-"""Cores: near, exclusive between runs, and released. Runs alone, since all runs on a machine share them."""
+"""Cores: each rank has its own, runs do not share them, and they are free again after a run. These cases run alone, because they use all cores."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ SHOW = "cat /proc/self/status | sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' >$
 
 
 def physical_cores():
-    """Sets of those allowed hardware threads that share a core."""
+    """The allowed hardware threads, as one set for each core."""
     cores = set()
     for cpu in ALLOWED:
         try:
@@ -44,7 +44,7 @@ def cpus_of(box, rank, name="cpus"):
 
 
 def held_run(box, name, *options, before=None):
-    """A run that shows its CPUs in NAME.RANK and then waits for the gate."""
+    """Starts a run whose ranks write their CPUs to NAME.RANK and then wait for the gate."""
     show = SHOW.replace("/cpus.", f"/{name}.")
     return box.start("run", "--set", f"logs.dir=runs-{name}", *options, "--", "sh", "-c",
                      f"{show}; exec {box.rank} tell {name} gate", before=before)

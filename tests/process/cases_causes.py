@@ -9,7 +9,7 @@ PYTHON = "/usr/bin/python3"
 
 
 def check(box, program, failure, why, advice):
-    """The report and summary.json name the failure of `program`, Python, which rank 1 runs."""
+    """Runs `program` (Python) in rank 1. The report and summary.json must name its failure."""
     box.write("train.py", "import os\nif os.environ['RANK'] == '0':\n    import time; time.sleep(1000)\n" + program)
     run = box.run("run", "-n", "2", "--", PYTHON, "train.py", code=1)
     words = " ".join(run.text[run.text.index("FAILED"):].split())

@@ -1,4 +1,4 @@
-"""`dlaunch check --local`: this machine, and one with the files of a folder."""
+"""`dlaunch check --local` on this machine, and on one whose files are in a folder."""
 
 import json
 import os
@@ -59,7 +59,7 @@ def faults_of_gpus(box):
     box.write("bin/nvidia-smi", NVIDIA_SMI, 0o755)
     path = {**box.environment, "PATH": box.path("bin") + ":" + box.environment["PATH"]}
     text = " ".join(box.run("check", "--local", prefix=enter, env=path, code=BAD).out.decode().split())
-    # CUDA cannot use the GPUs of these files, if this dlaunch can ask it and has the time.
+    # The fifth finding, that CUDA cannot use the GPUs, is there only if this dlaunch can ask CUDA, and in time.
     expect(("BAD, 4 findings" in text) != ("BAD, 5 findings" in text and "CUDA can use" in text), f"findings: {text}")
     for words in ("gpu 2: slowed down by heat (92 C)", "gpu 1: a memory repair waits for a reset of the GPU",
                   "gpu 3: pid 4711 (python) holds 61199 MiB", "gpu 2: only 1 of its NVLinks are active (down: 1), other GPUs have 2"):

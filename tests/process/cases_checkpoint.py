@@ -1,4 +1,4 @@
-"""checkpoint.path: what dlaunch says of checkpoints when an attempt ends, and dlaunch stop --checkpoint."""
+"""checkpoint.path: what dlaunch says about checkpoints when an attempt ends, and dlaunch stop --checkpoint."""
 
 import json
 import os
@@ -123,7 +123,7 @@ def stop_waits_for_what_the_stop_signal_brings(box):
 
 @case
 def stop_waits_for_one_that_ranks_write_while_they_run(box):
-    """Two ranks get USR1; one writes a part and the rest when the gate opens, and both would go on."""
+    """Both ranks get USR1; rank 0 writes a checkpoint, and both would go on without the TERM that follows."""
     script = ("trap ': > asked-$RANK' USR1\ntrap ': > termed; exit 0' TERM\n: > ready-$RANK\n"
               "while :; do sleep 0.05\n  if [ $RANK = 0 ] && [ -e asked-0 ]; then head -c 3000 /dev/zero > ckpt/step-7; rm asked-0; fi\ndone\n")
     run = start(box, script, keys="checkpoint: {path: 'ckpt/*', signal: USR1}\n", ranks=2)
@@ -137,7 +137,7 @@ def stop_waits_for_one_that_ranks_write_while_they_run(box):
 
 @case
 def stop_waits_no_longer_than_it_may(box):
-    """For jobs with a signal for it and without."""
+    """With and without checkpoint.signal."""
     for keys, words in (("checkpoint: {path: 'ckpt/*', signal: USR1}\n", "no new checkpoint within 1 s, stopping"), (KEY, "stopping 1 rank")):
         box.make_folder("ckpt")
         box.write("ckpt/old", "")

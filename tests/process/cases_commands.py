@@ -1,4 +1,4 @@
-"""How a job is named and what exactly a rank executes."""
+"""How a job is specified, and what exactly a rank executes."""
 
 import json
 import os
@@ -9,7 +9,7 @@ from case import case
 from expectations import expect, expect_equal, expect_in
 from processes import wait_until
 
-# Everything that some layer might interpret. The kernel forbids only the zero byte.
+# Everything that any layer might interpret. The kernel forbids only the zero byte.
 ODD_ARGUMENTS = [
     b"", b" ", b"  two  spaces  ", b"tab\there", b"new\nline", b"\n", b"trailing\n", b"'single'", b'"double"', b"'\"'\"'",
     b"$RANK", b"${RANK}", b"$(id)", b"`id`", b"\\", b"\\n", b"a\\ b", b"*", b"?", b"[a-z]", b"~", b"#no comment", b"!1",
@@ -18,7 +18,7 @@ ODD_ARGUMENTS = [
 
 
 def arguments_script(folder):
-    """A list command that copies the arguments of its shell, as the kernel has them, to args.RANK."""
+    """A list command that writes the arguments of its shell, as the kernel has them, to args.RANK."""
     return ["sh", "-c", f"cat /proc/$$/cmdline >{shlex.quote(folder)}/args.$RANK", "zero"]
 
 
@@ -202,7 +202,7 @@ def the_recorded_job_tells_what_the_command_line_added(box):
 
 @case
 def the_recorded_job_is_the_same_job(box):
-    """From any folder, with the settings of the command line."""
+    """job.yaml has the settings of the command line, and works in any folder."""
     box.make_folder("here/deep")
     box.write("here/job.yaml", "name: sample\ncommand: echo $A $WORLD_SIZE; pwd #\nworkdir: deep\nprocesses: 1\n")
     box.run("run", "-n", "2", "--env", "A=x: [y", "--restarts", "1", "job.yaml", "--", "a'b", cwd=box.path("here"))

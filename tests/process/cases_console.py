@@ -1,4 +1,4 @@
-"""Whose output the console shows, and consoles that stop reading, for a while or for ever."""
+"""Whose output the console shows, and consoles that stop reading for a while or for good."""
 
 import os
 import re
@@ -14,7 +14,7 @@ MB = 1_000_000
 
 
 def memory_of(pids):
-    """Bytes: the proportional set size (proc(5), smaps_rollup)."""
+    """The proportional set size, in bytes (proc(5), smaps_rollup)."""
     total = 0
     for pid in pids:
         with open(f"/proc/{pid}/smaps_rollup", encoding="ascii") as file:
@@ -47,7 +47,7 @@ def a_rank_that_does_not_exist_cannot_be_shown(box):
 
 @case
 def binary_output_passes_unharmed(box):
-    """All bytes except those that end or restart a line: between them nothing is changed."""
+    """The console shows every byte unchanged between those that end or restart a line."""
     wanted = {rank: pseudo_random_bytes(300_000, rank + 1).replace(b"\r", b"") for rank in (0, 1)}
     for rank, data in wanted.items():
         box.write(f"data-{rank}", data)
@@ -63,7 +63,7 @@ def binary_output_passes_unharmed(box):
 
 
 def start_unread(box, megabytes, *words, options=()):
-    """Two ranks write this much to a console without a reader. Returns the run and the end to read."""
+    """Starts two ranks that write this much to a console that nobody reads. Returns the run and the read end of the console."""
     reader, writer = os.pipe()
     script = f"yes 0123456789012345678901234567890123456789012345678 | head -c {megabytes * MB}; exec {box.rank} {' '.join(words)}"
     run = box.start("run", "-n", "2", *options, "--", "sh", "-c", script, stdout=writer)
@@ -106,7 +106,7 @@ def ctrl_s_holds_nothing_up(box):
 
 @case
 def a_short_stop_costs_nothing(box):
-    """Less than 5 s: every byte is shown, from the files."""
+    """After a stop of less than 5 s, every byte is still shown, read from the files."""
     run, reader = start_unread(box, 8, "tell", "written")
     box.expect_all("written", 2)
     size = 0
@@ -119,7 +119,7 @@ def a_short_stop_costs_nothing(box):
 
 @case(long=True)
 def a_console_that_comes_back_goes_on_near_the_end(box):
-    """It stalls for longer than 5 s, and longer than an agent may be silent."""
+    """The console stalls for longer than 5 s, and for longer than an agent may be silent."""
     run, reader = start_unread(box, 20, "tell", "written", "gate", "print", "'the end\n'",
                                options=["--set", "timeouts.fence_after=1s", "--set", "timeouts.lost_after=5s"])
     box.expect_all("written", 2)
@@ -169,7 +169,7 @@ def a_reader_of_stderr_that_has_gone_hurts_nobody(box):
 
 @case
 def a_log_disk_without_room_is_one_message(box):
-    """A limit of the file size simulates a full disk; eight ranks reach it, with two streams each."""
+    """A limit on the file size simulates a full disk. Eight ranks reach it with two streams each."""
     run = box.run("run", "-n", "8", "--set", "logs.console=none", "--", "sh", "-c", "seq 1 50000; seq 1 50000 >&2",
                   before=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000)))
     expect_equal(len(re.findall(r"^dlaunch: note: cannot write to \S+/attempt-0: File too large; the ranks go on", run.text, re.M)), 1, "notes")

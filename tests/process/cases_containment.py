@@ -1,5 +1,5 @@
-"""What ends every process of a job, in each of the ways that dlaunch has: walking through descendants (always),
-a cgroup v2 folder where one is delegated, and `isolation: pid-namespace`."""
+"""The ways in which dlaunch ends every process of a job: it walks through the descendants (always), kills a cgroup v2 where one is delegated, or ends
+a PID namespace (`isolation: pid-namespace`)."""
 
 import ctypes
 import errno
@@ -22,7 +22,7 @@ ISOLATED = ("--set", "isolation=pid-namespace")
 STUBBORN = ("ignore", TERM, "child", "daemon")
 
 
-# --- who runs it, and where
+# --- the surroundings of a run
 
 def need_namespaces():
     if subprocess.run(["unshare", "--pid", "--fork", "--mount-proc", "true"], capture_output=True, check=False).returncode \
@@ -32,7 +32,7 @@ def need_namespaces():
 
 
 class Cgroup:
-    """A cgroup of the case, in which dlaunch is started: what it makes there is invisible to others."""
+    """A cgroup for one case, in which dlaunch is started. Other cases do not see what dlaunch makes there."""
 
     def __init__(self, parent, owner=0):
         self.path = f"{parent}/case-{os.getpid()}-{os.urandom(6).hex()}"
@@ -56,7 +56,7 @@ class Cgroup:
         return [name for name in os.listdir(self.path) if os.path.isdir(f"{self.path}/{name}")]
 
     def remove(self):
-        # The kernel may need a moment after the last process.
+        # The kernel may need a moment after the last process has ended.
         for path in (*(f"{self.path}/{name}" for name in self.folders()), self.path):
             wait_until(lambda path=path: try_rmdir(path), "the cgroup of the case can be removed")
 
@@ -81,7 +81,7 @@ def own_cgroup2():
 
 
 class in_cgroup:
-    """with in_cgroup(...) as cgroup: a cgroup v2 that is gone afterwards, also when the case fails."""
+    """`with in_cgroup() as cgroup`: a cgroup v2 that is removed afterwards, even if the case fails."""
 
     def __init__(self, owner=0):
         self.cgroup = Cgroup(own_cgroup2(), owner)
@@ -330,7 +330,7 @@ while True:
 
 @case
 def a_rank_that_holds_the_agent_by_ptrace_ends_with_the_job(box):
-    """As an ordinary user, who may trace all their own processes that are dumpable."""
+    """Runs as an ordinary user, who may trace their own dumpable processes."""
     options = as_nobody(box)
     if not options:
         raise Skip("needs root, to become another user")
@@ -352,7 +352,7 @@ def a_rank_that_holds_the_agent_by_ptrace_ends_with_the_job(box):
 # --- how ranks run away, in every mode
 
 def every_mode(box):
-    """(name, options of Sandbox.start, options of dlaunch) of all that are available here."""
+    """(name, options of Sandbox.start, options of dlaunch) of each mode that is available here."""
     yield "walk", as_nobody(box), ()
     if os.getuid() == 0:
         yield "cgroup", {}, ()
@@ -362,8 +362,8 @@ def every_mode(box):
 
 @case(alone=True, budget=120)
 def a_fork_storm_ends(box):
-    # Half of the processes are there when the ranks end, the others are forked while they are killed. Each
-    # in a session of its own: no process group holds them together.
+    # Half of the processes exist when the ranks end; the others are forked during the killing. Each has its own session, so no process group contains
+    # them all.
     for name, options, more in every_mode(box):
         run = box.start("run", "-n", "1", "--set", f"logs.dir=runs-{name}", *more, "--", box.rank, "storm", "800", "exit", "3", **options)
         run.end(3)
@@ -384,9 +384,9 @@ def a_fork_storm_that_is_cancelled_twice_ends(box):
 
 @case(alone=True, budget=120)
 def processes_that_never_stay_the_same_end(box):
-    # A search for them one by one is always late. A process group dies in one instant, a cgroup and a
-    # namespace do so wherever in them the processes have gone.
-    hopping = "8" if box.sanitized else "50"  # they take CPU time from dlaunch, which is slower then
+    # Whoever looks for them one by one is always late. A process group can be killed at once, and so can a cgroup or a namespace, wherever in it the
+    # processes have moved.
+    hopping = "8" if box.sanitized else "50"  # they take CPU time from dlaunch, which is slower with a sanitizer
     for name, options, more in every_mode(box):
         word = "hop" if name == "walk" else "hopaway"
         run = box.start("run", "-n", "1", "--set", f"logs.dir=runs-{name}", *more, "--", box.rank, word, hopping, "exit", "3", **options)

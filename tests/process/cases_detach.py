@@ -122,7 +122,7 @@ def a_front_that_is_killed_before_the_hand_over_ends_the_run(box):
 
 @case
 def a_front_that_gets_a_signal_before_the_hand_over_ends_the_run(box):
-    # It either was writing the id already, or has forwarded the signal.
+    # The front was already writing the id, or has forwarded the signal.
     expect(end_front_before_the_hand_over(box, signal.SIGTERM) in (-signal.SIGTERM, 143), "exit code")
 
 

@@ -1,4 +1,4 @@
-"""However a run ends: the right exit code, and nothing left that the job started."""
+"""However a run ends, its exit code is right and no process of the job is left."""
 
 import os
 import resource
@@ -16,7 +16,7 @@ FAMILY = ["child", "daemon"]  # what a rank leaves behind: a plain child, and a 
 
 
 def start_family(box, *words, options=(), ranks=4):
-    """Ranks with a child and a daemon each, once all of them are up."""
+    """Starts ranks with a child and a daemon each, and returns when all of them are up."""
     run = box.start("run", "-n", str(ranks), *options, "--", box.rank, *FAMILY, "tell", "ready", *words)
     box.expect_all("ready", ranks)
     return run
@@ -56,7 +56,7 @@ def nothing_slow_is_read_before_the_others_are_stopped(box):
 
 @case
 def the_time_limit_of_coreutils_leaves_time_for_a_checkpoint(box):
-    """timeout(1) signals its child, and then the process group of its child: that is no second Ctrl-C."""
+    """timeout(1) signals its child and then the child's process group, which must not count as a second Ctrl-C."""
     script = "trap 'sleep 0.3; echo saved; exit 0' TERM; : > ready; while :; do sleep 0.05; done"
     for _ in range(4):
         run = box.start("run", "--", "sh", "-c", script, prefix=["timeout", "60"])
@@ -300,7 +300,7 @@ def pipes_held_open_by_daemons_do_not_hold_the_run(box):
 
 @case
 def kill_reaches_everyone_when_the_ranks_have_used_up_the_descriptors(box):
-    # Two pipes and two files a rank: as many ranks as the agent allows. The processes to kill are read from /proc.
+    # As many ranks as the agent allows with these limits: each needs two pipes and two files. Killing them needs descriptors, too, for /proc.
     run = box.start("run", "-n", "7", "--", "sh", "-c", f"echo out; echo err >&2; exec {box.rank} ignore {TERM} "
                     "child daemon tell ready pause", before=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64)))
     box.expect_all("ready", 7)
@@ -317,7 +317,8 @@ def exit_code_is_true_when_sigchld_was_inherited_as_ignored(box):
 
 
 def with_a_child_from_before(box, *arguments):
-    """A shell that starts a process and then becomes dlaunch by exec: as entry points of containers do."""
+    """Starts a shell that starts a process and then becomes dlaunch by exec, as the entry points of containers do. Returns the run and the pid of the
+    process."""
     prefix = ["sh", "-c", "sleep 60 & echo $! >child; exec \"$@\"", "sh"]
     run = box.start(*arguments, prefix=prefix)
     wait_until(lambda: box.exists("child") and box.read("child"), "the pid of the child")
@@ -344,7 +345,7 @@ def front_leaves_children_from_before_alone_when_its_engine_is_killed(box):
 
 @case
 def a_signal_to_all_of_dlaunch_is_one_signal(box):
-    """As with systemd's KillMode=control-group: front and engine both get it; the checkpoint is not cut short."""
+    """As with systemd's KillMode=control-group, front and engine both get the signal; the ranks still finish their checkpoint."""
     script = f"trap 'echo saving; {box.rank} tell saving gate; echo saved; exit 0' TERM; {box.rank} tell ready; while :; do sleep 0.1; done"
     run = box.start("run", "-n", "2", "--", "sh", "-c", script)
     box.expect_all("ready", 2)

@@ -119,7 +119,7 @@ def an_unknown_option(box):
 
 @case
 def advice_works_when_it_is_typed(box):
-    """Types what a message advises to a user of another launcher."""
+    """Types what the messages advise users of other launchers to type."""
     box.write("train.py", "import os\nprint('rank', os.environ['RANK'], 'of', os.environ['WORLD_SIZE'])\n")
     box.write("job.yaml", "command: python3 train.py\n")
     for number, (words, wanted) in enumerate((
@@ -351,7 +351,7 @@ def a_folder_with_job_yml(box):
 
 
 def expect_refused(box, keys, *words):
-    """These keys, beside a command in line 1."""
+    """A job file with these keys below a command in line 1 is refused, with these words."""
     box.write("job.yaml", "command: [true]\n" + keys)
     run = box.run("run", code=JOB_FILE)
     for part in words:

@@ -1,4 +1,4 @@
-"""dlaunch exec: under other launchers. The environment of each launcher that is not installed here has unit tests (tests/unit/launchers)."""
+"""dlaunch exec under other launchers. For launchers that are not installed here, unit tests provide the environment (tests/unit/launchers)."""
 
 import json
 import os
@@ -14,7 +14,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 # Open MPI refuses root unless two variables allow it; the cases run as root of a namespace of their own.
 AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 LAUNCHERS = {"openmpi": ["mpirun.openmpi", "--oversubscribe"], "hydra": ["mpiexec.hydra"]}
-# What a single process of srun finds (srun(1), "OUTPUT ENVIRONMENT VARIABLES").
+# The variables that srun gives one of its processes (srun(1), "OUTPUT ENVIRONMENT VARIABLES").
 TASK = {"SLURM_JOB_ID": "77", "SLURM_STEP_ID": "0", "SLURM_PROCID": "3", "SLURM_LOCALID": "0", "SLURM_NODEID": "1", "SLURM_STEP_NUM_TASKS": "4",
         "SLURM_STEP_TASKS_PER_NODE": "3,1", "SLURM_STEP_NODELIST": "node[01-02]", "SLURMD_NODENAME": "node02"}
 SHOW = ('echo "$RANK $LOCAL_RANK $WORLD_SIZE $LOCAL_WORLD_SIZE $NODE_RANK $MASTER_ADDR:$MASTER_PORT $TORCHELASTIC_RUN_ID'

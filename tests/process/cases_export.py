@@ -1,4 +1,4 @@
-"""dlaunch export mpirun: the script is started as a user would."""
+"""dlaunch export mpirun. The script is started as a user would start it."""
 
 import json
 import os
@@ -16,7 +16,7 @@ def need(program):
 
 
 def environment(box):
-    """With dlaunch in PATH, where the script looks for it."""
+    """Variables with dlaunch in PATH, where the script looks for it."""
     folder = box.make_folder("bin")
     if not os.path.exists(os.path.join(folder, "dlaunch")):
         os.symlink(box.dlaunch, os.path.join(folder, "dlaunch"))

@@ -1,4 +1,4 @@
-"""`dlaunch schema events|summary|plan`: what real runs write is as their schemas say, and no member is missing from the schemas."""
+"""`dlaunch schema events|summary|plan`: the files of real runs conform to their schemas, and the schemas lack none of their members."""
 
 import copy
 import json
@@ -15,7 +15,7 @@ FILES = {"events": "events.jsonl", "summary": "summary.json", "plan": "plan.json
 
 
 def strict(schema):
-    """The same schema, in which an unknown member is a mistake."""
+    """The same schema, but every unknown member is a mistake."""
     def close(one):
         if isinstance(one, list):
             return [close(item) for item in one]
@@ -46,7 +46,7 @@ def mistakes(schema, value):
 
 
 def check_all(box, wanted=(), runs=None):
-    """Every file of every run; `wanted`: events that must be among them."""
+    """Checks every file of every run. `wanted`: events that must occur in them."""
     found = schemas(box)
     seen = set()
     checked = 0
@@ -118,7 +118,7 @@ def the_plan_that_is_printed(box):
 
 @case
 def what_is_wrong_is_noticed(box):
-    """The schemas accept unknown members, events and no others; the checks above would notice them."""
+    """The schemas accept unknown members and events but no other mistakes. The strict checks above notice those, too."""
     box.run("run", "--", "true")
     found = schemas(box)
     summary = box.json("summary.json")

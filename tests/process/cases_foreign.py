@@ -90,7 +90,7 @@ spec:
 
 @case
 def references_of_a_container_reach_the_program(box):
-    """As kubelet replaces them: before any shell, which must not interpret their values."""
+    """dlaunch replaces them as kubelet does, before a shell could interpret their values."""
     box.write("job.yaml", KUBEFLOW)
     run = box.run("run", "job.yaml", "--no-container", *ANY_PORT)
     for line in ("it's $HOME", "0/1", "$(RANK)", "$(UNKNOWN)", "same"):
@@ -100,7 +100,7 @@ def references_of_a_container_reach_the_program(box):
 
 @case
 def a_module_as_gcloud_is_told(box):
-    """Files of AI Platform mostly leave the program to gcloud's command line."""
+    """Files of AI Platform mostly leave out the program, which is on gcloud's command line."""
     box.write("config.yaml", "trainingInput: {scaleTier: CUSTOM, masterType: a, workerType: a, workerCount: 1}\n")
     box.write("src/trainer/__init__.py", "")
     box.write("src/trainer/task.py", "import os, sys\nprint('in', os.getcwd(), sys.argv[1:])\n")

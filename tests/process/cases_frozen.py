@@ -1,5 +1,5 @@
-"""A file system that does not answer, as a network file system whose server is gone: every way to end a run ends its healthy ranks
-within a bounded time, says what waits for what, and leaves nothing once the file system answers again."""
+"""A file system that does not answer, like a network file system whose server is gone. Every way to end a run ends its healthy ranks within a bounded
+time, says what waits for what, and leaves nothing once the file system answers again."""
 
 import os
 import signal
@@ -11,8 +11,8 @@ from frozen import file_system, silent_server
 from processes import command_of, is_alive, wait_until
 
 INTERNAL, TIME_LIMIT, INTERRUPTED, TERMINATED = 70, 124, 130, 143
-BOUND = 60.0  # seconds in which dlaunch is to return on a busy machine; it takes about half of that
-# Prints continuously, so that the process that writes the log soon waits.
+BOUND = 60.0  # seconds within which dlaunch must return on a busy machine; it usually needs about half of that
+# The ranks print continuously, so that the process that writes their logs soon blocks.
 CHATTER = "echo $$ > $CASE/pid-$RANK; while :; do echo line; sleep 0.05; done"
 LINES = 3000
 
@@ -40,7 +40,7 @@ def waits_for_disk(pids):
 
 
 def chatter(box, *options, logs):
-    """A run whose ranks print; returns it and their pids."""
+    """Starts a run whose ranks print. Returns the run and the pids of its ranks."""
     run = box.start("run", "-n", "2", "--set", f"logs.dir={logs}", "--set", "timeouts.stop=1s", *options, "--", "sh", "-c", CHATTER)
     wait_until(lambda: all(box.exists(f"pid-{rank}") and box.read(f"pid-{rank}").strip() for rank in (0, 1)), "the ranks start", pause=0.02)
     return run, [int(box.read(f"pid-{rank}")) for rank in (0, 1)]
@@ -127,7 +127,7 @@ def stop_now_ends_the_ranks(box):
 
 @case(alone=True, budget=120.0)
 def a_log_file_system_that_stalls_for_a_while_costs_nothing(box):
-    """Longer than the time after which a silent node is lost."""
+    """The stall lasts longer than the time after which a silent node counts as lost."""
     with file_system(box) as frozen:
         run = box.start("run", "-n", "2", "--set", f"logs.dir={frozen.folder}/runs", "--set", "timeouts.fence_after=100ms",
                         "--set", "timeouts.lost_after=3200ms", "--", box.rank, "tell", "ready", "gate", "lines", str(LINES), "tell", "written")

@@ -11,7 +11,7 @@ from run_helpers import USAGE
 TABLE = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))),
                      "src", "jobfile", "launch_lines", "launcher_options.cc")
 
-# A value with which the option works on one machine; "1" for the others.
+# Values with which the options work on one machine; all other options get "1".
 VALUES = {"host": "localhost", "hosts": "localhost", "H": "localhost", "w": "localhost", "nodelist": "localhost", "hostfile": "hosts",
           "machinefile": "hosts", "f": "hosts", "map-by": "slot", "bind-to": "core", "cpu-bind": "cores",
           "master-addr": "127.0.0.1", "main-process-ip": "127.0.0.1", "master-port": "29511", "main-process-port": "29511",
@@ -20,8 +20,7 @@ VALUES = {"host": "localhost", "hosts": "localhost", "H": "localhost", "w": "loc
           "envlist": "HOME", "mixed-precision": "bf16", "rdzv-endpoint": "localhost:0", "job-name": "mine", "J": "mine", "gres": "gpu:1",
           "config-file": "accelerate.yaml", "config": "platform.yaml"}
 PAIRS = {"genv": "A 1", "env": "A 1", "mca": "btl tcp", "gmca": "btl tcp"}
-# They need what this machine lacks, a GPU, or a list of hosts beside them.
-# Modules have a case of their own.
+# Options that need something that this machine lacks, a GPU, or a list of hosts as well. Modules have a separate case.
 NOT_HERE = ("image", "container-image", "master-image-uri", "m", "module", "num-gpus", "num-accelerators", "gpus", "include", "i", "exclude", "e",
             "gpus-per-task", "container-mounts")
 
@@ -40,7 +39,7 @@ def typed(name, values):
 
 
 def lines_to_type(message):
-    """The command lines in an error."""
+    """The command lines that an error advises."""
     return re.findall(r"(?:try|as with \w+): (dlaunch .*)", message)
 
 
@@ -139,7 +138,7 @@ def a_missing_value_takes_no_option(box):
 
 @case
 def an_empty_value_is_an_error(box):
-    """A variable of the shell that is not set."""
+    """It usually comes from a shell variable that is not set."""
     for words, what in ((["run", "-n", "", "--", "true"], "-n"), (["run", "--name", "", "--", "true"], "--name"),
                         (["run", "--name=", "job.yaml"], "--name"), (["stop", ""], "dlaunch stop"), (["run", ""], "dlaunch run"),
                         (["logs", ""], "dlaunch logs"), (["plan", "--env", "", "--", "true"], "--env")):

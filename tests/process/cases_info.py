@@ -25,7 +25,7 @@ shift
 exec "$@"
 """
 
-# Prints the name and GUID of each device, by libibverbs.
+# Prints the name and GUID of each device, according to libibverbs.
 ASK_LIBIBVERBS = """
 import ctypes
 verbs = ctypes.CDLL("libibverbs.so.1")

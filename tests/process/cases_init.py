@@ -1,4 +1,4 @@
-"""dlaunch init: a job file for what a folder holds; each of them passes dlaunch plan. dlaunch help."""
+"""dlaunch init, whose job file for each kind of folder passes dlaunch plan; and dlaunch help."""
 
 import os
 import shlex
@@ -11,7 +11,7 @@ from run_helpers import USAGE
 
 TRAIN = "import os\nprint('rank', os.environ['RANK'], 'of', os.environ['WORLD_SIZE'], os.environ.get('A'))\n"
 
-# What is in the folder: the files, where the job comes from, the command and words of the job file.
+# For each folder: its files, where the job comes from, and words that the job file contains.
 FOLDERS = {
     "torchrun": ({"run.sh": "#!/bin/bash\nexport A=1\ntorchrun --standalone --nproc_per_node=2 train.py \"$@\"\n"},
                  "run.sh:3 (torchrun)", ["processes_per_node: 2", "A: \"1\""]),
@@ -75,7 +75,7 @@ def the_draft_gives_the_program_what_the_script_gives_it(box):
         box.write(f"{folder}/data1", "")
         box.write(f"{folder}/data 2", "")
         box.write(f"{folder}/run.sh", f"{before}\ntorchrun --nproc_per_node 1 show.py {words}\n")
-        # A torchrun that only starts the program once.
+        # A fake torchrun that starts the program once.
         box.write(f"{folder}/bin/torchrun", "#!/bin/sh\nshift 2\nexec python3 \"$@\"\n", 0o755)
         inside = box.path(folder)
         env = {**os.environ, "PATH": f"{inside}/bin:{os.environ['PATH']}", "NAME": "a.b", "HOME": "/h"}

@@ -9,7 +9,7 @@ import subprocess
 from case import case
 from expectations import Skip, expect, expect_equal, expect_in
 
-# Completes the words of $WORDS as bash does: readline has split them at "=".
+# Completes its arguments as bash does. They are already split at "=", as readline splits them.
 IN_BASH = """eval "$("$DLAUNCH" completion bash)"
 COMP_WORDS=("$DLAUNCH" "$@") COMP_CWORD=$#
 compopt() { echo "option $*"; }
@@ -17,7 +17,7 @@ _dlaunch "$DLAUNCH"
 printf '%s\\n' "${COMPREPLY[@]}"
 """
 
-# The functions of zsh's completion system, which only a terminal has.
+# Stand-ins for the functions of zsh's completion system, which needs a terminal.
 IN_ZSH = """compdef() { }
 _describe() { print -l -- "${(@P)3}" "${@[4,-1]}" }
 _files() { print files }
@@ -67,7 +67,7 @@ def self_check_knows_what_is_missing(box):
 
 @case
 def self_check_tries_namespaces(box):
-    """What it says is what a run with isolation finds."""
+    """It says the same as a run with isolation."""
     part, = (part for part in json.loads(box.run("self-check", "--json").out)["parts"] if part["name"] == "namespaces")
     run = box.start("run", "-n", "1", "--set", "isolation=pid-namespace", "--", "true").end()
     expect_equal(part["state"], "ok" if run.code == 0 else "missing", f"namespaces, where a run ends with {run.code}: {run.text}")

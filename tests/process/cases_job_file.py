@@ -1,4 +1,4 @@
-"""Any content of a job file, or of a file in its place: one error that says what to do, exit code 65, at once."""
+"""Whatever a job file contains, and whatever is in its place, a mistake gives one error that says what to do, with exit code 65 and at once."""
 
 import os
 import random
@@ -17,7 +17,7 @@ def limit_cpu():
 
 
 def is_refused(box, text, expected, also="", name="job.yaml"):
-    """`expected` begins the only error that is shown, after the name of the file; `also` is in it."""
+    """Checks that the only error begins with the name of the file and `expected`, and contains `also`."""
     box.write(name, text)
     run = box.run("run", name, code=JOB_FILE, before=limit_cpu)
     lines = [line for line in run.text.splitlines() if "error: " in line]

@@ -1,4 +1,4 @@
-"""Batch scripts of Slurm, pods and SkyPilot tasks start their programs as in their systems."""
+"""Batch scripts of Slurm, pods and SkyPilot tasks start their programs as they do in those systems."""
 
 import json
 import os
@@ -9,7 +9,7 @@ from expectations import expect, expect_equal, expect_in
 
 SHOW = "import json, os, sys\nprint(json.dumps([sys.argv[1:], {k: v for k, v in os.environ.items() if k[:6] in ('SLURM_', 'SKYPIL', 'JOB_CO', 'PET_NN', 'PET_NO')}]))\n"
 
-# What bash makes of the words, told by launchers that only print them.
+# A launcher that only prints its words, which shows what bash has made of them.
 STUB = """#!/usr/bin/env python3
 import json, os, sys
 words = sys.argv[1:]

@@ -76,7 +76,7 @@ LINES = 2000
 
 
 def expect_all_lines(box, before):
-    """Through a pipe: a thread writes it, if there is a thread."""
+    """stdout is a pipe, which a thread of dlaunch writes to if it can start one."""
     read, write = os.pipe()
     run = box.start("run", "-n", "2", "--", box.rank, "lines", str(LINES), stdout=write, before=before)
     os.close(write)
@@ -89,7 +89,7 @@ def expect_all_lines(box, before):
 
 @case
 def a_stack_limit_beyond_all_memory_does_not_silence_the_console(box):
-    """Threads take the stack size of the limit unless given another one."""
+    """By default, the stack of a thread is as large as this limit."""
     if box.sanitized:
         raise Skip("a sanitizer reserves more memory than the limit allows")
 

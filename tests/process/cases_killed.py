@@ -13,7 +13,7 @@ NODE_LOST, INTERNAL = 69, 70
 
 
 def start(box, *options):
-    """Four ranks with a child and a stubborn daemon each; the ranks ignore TERM, too."""
+    """Starts four ranks that ignore TERM, each with a child and a stubborn daemon."""
     run = box.start("run", "-n", "4", "--set", "timeouts.stop=1s", *options, "--",
                     box.rank, "ignore", TERM, "child", "daemon", "tell", "ready", "pause")
     box.expect_all("ready", 4)

@@ -88,7 +88,7 @@ class Follower:
             self.seen += data
 
     def all(self):
-        """Of a view that has ended."""
+        """Everything that the view, which must have ended, has printed."""
         while data := os.read(self.read, 65536):
             self.seen += data
         return self.seen

@@ -1,4 +1,4 @@
-"""A rank that the kernel kills for lack of memory is told from one that is killed otherwise."""
+"""The report distinguishes a rank that the kernel kills for lack of memory from one that is killed in another way."""
 
 import os
 import signal

@@ -56,7 +56,7 @@ def lines_have_a_prefix_of_host_and_rank(box):
 
 
 def ranks_in(text):
-    """Of a merged line's prefix: "0-3,7"."""
+    """The ranks in the prefix of a merged line, such as "0-3,7"."""
     found = []
     for part in text.split(","):
         first, _, last = part.partition("-")
@@ -65,7 +65,7 @@ def ranks_in(text):
 
 
 def merged_lines(text, ranks):
-    """By rank: its lines; and how many lines were shown."""
+    """The lines of each rank, and how many lines were shown."""
     shown = [match for line in text.decode().splitlines() if (match := re.match(r"\[([\d,-]+)\] (.*)", line))]
     by_rank = {rank: [match[2] for match in shown if rank in ranks_in(match[1])] for rank in range(ranks)}
     return by_rank, len(shown)
@@ -232,7 +232,7 @@ def a_closed_stdout_does_not_hurt_the_job(box):
 
 
 def unwritable(box):
-    """(options of Sandbox.run, a folder that dlaunch cannot write to)"""
+    """Options of Sandbox.run with which dlaunch cannot write to the current folder."""
     folder = box.make_folder("read-only")
     os.chmod(folder, 0o555)
     if os.getuid() != 0:
@@ -279,7 +279,7 @@ def ids_sort_by_time(box):
     expect_equal(names, sorted(names), "ids in the order of their runs")
 
 
-@case(alone=True)  # in parallel with others there may be a note about cores
+@case(alone=True)  # beside other runs, dlaunch may print a note about cores
 def quiet_says_nothing_about_success(box):
     run = box.run("run", "-q", "-n", "2", "--", "echo", "out")
     expect_equal(run.err, b"", "stderr")

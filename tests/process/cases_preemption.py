@@ -1,4 +1,4 @@
-"""preemption: a node that is about to be taken away, by a command and by a file."""
+"""preemption: a command or a file gives notice that a node is about to be taken away."""
 
 import os
 import time
@@ -25,7 +25,7 @@ def script(box, text):
 
 @case
 def a_command_gives_notice(box):
-    """Its first line is the reason, and the ranks get the time there is instead of timeouts.stop."""
+    """The first line of its output is the reason, and the ranks get the time that is left instead of timeouts.stop."""
     script(box, "test -e taken || exit 1\necho Spot\necho deadline: 1.5\n")
     run = start(box, "{command: [./notice.sh], interval: 100ms}", more="timeouts: {stop: 1h}\n")
     box.write("taken", "")
@@ -40,7 +40,7 @@ def a_command_gives_notice(box):
 
 @case
 def a_file_is_a_notice(box):
-    """It is seen at once, long before the interval is over."""
+    """dlaunch sees it at once, long before the interval is over."""
     run = start(box, "{file: notice, interval: 1h}", more="timeouts: {stop: 1h}\n")
     box.write("notice.new", "Maintenance\ndeadline: 1.2\n")
     os.rename(box.path("notice.new"), box.path("notice"))
@@ -59,7 +59,7 @@ def a_file_in_a_folder_that_is_made_later(box):
 
 @case
 def ranks_read_their_time(box):
-    """DLAUNCH_DEADLINE_FILE has it before they are signalled."""
+    """DLAUNCH_DEADLINE_FILE contains it before the ranks are signalled."""
     box.write("train.sh", "trap 'cat $DLAUNCH_DEADLINE_FILE > told; exit 0' TERM\n: > ready-here\n"
                           "while :; do sleep 0.05; done\n")
     box.write("job.yaml", "command: [sh, train.sh]\nprocesses: 1\n"

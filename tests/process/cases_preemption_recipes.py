@@ -31,7 +31,7 @@ AWS_ACTION = ("GET", "/latest/meta-data/spot/instance-action")
 
 
 class Service:
-    """Answers as the table says, if the header is there; everything else is 404."""
+    """A server that answers from the table if the request has the header, and otherwise with 404."""
 
     def __init__(self, answers, header, value, slow=0):
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -45,7 +45,7 @@ class Service:
                     handler.send_response(code)
                     handler.end_headers()
                     handler.wfile.write((text or "").encode())
-                except OSError:  # it did not wait
+                except OSError:  # the client did not wait
                     pass
 
             do_GET = do_PUT = reply

@@ -1,4 +1,4 @@
-"""`preload`: a program cannot tell that its process was forked from a template, and runs as usual where it cannot be."""
+"""`preload`: a program cannot tell that its process was forked from a template. Where a fork is impossible, it runs as usual."""
 
 import glob
 import json
@@ -21,7 +21,7 @@ COUNTED = """with open({path!r}, "a") as file:
 
 
 def pythons():
-    """The others of this machine, oldest first."""
+    """(version, path) of the other Pythons of this machine, oldest first."""
     def version(path):
         words = subprocess.run([path, "-c", "import sys; print(*sys.version_info[:2])"], capture_output=True, check=True, text=True).stdout
         return tuple(int(word) for word in words.split())
@@ -34,7 +34,7 @@ def seen(box, runs, ranks=2):
 
 
 def same(box, words, options=(), modules=MODULES, env=None, job=None):
-    """Runs the probes with and without preload and compares them; returns those of preload."""
+    """Runs the probes with and without preload and compares their results; returns those with preload."""
     number = getattr(box, "preload_runs", 0)
     box.preload_runs = number + 1
     folders = [f"plain-{number}", f"preload-{number}"]
@@ -130,7 +130,7 @@ ENDS = {"return": ("pass", 0), "exit": ("sys.exit(41)", 41), "text": ("sys.exit(
 
 @case
 def ends(box):
-    """Exit codes, tracebacks, what atexit and buffers still print, death by a signal: as without preload."""
+    """Exit codes, tracebacks, the output of atexit and of buffers, and death by a signal are the same as without preload."""
     for name, (line, code) in ENDS.items():
         path = box.write(f"{name}.py", f"import atexit, os, signal, sys\natexit.register(print, 'at exit')\nprint('buffered')\n{line}\n")
         texts = []
@@ -142,7 +142,7 @@ def ends(box):
 
 @case
 def it_is_imported_once(box):
-    """Also for the restarts."""
+    """Restarts do not import it again."""
     options = counted(box)
     path = box.write("train.py", "import counted, os, sys\nsys.exit(os.environ['RANK'] == '1' and os.environ['TORCHELASTIC_RESTART_COUNT'] < '2')\n")
     box.start("run", "-n", "4", "--restarts", "2", *options, "--", PYTHON, path).end(0)
@@ -169,7 +169,7 @@ UNFIT = {
 
 @case
 def a_template_that_is_not_used(box):
-    """What it would share with the ranks cannot be shared. Said once, and the ranks run as usual."""
+    """It has something that it cannot share with the ranks. A note says so once, and the ranks run as usual."""
     for name, (text, why) in UNFIT.items():
         box.write("modules/unfit.py", text)
         folder = name.replace(" ", "-")
@@ -201,7 +201,7 @@ def programs_that_have_none(box):
 
 @case
 def other_programs_of_the_command(box):
-    """An interpreter that a setup starts for itself imports nothing."""
+    """An interpreter that `setup` starts imports nothing."""
     options = counted(box)
     box.write("job.yaml", "command: python3 main.py\nsetup: python3 -c 'print(1)'\nprocesses: 2\n")
     box.write("main.py", "print('main')\n")
@@ -221,7 +221,7 @@ def two_roles(box):
 
 
 def forked(run):
-    """Processes below the agent."""
+    """The children of the agent."""
     return children_of(run.chain()[2])
 
 
@@ -269,7 +269,7 @@ def strangers_at_its_socket(box):
 
 @case
 def a_template_that_is_killed(box):
-    """Its ranks run on; the next attempt makes another one."""
+    """The ranks continue, and the next attempt makes another template."""
     options = counted(box)
     path = box.write("train.py", "import os, sys, time\nopen(f\"{os.environ['CASE']}/r{os.environ['RANK']}-{os.environ['TORCHELASTIC_RESTART_COUNT']}\", 'w').close()\n"
                                  "while not os.path.exists(os.environ['CASE'] + '/go' + os.environ['TORCHELASTIC_RESTART_COUNT']): time.sleep(0.01)\n"
@@ -310,7 +310,7 @@ os.fork = fork
 
 
 def at_start(box, text):
-    """The options with which each interpreter executes the text before the hook: from a .pth file (module site)."""
+    """The options with which each interpreter executes `text` before dlaunch's hook, from a .pth file (module site)."""
     box.write("early.py", text)
     name = "python%d.%d" % tuple(json.loads(subprocess.check_output([PYTHON, "-c", "import sys; print(list(sys.version_info[:2]))"])))
     box.write(f"base/lib/{name}/site-packages/early.pth", f"import os; exec(open({box.path('early.py')!r}).read(), {{}})\n")
@@ -319,7 +319,7 @@ def at_start(box, text):
 
 @case
 def a_fork_that_fails(box):
-    """The ranks run once each, and wait for no template that is never made."""
+    """Each rank runs once and does not wait for a template that is never made."""
     options = at_start(box, FAILS)
     for which in ("first", "second"):
         run = box.start("run", "-n", "3", "--preload", "decimal", *options, "--set", f"env.FAILS={which}", "--set", f"logs.dir={which}",
@@ -330,7 +330,7 @@ def a_fork_that_fails(box):
 
 @case
 def a_template_that_cannot_start(box):
-    """A Python without ctypes, for example."""
+    """For example, because Python has no ctypes."""
     box.write("modules/ctypes.py", "raise ImportError('no ctypes')\n")
     run = box.start("run", "-n", "2", "--preload", "decimal", "--set", f"env.PYTHONPATH={box.path('modules')}", "--", PYTHON, "-c", "print('ran')").end(0)
     expect_in("note: preload: the ranks import for themselves: the template cannot start: ImportError: no ctypes", run.words, "why")

@@ -12,7 +12,7 @@ from run_helpers import USAGE, listed, look, start
 
 
 def of_age(box, run, days):
-    """As if nothing had been written about the run for so many days."""
+    """Makes the run look as if nothing had been written about it for this many days."""
     then = time.time() - days * 86400
     path = os.path.join(box.path("runs"), run)
     record = json.loads(box.read(path, "run.json"))
@@ -60,7 +60,7 @@ def prune_keeps_the_newest(box):
 
 @case
 def prune_leaves_alone_what_may_still_be_needed(box):
-    """Runs that go on, other machines', folders of others, links, and one that a process uses."""
+    """It keeps runs that may be running, here or on another machine, folders of other users, links, and a run that a process uses."""
     box.run("run", "--", "true")
     three_runs(box)
     elsewhere, rebooted, in_use, foreign = [run["run"] for run in listed(box)]

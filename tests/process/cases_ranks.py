@@ -74,7 +74,7 @@ SHOW_DESCRIPTORS = "exec ls -l /proc/self/fd >$CASE/fds.$RANK"
 
 
 def expect_standard_descriptors(box, rank):
-    """0, 1 and 2; and 3, on which ls reads the folder."""
+    """0, 1 and 2, and also 3, on which ls reads the folder."""
     rows = [line.split(" ", 8)[8] for line in box.read(f"fds.{rank}").decode().splitlines()[1:]]
     expect_equal([row.split(" ")[0] for row in rows], ["0", "1", "2", "3"], f"descriptors of rank {rank}, {rows}")
 
@@ -226,7 +226,7 @@ def a_master_port_that_is_taken_is_an_error(box):
 
 @case
 def gpus_of_a_machine_without_any(box):
-    """Without a GPU nothing is made visible, and the caller's restriction is not widened."""
+    """dlaunch makes no GPU visible where there is none, and does not widen the caller's restriction."""
     box.run("run", "-n", "2", "--set", "binding.gpus=none", "--", "sh", "-c", 'echo "[${CUDA_VISIBLE_DEVICES-unset}]"',
             env={"CUDA_VISIBLE_DEVICES": "2,5"})
     for rank in (0, 1):

@@ -16,7 +16,7 @@ RUN = "20261129-055839-sbr"  # a job with two ranks, one of which failed in the 
 
 
 def restore(box, version):
-    """The folder of the job as it was on that day."""
+    """Restores the folder of the job as it was after that run."""
     shutil.copytree(os.path.join(RECORDED, version, RUN), box.path("runs", RUN))
     shutil.copy(os.path.join(RECORDED, version, "train.py"), box.folder)
     for folder, _, names in os.walk(box.path("runs")):

@@ -1,4 +1,4 @@
-"""dlaunch report: one HTML file of real runs, as a strict parser and a browser see it."""
+"""dlaunch report: the HTML files of real runs, as a strict parser and a browser see them."""
 
 import json
 import os

@@ -48,7 +48,7 @@ def what_the_command_line_adds_counts(box):
 
 @case
 def a_hostfile_is_found_again(box):
-    """It is relative to its job file, which is elsewhere by now."""
+    """It is relative to the first job file, but the rerun reads another one, in the run folder."""
     box.write("sub/hosts", f"{os.uname().nodename} slots=2\n")
     box.write("sub/job.yaml", "hostfile: hosts\nprocesses: 2\ncommand: echo $WORLD_SIZE\n")
     box.run("run", "sub/job.yaml")
@@ -112,7 +112,7 @@ def a_run_in_another_folder_is_stopped_by_what_the_error_says(box):
 
 @case
 def a_run_of_another_user_is_not_run(box):
-    """The newest one in a shared folder may be anyone's."""
+    """In a shared folder, the newest run may be anyone's."""
     box.run("run", "--", "echo", "theirs")
     os.chown(box.run_folder(), 65534, 65534)
     expect_in("belongs to user 65534; to run its job as yourself: dlaunch run ", " ".join(box.run("rerun", code=USAGE).text.split()), "why not")

@@ -11,7 +11,7 @@ from expectations import Skip, expect, expect_equal, expect_in
 from run_helpers import wait_for_screen
 
 HOST = os.uname().nodename
-# A rank that fails as often as the first argument says, counted in a file of its own.
+# A rank that fails `times` times, which it counts in a file.
 FAILS = """n=$(cat count.$RANK 2>/dev/null || echo 0); echo $((n+1)) > count.$RANK
 echo "$TORCHELASTIC_RESTART_COUNT $TORCHELASTIC_MAX_RESTARTS $MASTER_PORT $TORCHELASTIC_ERROR_FILE $DLAUNCH_ATTEMPT"
 [ $n -ge {times} ] || exit {code}
@@ -202,7 +202,7 @@ print("listening")
 
 
 def take_its_port(box, run):
-    """A process outside the job, this one, is faster than rank 0."""
+    """This process, which is not part of the job, takes the port before rank 0 does."""
     event = box.next_event()
     expect(event and event.startswith("port "), f"no port: {event}\n{run.report()}")
     port = int(event.split()[1])
@@ -311,7 +311,7 @@ def success_of_a_chief_without_one(box):
 
 @case
 def a_reader_that_is_late_finds_whole_lines_and_a_mark(box):
-    """The first attempt's output is not read before the second one has begun."""
+    """The output of the first attempt is not read until the second one has begun."""
     reader, writer = os.pipe()
     script = ("if [ $TORCHELASTIC_RESTART_COUNT = 0 ]; then seq -f 'line %.0f end' 1 200000; exit 1; fi; "
               f"echo again end; exec {box.rank} tell again gate")

@@ -20,17 +20,17 @@ if task['type'] in cluster:
     listener.bind((host, int(port)))
     listener.listen()
 """
-# success: all, so that every task finishes its work.
+# With success: all, every task finishes its work.
 ALL_ROLES = "success: all\nroles: {chief: 1, worker: 2, ps: 2, evaluator: 1}\n"
 
 
 def configs(box, count, name="TF_CONFIG"):
-    """The variable as each rank wrote it to $CASE/NAME.RANK."""
+    """The variable of each rank, which it has written to $CASE/NAME.RANK."""
     return [json.loads(box.read(f"{name}.{rank}")) for rank in range(count)]
 
 
 def environments(box, count):
-    """Of the ranks that ran `env -0 >$CASE/env.$DLAUNCH_RANK`."""
+    """The environments of ranks that have run `env -0 >$CASE/env.$DLAUNCH_RANK`."""
     found = []
     for rank in range(count):
         lines = box.read(f"env.{rank}").decode().split("\0")
@@ -55,7 +55,7 @@ def every_task_has_the_same_cluster_and_its_own_place(box):
 
 @case
 def every_task_can_listen_at_its_address_while_all_others_do(box):
-    """No address is used twice, and the agent has released each when its task starts."""
+    """No address is used twice, and the agent has released each of them when its task starts."""
     box.write("task.py", TASK + f"""    listener.set_inheritable(True)  # open as long as the task lives
 os.environ['RANK'] = os.environ['DLAUNCH_RANK']
 os.execv({box.rank!r}, ['rank', 'tell', 'listens', 'gate'])
@@ -227,7 +227,7 @@ def what_once_cannot_be_is_said(box):
         expect_in(why, box.start("run").end(65).text, line)
 
 
-# Each takes its port and many descriptors, and all fail.
+# Each task takes its port and many descriptors, and all tasks fail.
 BUSY = """import json, os, socket
 config = json.loads(os.environ['TF_CONFIG'])
 task = config['task']

@@ -178,7 +178,7 @@ def a_pid_that_somebody_else_has_by_now_is_left_alone(box):
 
 @case
 def a_run_of_before_a_reboot_is_lost(box):
-    """Even if a process has its engine's pid and start time by now."""
+    """This is so even if a process now has the pid and start time of its engine."""
     box.run("run", "--", "true")
     os.unlink(os.path.join(box.run_folder(), "summary.json"))
     path = os.path.join(box.run_folder(), "run.json")
@@ -227,7 +227,7 @@ def the_message_after_ctrl_c_has_a_line_of_its_own(box):
     box.expect_all("ready", 2)
     run.type(b"\x03")
     box.expect_all("term", 2)
-    # The terminal echoes the next key at once, also while this message is still on its way.
+    # The terminal echoes the next key at once, even while this message is still on its way.
     wait_for_screen(run, "stopping 2 ranks")
     run.type(b"\x03")
     run.end(130)

@@ -43,7 +43,7 @@ def a_pattern_without_a_group_is_an_error(box):
 
 @case(budget=120)
 def scale_by_ranks(box):
-    # A single rank reaches 100; with more ranks each loses a known part.
+    # A single rank reaches 100; with more ranks, each of them is slower by a known amount.
     box.write("job.yaml", "name: scaling\ncommand: |\n  echo \"images/sec: $((105 - 5 * WORLD_SIZE))\"\n" + PATTERN)
     run = box.run("scale", "--by", "ranks", "--counts", "1,2,4")
     rows = [line.split() for line in run.out.decode().splitlines()[1:4]]

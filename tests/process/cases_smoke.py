@@ -92,7 +92,7 @@ def quiet_and_dry_run(box):
 
 @case
 def what_a_ci_system_does_at_its_own_limit(box):
-    """TERM, some seconds, KILL: the ranks get their TERM, and nothing is left."""
+    """It sends TERM and, some seconds later, KILL. The ranks get their TERM, and nothing is left."""
     run = box.start("run", "--smoke", "-n", "2", "--", box.rank, "notice", str(int(signal.SIGTERM)), "term", "child", "daemon",
                     "tell", "ready", "pause")
     box.expect_all("ready", 2)
@@ -145,7 +145,7 @@ def every_dlaunch_command_of_the_page_exists(box):
 
 @case(budget=120)
 def the_very_commands_of_the_page_run(box):
-    """Each line that the files of GitHub and GitLab execute, in a shell as they have it."""
+    """Each line that the files for GitHub and GitLab execute, in the same kind of shell."""
     box.write("job.yaml", "command: echo step $RANK of\n")
     box.make_folder("bin")
     os.symlink(box.dlaunch, box.path("bin/dlaunch"))

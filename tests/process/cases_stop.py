@@ -32,7 +32,7 @@ def stop_now_kills_at_once(box):
 
 @case
 def a_second_stop_only_waits(box):
-    """Neither kills the ranks, which save their state on TERM until the gate is open."""
+    """Neither stop kills the ranks, which save their state after TERM until the gate is open."""
     run = start(box, "notice", TERM, "term", "tell", "ready", "gate", "exit", "0", options=["--set", "timeouts.stop=1h"])
     first = box.start("stop")
     box.expect_all("term", 2)
@@ -49,7 +49,7 @@ def a_second_stop_only_waits(box):
 
 @case
 def stop_during_a_failing_attempt_ends_the_run(box):
-    """It is stopping then too, but another attempt would follow."""
+    """The attempt is already being stopped, but another one would follow."""
     box.write("job.yaml", f"command: 'if [ $RANK = 0 ]; then exec {box.rank} tell ready gate exit 3; fi; "
                           f"exec {box.rank} notice {TERM} term tell ready pause'\nprocesses: 2\n"
                           "restart: {max: 1, backoff: 1h..1h}\ntimeouts: {stop: 3s}\n")
@@ -77,7 +77,7 @@ def stop_now_hurries_a_stop(box):
 
 @case
 def a_run_that_ends_while_it_is_being_stopped(box):
-    """Between the look at its state and the one at its process; strace(1) makes that long."""
+    """It ends after dlaunch stop has looked at its state and before it looks at its process; strace(1) prolongs this interval."""
     if shutil.which("strace") is None:
         raise Skip("strace is not installed")
     if box.sanitized:

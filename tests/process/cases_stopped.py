@@ -1,4 +1,4 @@
-"""SIGSTOP of any part: a part that continues later causes no failure, and a part that does not is not waited for forever."""
+"""SIGSTOP to any part: a part that continues later causes no failure, and a part that does not is not waited for forever."""
 
 import fcntl
 import os
@@ -26,7 +26,7 @@ def go_on(pid):
 
 
 def start(box, *options, words=("tell", "ready", "gate", "lines", str(LINES), "tell", "written")):
-    """Ranks with children, which write when the gate opens."""
+    """Starts ranks with children; the ranks write when the gate opens."""
     run = box.start("run", "-n", "2", *options, "--", box.rank, "child", "daemon", *words)
     box.expect_all("ready", 2)
     return run
@@ -99,7 +99,7 @@ def everything_for_a_while(box):
 
 @case
 def the_engine_for_longer_than_any_limit(box):
-    """With the fork connector its end is seen as the end of the channel; silence alone means nothing to the agent."""
+    """With the fork connector, the agent learns of its end from the end of the channel; silence alone means nothing."""
     run = start(box, "--set", "timeouts.fence_after=100ms", "--set", "timeouts.lost_after=3200ms")
     engine = run.chain()[0]
     stop(engine)
@@ -178,7 +178,7 @@ def a_stopped_agent_learns_of_its_guardians_death(box):
 
 @case
 def stopped_ranks_are_ended_by_the_failure_of_another(box):
-    """In the end phase, too: one rank stops itself when it is told to end."""
+    """This holds even if a rank stops itself when it is told to end."""
     run = box.start("run", "-n", "3", "--set", "timeouts.stop=1s", "--", "sh", "-c",
                     f'case $RANK in 0) {box.rank} tell ready gate; exit 7;; 1) exec {box.rank} tell ready stop pause;; '
                     f'*) trap "kill -TTOU $$" TERM; {box.rank} tell ready; while :; do sleep 0.05; done;; esac')
@@ -191,7 +191,7 @@ EXECVE = ("59", "221")  # its number on x86_64, and on aarch64
 
 
 def executing_below(front):
-    """Children of the agent that wait in execve(2); the agent has short-lived other ones at its start."""
+    """The children of the agent that wait in execve(2). When it starts, the agent also has other, short-lived children."""
     level = [front]
     for _ in range(4):
         level = [child for parent in level for child in children_of(parent)]
@@ -207,7 +207,7 @@ def executing_below(front):
 
 @case
 def a_rank_that_is_stopped_before_it_executes_does_not_hold_its_agent(box):
-    """Its agent is in vfork(2) then, which looks as if it waited for a disk. The lease (fcntl(2)) delays the exec."""
+    """Its agent is then in vfork(2), and looks as if it waited for a disk. A lease (fcntl(2)) delays the exec."""
     program = shutil.copy(box.rank, "/dev/shm/rank-with-a-lease")
     lease = os.open(program, os.O_RDWR)
     broken = []

@@ -13,11 +13,11 @@ from processes import program_of, wait_gone, wait_until
 
 TERM = str(int(signal.SIGTERM))
 SOMEBODY = 54321  # a user that has no other processes
-AS_SHELLS_SAY = {-signal.SIGTERM: 143, -signal.SIGINT: 130}  # before dlaunch handles the signal, it dies from it
+AS_SHELLS_SAY = {-signal.SIGTERM: 143, -signal.SIGINT: 130}  # until dlaunch handles the signal, it dies from it
 
 
 def become(user, *limits):
-    """To be called in the child: an ordinary user, with these limits (number, value)."""
+    """Returns a function that makes the child process an ordinary user, with these limits (number, value)."""
     def change():
         for number, value in limits:
             resource.setrlimit(number, (value, value))
@@ -121,14 +121,14 @@ def any_limit_of_processes_ends_in_an_error_or_a_run(box):
 # --- hostile ranks
 
 
-# Dead processes keep their IDs until they are reaped. On a busy machine, or with a sanitizer, a storm would use up all IDs and fail the
-# cases beside it.
+# Dead processes keep their IDs until they are reaped. On a busy machine, or with a sanitizer, a storm would use up all IDs, and the cases beside it
+# would fail.
 in_a_storm = become(SOMEBODY + 20, (resource.RLIMIT_NPROC, 1000))
 
 
 @case
 def a_storm_of_forks_is_ended(box):
-    """Processes that fork and exit at once: none of them lives long enough to be listed twice."""
+    """The processes fork and exit at once, so that none lives long enough to be listed twice."""
     open_to_all(box)
     run = box.start("run", "-n", "2", "--set", "timeouts.stop=1s", "--", box.rank, "ignore", TERM, *(["relay"] * 8), "tell", "ready", "pause",
                     before=in_a_storm)

@@ -22,7 +22,7 @@ def success_is_one_line(box):
            f"last line: {own_lines(run)}")
 
 
-@case(alone=True)  # in parallel with others there may be a note about cores
+@case(alone=True)  # beside other runs, dlaunch may print a note about cores
 def one_rank_says_only_the_last_line(box):
     run = box.run("run", "--", "true")
     expect_equal(len(run.text.splitlines()), 1, "lines on stderr")
@@ -154,7 +154,7 @@ def an_exec_error_is_recorded(box):
 
 @case
 def leftovers_are_said(box):
-    """A job whose daemons had to be killed after success: not silently."""
+    """If daemons had to be killed after a success, dlaunch says so, and the exit code stays 0."""
     box.run("run", "--", box.rank, "daemon", "exit", "0")
     expect_equal(box.json("summary.json")["exit_code"], 0, "exit_code")
 

@@ -59,7 +59,7 @@ def ctrl_z_stops_the_front_only_and_fg_goes_on(box):
     for pid in (*chain, *run.ranks()):
         expect(stat_of(pid)[0] != "T", f"process {pid} was stopped, too")
     box.open_gate()
-    box.expect_all("went-on", 2)  # the ranks do not know about it
+    box.expect_all("went-on", 2)  # the ranks do not notice it
     box.expect_events(["listening 0"])
     os.kill(run.shell, signal.SIGUSR1)  # fg
     run.signal(signal.SIGINT)
@@ -166,7 +166,7 @@ def stdin_none_leaves_the_terminal_alone(box):
 
 @case
 def a_run_in_the_background_leaves_what_is_typed_to_the_shell(box):
-    """Not stopped by SIGTTIN, and in the foreground again it reads."""
+    """SIGTTIN does not stop it, and back in the foreground, it reads."""
     run = box.start_on_terminal("run", "--", "sh", "-c", f"{box.rank} tell ready; read line; echo got $line; {box.rank} tell read")
     box.expect_events(["ready 0"])
     run.type(b"\x1a")

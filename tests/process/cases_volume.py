@@ -1,4 +1,4 @@
-"""Much output, one endless line, and disks that are full: nothing torn, lost or reordered, memory bounded."""
+"""Much output, one endless line, and full disks: nothing is torn, lost or reordered, and memory is bounded."""
 
 import os
 import re
@@ -54,7 +54,7 @@ def ten_million_lines_are_whole(box):
 
 
 def one_line(box, megabytes):
-    """Rank 1 writes one line of that size; rank 0 nothing, so that there is a prefix."""
+    """Rank 1 writes one line of that size. Rank 0 writes nothing, but with two ranks, lines have a prefix."""
     size = megabytes * MB
     reader, writer = os.pipe()
     run = box.start("run", "-q", "-n", "2", "--", "sh", "-c", f"[ $RANK = 0 ] || head -c {size} /dev/zero | tr '\\0' x; "
@@ -119,7 +119,7 @@ def a_disk_that_gets_room_again_is_used_again(box):
     ballast = os.path.join(folder, "ballast")
     with open(ballast, "wb") as file:
         file.write(b"b" * 1_600_000)
-    # The rank goes on writing until the test has seen the mark: it does not depend on time.
+    # The rank goes on writing until the test has seen the mark, so the test does not depend on time.
     script = (f"yes 0123456789 | head -c {MB}; {box.rank} tell full gate; "
               "while [ ! -e stop ]; do echo after; sleep 0.1; done")
     run = box.start("run", "--set", "logs.console=none", "--", "sh", "-c", script)

@@ -37,7 +37,7 @@ class Frozen:
 
 @contextlib.contextmanager
 def file_system(box):
-    """Mounted for the length of a with; thawed and unmounted at its end, whatever happens."""
+    """Mounts the file system for the duration of a `with`; thaws and unmounts it at the end, whatever happens."""
     folder, image = box.make_folder("frozen"), box.path("frozen.img")
     with open(image, "wb") as file:
         file.truncate(SIZE)
@@ -58,7 +58,7 @@ def file_system(box):
 
 @contextlib.contextmanager
 def silent_server(box):
-    """A FUSE mount whose server never answers: every access to it waits."""
+    """A FUSE mount whose server never answers, so that every access to it waits."""
     folder = box.make_folder("silent")
     try:
         server = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC)

@@ -8,12 +8,12 @@ from processes import wait_until
 
 
 def beside(box, *words, code=0):
-    """Without a terminal."""
+    """Runs `dlaunch attach` without a terminal."""
     return box.start("attach", *words).end(code, left=1000)
 
 
 def wait_on_screen(run, wanted, what):
-    """Until the terminal has shown `wanted` since the last such wait."""
+    """Waits until the terminal has shown `wanted`, after what the last such wait found."""
     run.looked_at = getattr(run, "looked_at", 0)
 
     def shown():
@@ -27,7 +27,7 @@ def wait_on_screen(run, wanted, what):
 
 
 def sit_down(box, *words):
-    """On a terminal of its own, with a shell that has a known prompt."""
+    """Starts `dlaunch attach` on a terminal of its own, with a shell that has a known prompt."""
     guest = box.start_on_terminal("attach", *words, "--", "/bin/sh")
     wait_on_screen(guest, b"dlaunch: rank ", "that it runs")
     wait_until(lambda: is_raw(guest), "raw mode")

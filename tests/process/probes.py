@@ -1,5 +1,5 @@
-"""What a Python program can see of how it was started. Prints one line of JSON: name -> value. `OTHER` names those that differ
-between two processes by nature; they are compared in another way (cases_preload.py)."""
+"""What a Python program can see of the way in which it was started. Prints one line of JSON: name -> value. `OTHER` has the names whose values always
+differ between two processes; cases_preload.py compares these in another way."""
 
 import sys
 

@@ -41,7 +41,7 @@ def children_of(pid):
 
 
 def descendants_of(root, processes=None):
-    """In a listing taken before, where one is given."""
+    """The pids of all descendants, in the listing `processes` if it is given, else now."""
     tree, found, todo = {}, [], [root]
     for pid, parent in (all_processes() if processes is None else processes).items():
         tree.setdefault(parent, []).append(pid)
@@ -61,7 +61,7 @@ def command_of(pid):
 
 
 def program_of(pid):
-    """The file that it executes; an empty text when it has ended."""
+    """The file that the process executes; an empty text if it has ended."""
     try:
         return os.readlink(f"/proc/{pid}/exe")
     except OSError:
@@ -74,8 +74,8 @@ def process_table():
 
 
 def wait_until(condition, what, patience=PATIENCE, pause=0.0):
-    """For a state without an event, such as the content of a file; polls, with `pause` seconds in between if a busy CPU would delay
-    what it waits for."""
+    """Polls for a state without an event, such as the content of a file. `pause`: seconds between two polls, for cases in which polling without a
+    pause would delay what is waited for."""
     deadline = time.monotonic() + patience
     while not condition():
         expect(time.monotonic() < deadline, f"not within {patience:g} s: {what}")

@@ -13,7 +13,7 @@ sys.path.insert(0, HERE)
 from runner import CaseSuite, main  # noqa: E402
 
 NAMESPACE = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]
-# Core locks live in /dev/shm: with its own, a case is not disturbed by other runs on the machine.
+# Core locks are in /dev/shm. Each case has its own, so other runs on the machine do not disturb it.
 OWN_SHM = ["sh", "-c", 'mount -t tmpfs tmpfs /dev/shm && chmod 1777 /dev/shm && exec "$@"', "sh"]
 
 

@@ -1,5 +1,5 @@
-"""run_case.py PATH SANDBOX MODULE CASE FOLDER RESULT DLAUNCH RANK_PROGRAM: runs one case in this process, which run.py
-has made the init process of a namespace, and writes its outcome as JSON to RESULT. PATH: where modules are, as in $PATH; SANDBOX: MODULE.CLASS."""
+"""run_case.py PATH SANDBOX MODULE CASE FOLDER RESULT DLAUNCH RANK_PROGRAM: runs one case in this process, which run.py has made the init process of a
+namespace, and writes its outcome as JSON to RESULT. PATH: the folders of the modules, separated as in $PATH; SANDBOX: MODULE.CLASS."""
 
 import json
 import os

@@ -14,7 +14,7 @@ USAGE, NODE_LOST, INTERNAL, NO_PERMISSION = 64, 69, 70, 77
 
 
 def look(box, *words, code=0, **options):
-    """A command beside a run that goes on."""
+    """Runs a command while another run goes on."""
     return box.start(*words, **options).end(code, left=1000)
 
 
@@ -46,7 +46,7 @@ def killed(box, run):
 
 
 def as_nobody(box):
-    """Options of Sandbox.start: an unprivileged user, to whom no cgroup is delegated."""
+    """Options of Sandbox.start for an unprivileged user, to whom no cgroup is delegated."""
     if os.getuid() != 0:
         return {}
     with open("/proc/self/uid_map", encoding="utf-8") as file:

@@ -27,7 +27,7 @@ class CaseSuite:
     folder: str  # of the cases
     sandbox: str = "sandbox.Sandbox"  # what a case gets: module and class
     namespace: list = field(default_factory=list)  # the command that gives a case its namespaces; empty: not available
-    jobs: int = 2  # cases at once; 3 keep the two cores half busy where cases mostly wait for nodes or for Slurm
+    jobs: int = 2  # cases at once; where cases mostly wait for nodes or for Slurm, 3 keep two cores half busy
     why_skipped: str = ""  # not empty: every case is skipped, for this reason
 
 
@@ -72,7 +72,7 @@ class Runner:
 
 
 def is_in_share(one, share):
-    """By a hash of the name, so that a new case does not move others in or out."""
+    """Decides by a hash of the name, so that a new case does not move others in or out."""
     return zlib.crc32(f"{one.module}.{one.name}".encode()) % share == 0
 
 
@@ -113,7 +113,7 @@ def main(suite, description):
         def keep(outcome):
             report(outcome)
             outcomes.append(outcome)
-            results.write(options.results, outcomes)  # so far, for a suite that runs over its budget
+            results.write(options.results, outcomes)  # the outcomes so far, in case the suite runs over its budget
 
         chosen.sort(key=lambda one: one.alone)  # those use resources that all runs on the machine share
         together = [one for one in chosen if not one.alone]

@@ -1,8 +1,8 @@
 """What a process test case works with. A case runs as the init process of a PID namespace of its own, so
 that after dlaunch has ended every other process that is still alive was left by it.
 
-Where namespaces are not allowed, the case is a subreaper instead (prctl(2)): then the processes left
-are its descendants, and orphans come to it just the same.
+Where namespaces are not allowed, the case is a subreaper instead (prctl(2)): it inherits orphans in the same way, and the processes that are left are
+its descendants.
 """
 
 import ctypes
@@ -51,7 +51,7 @@ class Run:
 
     @property
     def words(self):
-        """The text in one line, as if it were not wrapped."""
+        """The text as one line, without its line breaks."""
         return " ".join(self.text.split())
 
     def chain(self):
@@ -68,7 +68,7 @@ class Run:
         return children_of(self.chain()[2])
 
     def signal(self, number):
-        """Two of the same come far enough apart to count twice on a busy machine, too (os/signals.h)."""
+        """Sends a signal. Two equal signals are sent far enough apart to count twice (os/signals.h), even on a busy machine."""
         if self.signalled and self.signalled[0] == number:
             time.sleep(max(0.0, self.signalled[1] + 0.5 - time.monotonic()))
         self.signalled = (number, time.monotonic())
@@ -91,7 +91,7 @@ class Run:
         return True
 
     def end(self, code=None, patience=PATIENCE, left=0):
-        """Waits for dlaunch's end. At that very moment nothing that it started may be alive."""
+        """Waits for dlaunch's end. At that moment, at most `left` of the processes that it started may be alive."""
         self._wait(patience)
         if self.shell:
             self.box.expect_events(["shell saw the end"])
@@ -161,12 +161,13 @@ class Sandbox:
 
     @property
     def sanitized(self):
-        """dlaunch was built with a sanitizer, which takes memory of its own and keeps what was freed for a while."""
+        """Whether dlaunch was built with a sanitizer, which needs memory of its own and keeps freed memory for a while."""
         return self._holds(b"__asan_init", b"__tsan_init")
 
     @property
     def has_thread_of_sanitizer(self):
-        """ThreadSanitizer runs a thread of its own from the start, and unshare(CLONE_NEWUSER) is refused to a process with several threads (unshare(2), EINVAL)."""
+        """Whether dlaunch has a thread of ThreadSanitizer from the start: unshare(CLONE_NEWUSER) fails in a process with several threads (unshare(2),
+        EINVAL)."""
         return self._holds(b"__tsan_init")
 
     def memory(self, megabytes):
@@ -268,7 +269,7 @@ class Sandbox:
         fcntl.flock(self._gate, fcntl.LOCK_UN)
 
     def close_gate(self):
-        """For another run, when the last has ended."""
+        """Closes the gate for another run, when the last has ended."""
         fcntl.flock(self._gate, fcntl.LOCK_EX)
 
     # --- processes
@@ -322,9 +323,8 @@ class Sandbox:
         return self.start(*arguments, **options).end(code, patience)
 
     def start_on_terminal(self, *arguments, env=None, program=None):
-        """dlaunch as the foreground job of a small shell on a pseudo terminal. The shell tells the
-        events "shell saw a stop" and "shell saw the end", hands SIGHUP on as shells do, and on SIGUSR1
-        brings the job to the foreground again (fg)."""
+        """Starts dlaunch as the foreground job of a small shell on a pseudo terminal. The shell reports the events "shell saw a stop" and "shell saw
+        the end", passes SIGHUP on as shells do, and on SIGUSR1 brings the job to the foreground again (fg)."""
         master, slave = pty.openpty()
         read_pid, write_pid = os.pipe()
         shell = os.fork()
@@ -401,9 +401,9 @@ class Sandbox:
         return -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
 
     def survivors(self):
-        """Processes that are alive and neither this one nor its helpers."""
+        """Processes that are alive, except this one, its helpers, and those of runs that have not ended."""
         self.reap()
-        processes = all_processes()  # one listing: a rank of another run that ends between two would be counted
+        processes = all_processes()  # one listing, because a rank of another run that ends between two listings would be counted
         mine = sorted(processes) if self.namespaced else descendants_of(os.getpid(), processes)
         running = {run.pid for run in self._runs if run.code is None and run.pid not in self._statuses}
         below = set()
@@ -423,7 +423,7 @@ class Sandbox:
             self.reap()
 
     def finish(self):
-        """What must hold at the end of a case."""
+        """Checks what must hold at the end of a case."""
         unfinished = [run.pid for run in self._runs if run.code is None and stat_of(run.pid)]
         expect(not unfinished, f"the case did not wait for its runs {unfinished}")
 

@@ -15,7 +15,7 @@ except ImportError:
 
 
 class Screen:
-    """A terminal of a size, and what is on it. Lines that have scrolled out at the top are kept."""
+    """A terminal of this size and its content. Keeps the lines that have scrolled out at the top."""
 
     def __init__(self, run, columns=80, rows=24):
         if pyte is None:
@@ -32,13 +32,13 @@ class Screen:
         self.fed = len(self.run.screen)
 
     def lines(self):
-        """All lines up to the last that is not empty, from the first that was written."""
+        """All lines, from the first that was written to the last that is not empty."""
         width = self.screen.columns
         above = ["".join(line[x].data for x in range(width)).rstrip() for line in self.screen.history.top]
         return "\n".join([*above, *(line.rstrip() for line in self.screen.display)]).rstrip("\n").split("\n")
 
     def wait_for(self, condition, what, patience=PATIENCE):
-        """Until condition(lines) is true."""
+        """Waits until condition(lines) is true, and returns the lines."""
         deadline = time.monotonic() + patience
         while True:
             self.update(0.1)

@@ -1,4 +1,4 @@
-"""What sandboxes whose cases ask `dlaunch stacks` have in common."""
+"""The common part of sandboxes whose cases run `dlaunch stacks`."""
 
 import json
 import os
@@ -12,7 +12,7 @@ PY_SPY = [os.path.expanduser("~/.cache/dlaunch-test/py-spy/bin"), "/usr/local/bi
 
 class StackLooks:
     def py_spy(self):
-        """The folder of py-spy, beside which the lab looks; Skip without one."""
+        """A folder with a copy of py-spy; Skip if there is none."""
         found = shutil.which("py-spy", path=os.pathsep.join(PY_SPY))
         if not found:
             raise Skip("missing: py-spy in ~/.cache/dlaunch-test/py-spy (docs/internals/testing.md)")
@@ -30,7 +30,7 @@ class StackLooks:
         return json.loads(self.stacks("--json", *words, **more).out)
 
     def until_stacks(self, holds, *words, **more):
-        """A rank says that it is ready a moment before it stands where it will stay."""
+        """Asks until holds(stacks) is true, because a rank says that it is ready a moment before it is where it will stay."""
         last = []
 
         def look():

@@ -1,9 +1,9 @@
-/* rank WORD...: a rank of the process tests, that does what the words say, in order, and then exits with 0.
+/* rank WORD...:a rank of the process tests. It does what the words say, in this order, and then exits with 0.
  *
  *   child               fork a child that does nothing until it is killed
  *   daemon              fork twice, with a session of its own, ignoring TERM, INT, HUP and QUIT, without
- *                       environment and open files: what outlives its launcher most stubbornly
- *   relay               a process that forks and exits, and so does its child, and so on for ever
+*                       environment and open files: the process that most stubbornly outlives its launcher
+*   relay               a process that forks and exits; its child does the same, and so on for ever
  *   sleep N             N milliseconds
  *   ignore N            ignore signal N
  *   notice N WORD       on signal N tell WORD, and go on
@@ -14,10 +14,10 @@
  *   bytes COUNT SEED    COUNT pseudo-random bytes (all values) to stdout
  *   print TEXT, error TEXT   TEXT to stdout, stderr, without a line end
  *   stop                stop itself with SIGSTOP
- *   storm TOTAL         until there have been TOTAL processes, each of them forks as fast as it can, in a session
- *                       of its own; goes on when half of them are there
- *   hop COUNT, hopaway COUNT   COUNT children that for ever fork and exit at once, so that each is a new process all
- *                       the time; hopaway: each in a session of its own
+ *   storm TOTAL         until there have been TOTAL processes, each forks as fast as it can, in a session of its
+ *                       own; goes on to the next word when half of them exist
+ *   hop COUNT, hopaway COUNT   COUNT children that fork and exit at once, again and again, so that each is always a
+ *                       new process; hopaway: each in a session of its own
  *   killgroup, killall  SIGKILL to its own process group, to all that it may signal (use in a PID namespace only)
  *   pause               for ever
  *   exit N, die N       exit code N, death by signal N
