@@ -1,14 +1,15 @@
-/* The floors and the stop-watch of tests/bench/launch, tests/bench/ssh and tests/bench/restart.
+/* The floors and the stopwatch of tests/bench/launch, tests/bench/ssh and tests/bench/restart.
  *
- *   floor spawn N COMMAND...   posix_spawn N times, then wait for all: what any launcher has to do at least
- *   floor each HOST,... COMMAND...   COMMAND once for each host, at the same time, with its word {} replaced by the host
+ *   floor spawn N COMMAND...   posix_spawn N times, then wait for all: the least that any launcher must do
+ *   floor each HOST,... COMMAND...   COMMAND once for each host, all at the same time; the host replaces its word {}
  *   floor time COMMAND...      run COMMAND with /dev/null as stdin and stdout; prints milliseconds and the exit
  *                              code. Nothing but posix_spawn and waitpid lies between the two clock reads.
- *   floor moment FILE COMMAND...   likewise, and before that the milliseconds until the moment that COMMAND has left in FILE
- *                              (nanoseconds of CLOCK_MONOTONIC); -1 when it has left none
+ *   floor moment FILE COMMAND...   likewise, but first prints the milliseconds to the moment that COMMAND wrote to FILE
+ *                              (nanoseconds of CLOCK_MONOTONIC); -1 if it has written none
  *   floor restart N COMMAND... spawn N ranks; when the first has ended, terminate the others, and when all are gone, spawn N again
- *   floor life FOLDER          one rank of the restart test. In its first life, rank 0 waits for the others, leaves the moment in
- *                              FOLDER/died and exits with 1; the others wait for the end. In the second, each leaves FOLDER/again-RANK.
+ *   floor life FOLDER          one rank of the restart test. In its first life, rank 0 waits for the others, writes the moment to
+ *                              FOLDER/died and exits with 1; the others wait for their end. In the second, each writes
+ *                              FOLDER/again-RANK.
  *   floor rank FOLDER          one rank of the failure test: forks a grandchild, then waits; rank 3 exits with
  *                              7 when FOLDER/go, a FIFO, is opened for writing. Pids are written to FOLDER.
  */
@@ -59,7 +60,7 @@ static int spawn_each(char *hosts, char **command) {
   char **place = command;
   while (*place && strcmp(*place, "{}")) place++;
   if (!*place) fail("no {}");
-  /* Each in a session of its own, as launchers do it: on a busy machine the scheduler shares between sessions (sched(7), autogroup). */
+  /* Each gets its own session, as with launchers: a busy machine's CPUs are divided among sessions (sched(7), autogroup). */
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSID);
@@ -84,7 +85,7 @@ static double left_in(const char *path) {
   return found == 1 ? (double)moment / 1e6 : -1;
 }
 
-/* `file`: NULL, or where a moment is looked for. */
+/* `file`: the file with the moment; NULL: none. */
 static int time_command(const char *file, char **command) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -117,7 +118,7 @@ static int be_rank(const char *folder) {
     for (int fd = 0; fd < 3; fd++) close(fd);
     for (;;) pause();
   }
-  /* Under another name first: a file that can be seen is complete. */
+  /* It has another name first, so that a file with its final name is complete. */
   snprintf(part, sizeof part, "%s/part-%s", folder, rank_name());
   FILE *file = fopen(part, "w");
   if (!file) fail(part);
@@ -151,7 +152,7 @@ static void leave_moment(const char *folder, const char *name) {
 static int be_life(const char *folder) {
   char path[4096], name[64];
   const char *count = getenv("WORLD_SIZE");
-  /* TORCHELASTIC_RESTART_COUNT stays 0 on nodes of torchrun where no rank has failed. */
+  /* Looks for the file, because torchrun's TORCHELASTIC_RESTART_COUNT stays 0 on nodes where no rank has failed. */
   snprintf(path, sizeof path, "%s/died", folder);
   snprintf(name, sizeof name, "%s-%s", access(path, F_OK) == 0 ? "again" : "up", rank_name());
   leave_moment(folder, name);

@@ -1,11 +1,12 @@
-/* What tests/bench/output measures dlaunch against.
+/* The programs that tests/bench/output compares with dlaunch.
  *
  *   output gen LINES [line]       numbered 100-byte lines of rank $RANK, in writes of 64 KiB; `line`: one
- *                                 write(2) a line
- *   output relay FOLDER N CMD...  the floor: N children with RANK=0.., a pipe each; poll, read, write to
- *                                 FOLDER/rank-<n>.out, write to stdout. No prefix, no line is looked at.
- *   output check RANKS LINES      reads stdin, a prefix before each line or none; prints
- *                                 "lines=.. torn=.. reordered=.. missing=.."; exits with 1 unless all is whole
+ *                                 write(2) for each line
+ *   output relay FOLDER N CMD...  the floor: N children with RANK=0.. and a pipe each; poll, read, write to
+ *                                 FOLDER/rank-<n>.out and to stdout. No prefixes, no look at lines.
+ *   output check RANKS LINES      reads stdin, whose lines may have a prefix; prints
+ *                                 "lines=.. torn=.. reordered=.. missing=.."; exits with 1
+ *                                 unless all lines are whole
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -34,7 +35,7 @@ static void put(int fd, const char *bytes, size_t size) {
   }
 }
 
-/* "R0003 00000042 qqq...q\n"; written by hand, so that the ranks cost little beside the launcher. */
+/* For "R0003 00000042 qqq...q\n". Not printf, so that ranks cost little beside the launcher. */
 static void digits(char *to, int count, unsigned long value) {
   while (count-- > 0) {
     to[count] = (char)('0' + value % 10);

@@ -1,5 +1,4 @@
-"""Which processes exist and which listen: processes and sockets of each node, attributed by pid. Read from /proc of the lab, whose PID
-namespace is above those of the nodes."""
+"""The processes and the listening sockets of each node. Read from the /proc of the lab, whose PID namespace contains those of the nodes."""
 
 import os
 import socket
@@ -10,7 +9,7 @@ from dataclasses import dataclass
 from processes import command_of, program_of
 
 TCP_LISTEN = "0A"  # include/net/tcp_states.h
-SO_ACCEPTCON = 0x10000  # in /proc/net/unix, of sockets that listen (include/uapi/linux/net.h)
+SO_ACCEPTCON = 0x10000  # in /proc/net/unix, for sockets that listen (include/uapi/linux/net.h)
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,7 @@ def namespace_of(pid, kind="pid"):
 
 
 def processes_of_namespace(init, kind="pid"):
-    """All processes that are in the same namespace as `init`."""
+    """All processes in the namespace of `init`."""
     wanted = namespace_of(init, kind)
     pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
     return sorted(pid for pid in pids if wanted and namespace_of(pid, kind) == wanted)
@@ -87,7 +86,7 @@ def _owners(pids, inodes):
 
 
 def listeners(places):
-    """The listeners of each place: {name: a pid in its network namespace}."""
+    """The listeners of all `places`, {name: a pid in its network namespace}."""
     found = set()
     for name, pid in places.items():
         sockets = list(_sockets_of(pid))
@@ -99,7 +98,7 @@ def listeners(places):
 
 
 class Watch:
-    """Samples repeatedly, in a thread, until told to stop: which sockets listened, and the argv of processes."""
+    """Samples the listening sockets and the argv of processes again and again, in a thread, until stop()."""
 
     def __init__(self, places):
         self._places = places

@@ -2,8 +2,8 @@
 
     launcher (this process's namespaces) --- bridge --- node1, node2, ... nodeN
 
-Must be made in a lab (lab.py). ssh uses its own keys, known hosts and configuration: `cluster.ssh` is the command to use instead of
-ssh; ~/.ssh and /etc/ssh/ssh_config are not read.
+A cluster must be made in a lab (lab.py). ssh uses its own keys, known hosts and configuration: `cluster.ssh` is the command to use instead of ssh;
+~/.ssh and /etc/ssh/ssh_config are not read.
 """
 
 import os
@@ -20,7 +20,7 @@ from census import Watch, listeners  # noqa: E402
 from expectations import expect  # noqa: E402
 from node import Node  # noqa: E402
 
-# Hosts that fail, each in one way; they are in every cluster's ssh_config beside its nodes.
+# Hosts that fail, each in a different way. Every cluster has them in its ssh_config, beside its nodes.
 UNREACHABLE = {
     "refused": {"HostName": "{launcher}", "Port": "1"},
     "nowhere": {"HostName": "nowhere.invalid"},  # RFC 2606: never resolves
@@ -35,8 +35,8 @@ class Cluster:
     NETWORK6 = "fd77"
 
     def __init__(self, folder, count, visible=(), hidden=()):
-        """`folder`: for its files, empty and not below any of the nodes' own folders except /tmp; `visible`: folders below /tmp that the
-        nodes must see, beside this source tree; `hidden`: those of them that are empty there."""
+        """`folder`: for the cluster's files; must be empty, and of the folders that each node has for itself, only /tmp may contain it. `visible`:
+        folders below /tmp that the nodes must see, in addition to this source tree. `hidden`: folders in these that are empty on the nodes."""
         expect(0 < count < 200, f"a cluster of {count} nodes")
         self.folder = folder
         self.visible = sorted({os.path.join(folder, "ssh"), os.path.join(folder, "nodes"), TOP, *visible})
@@ -70,7 +70,7 @@ class Cluster:
         return self
 
     def down(self):
-        """Ends everything that runs on nodes. The links end with the lab."""
+        """Ends everything that runs on the nodes. The links end with the lab."""
         if self._watch:
             self._watch.stop()
         for node in self.nodes:
@@ -101,32 +101,32 @@ class Cluster:
 
     @property
     def ssh(self):
-        """Executes ssh with the cluster's configuration; in a folder of its own, to be put into PATH too."""
+        """The path of a program that executes ssh with the cluster's configuration. Its folder contains nothing else, so that it can be in PATH."""
         return os.path.join(self.folder, "ssh", "bin", "ssh")
 
     def add_host(self, name, **options):
-        """A host of ssh_config(5), as add_host("slow", HostName=cluster[1].address, ConnectTimeout="1")."""
+        """Adds a host to ssh_config(5): add_host("slow", HostName=cluster[1].address, ConnectTimeout="1")."""
         self._hosts[name] = options
         self._write_config()
 
     def configure(self, name, **options):
-        """Options of ssh_config(5) for a node; "*" for all."""
+        """Sets options of ssh_config(5) for a node, or for all nodes ("*")."""
         self._changed.setdefault(name, {}).update(options)
         self._write_config()
 
     def delay(self, name, seconds):
-        """A one-way delay for all ssh traffic with a node, since this kernel may have no netem."""
+        """Delays all ssh traffic with a node by `seconds` in each direction, without netem, which this kernel may lack."""
         self.configure(name, ProxyCommand=f"{sys.executable} {HERE}/relay.py %h %p {seconds}")
 
     def environment(self):
-        """Variables for a command beside the cluster."""
+        """Variables for a command that uses the cluster."""
         return {"PATH": os.path.dirname(self.ssh) + ":" + os.environ.get("PATH", "/usr/bin:/bin"),
                 "DLAUNCH_CLUSTER": self.folder, "CLUSTER_SSH": self.ssh,
                 "CLUSTER_SSH_CONFIG": os.path.join(self.folder, "ssh", "config"), "CLUSTER_HOSTS": " ".join(self.names)}
 
     @staticmethod
     def node_environment():
-        """The environment of a node's own processes. Nothing of the caller's gets there, as in a real boot."""
+        """The environment of a node's own processes. As in a real boot, it has nothing of the caller's."""
         return {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"}
 
     def _hosts_file(self):
@@ -174,14 +174,14 @@ class Cluster:
     # --- processes
 
     def places(self):
-        """{name: a pid in its network namespace} of launcher and nodes."""
+        """{name: a pid in its network namespace} for the launcher and the nodes."""
         return {"launcher": os.getpid(), **{node.name: node.init for node in self.nodes if node.up}}
 
     def listeners(self):
         return listeners(self.places())
 
     def watch(self):
-        """Samples listening sockets and command lines until stop() of what it returns."""
+        """Samples listening sockets and command lines, until stop() is called on the result."""
         self._watch = Watch(self.places())
         return self._watch
 
@@ -190,6 +190,6 @@ class Cluster:
         return {pid for node in self.nodes if node.up for pid in node.base}
 
     def left(self, sessions=True):
-        """{node: [pid]} of processes that are not part of the nodes themselves; empty if there are none."""
+        """{node: [pid]} for processes that are not part of the nodes themselves; empty if there are none."""
         found = {node.name: node.processes(sessions) for node in self.nodes}
         return {name: pids for name, pids in found.items() if pids}

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PROMPT = "    $ "
 RUN_ID = re.compile(r"\b\d{8}-\d{6}-[0-9a-z]{3}\b")
-# What differs from run to run, and what stands for it in a comparison.
+# Texts that differ from run to run, and the word that replaces them in a comparison.
 VARIABLE = [
     (RUN_ID, "RUN"),
     (re.compile(r"\b\d+(\.\d+)?( ms| s| min|ms|s)\b|\b\d+m\d\ds\b"), "TIME"),
@@ -49,7 +49,7 @@ def commands(page):
 
 
 def listed(page):
-    """The commands of sessions and of lists, in order; those of lists without what the page says beside them."""
+    """The commands of sessions and of lists, in order; those of lists without the explanations beside them."""
     found = commands(page)
     of_sessions = {line for command in found for line in range(command.line, command.line + 1 + len(command.output))}
     for number, line in enumerate(read(page).splitlines(), 1):
@@ -59,16 +59,16 @@ def listed(page):
 
 
 def fenced(page, language):
-    """The code blocks of a language."""
+    """The code blocks in this language."""
     return re.findall(rf"^```{language}\n(.*?)^```", read(page), re.M | re.S)
 
 
 class Names:
-    """The page's names of runs, hosts and of nothing else, and what they are here."""
+    """The names that the page uses for runs and hosts, and the real names here."""
 
     def __init__(self, host):
         self._host = host
-        self._runs = {}  # the page's id, or the end of it: the id here
+        self._runs = {}  # the page's id, or its end -> the id here
 
     def learn(self, expected, seen):
         ids = [RUN_ID.findall("\n".join(lines)) for lines in (expected, seen)]
@@ -91,8 +91,7 @@ class Names:
 
 
 def difference(names, expected, seen):
-    """The first line of `expected` that `seen` lacks, or that comes too early; None: all are there. "..." stands for any lines; ranks
-    print in any order."""
+    """The first difference between `expected` and `seen`, as a text; None: there is none. "..." stands for any lines; ranks print in any order."""
     wanted, found = (in_order(names.plain(lines)) for lines in (expected, seen))
     may_skip, at = False, 0
     for line in wanted:
@@ -108,7 +107,7 @@ def difference(names, expected, seen):
 
 
 def in_order(lines):
-    """Lines of ranks that follow each other, sorted."""
+    """The lines, with consecutive lines of ranks sorted."""
     ordered, ranks = [], []
     for line in lines:
         if re.match(r"\S+:\d+ \| ", line):

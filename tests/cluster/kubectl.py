@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""A stand-in for kubectl: the nodes of a cluster (cluster.py) as pods. It reads kubectl's options and prints kubectl's messages.
+"""A stand-in for kubectl, whose pods are the nodes of a cluster (cluster.py). It understands kubectl's options and prints kubectl's messages.
 
-$CLUSTER_PODS is a JSON file: {"context", "namespace", "pods": {NAME: {"init", "phase", "ip", "labels", "container", "deleted"}}}; `init` is
-a pid in the namespaces of the node, 0: its container is not running. It may have "fault": [stderr, exit code], for any command.
+$CLUSTER_PODS is a JSON file: {"context", "namespace", "pods": {NAME: {"init", "phase", "ip", "labels", "container", "deleted"}}}; `init` is a pid in
+the namespaces of the node; 0: its container is not running. The object may have "fault": [stderr, exit code], the answer to any command.
 """
 
 import json
@@ -25,7 +25,7 @@ def fail(text, code=1):
 
 
 def parse(words):
-    """(options, plain words before --, words behind it)."""
+    """(options, plain words before --, words after it)."""
     options, plain = {}, []
     while words:
         word = words.pop(0)
@@ -62,7 +62,7 @@ def execute(cluster, options, plain, command):
     if not command:
         fail("error: you must specify at least one command for the container")
     inside = ["nsenter", "-t", str(pod["init"]), "-m", "-u", "-i", "-n", "-p", "--", "setsid", *command]
-    # What runs in the pod has pipes of its own and outlives this process.
+    # The command in the pod has its own pipes, and outlives this process.
     stdin = subprocess.PIPE if options.get("stdin") else subprocess.DEVNULL
     process = subprocess.Popen(inside, env=ENVIRONMENT, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     if process.stdin:

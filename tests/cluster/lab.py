@@ -1,7 +1,7 @@
 """The lab: one network, PID, UTS, IPC and mount namespace that holds a whole cluster and its launcher.
 
-Everything that a cluster consists of (bridge, links, nodes, daemons) lives in it and ends with it. Two labs on a machine cannot disturb
-each other, whatever addresses they use, and the machine's own network and ~/.ssh are not touched.
+All parts of a cluster (bridge, links, nodes, daemons) are in the lab and end with it. Two labs on a machine cannot disturb each other, whatever
+addresses they use, and a lab does not touch the machine's own network and ~/.ssh.
 """
 
 import ctypes
@@ -17,7 +17,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def find(tool):
-    """The path of a program, also of those that only root's PATH has; None when it is missing."""
+    """The path of a program, even if it is only in root's PATH; None if it is missing."""
     return shutil.which(tool, path=SEARCH)
 
 
@@ -28,7 +28,7 @@ def why_not():
         return f"missing packages: {', '.join(missing)}"
     if os.geteuid() != 0:
         return "not root: sshd cannot log anybody in, in a user namespace"
-    # Besides namespaces, the only requirement that some kernels and sandboxes lack.
+    # Apart from namespaces, some kernels and sandboxes lack only this.
     probe = "ip link add va type veth peer name vb && ip link add name probe0 type bridge && ip link set va master probe0"
     try:
         done = subprocess.run([*UNSHARE, "sh", "-c", probe], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
@@ -51,7 +51,7 @@ def mount(source, target, kind=None, flags=0, data=None):
 
 
 def furnish(folder, hosts):
-    """Makes this process's namespaces the lab's: call once, in the lab. `hosts`: the text of /etc/hosts."""
+    """Prepares this process's namespaces as the lab; call it once, in the lab. `hosts`: the text of /etc/hosts."""
     for path in ("/run", "/dev/shm"):
         mount("tmpfs", path, "tmpfs", 0, "mode=1777" if path == "/dev/shm" else "mode=755")
     for name, text in (("hosts", hosts), ("resolv.conf", "nameserver 127.0.0.1\n")):

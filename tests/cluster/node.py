@@ -1,4 +1,4 @@
-"""One node of a cluster: its life cycle, its settings and its faults. Made by Cluster; see there."""
+"""One node of a cluster (cluster.py): its life cycle, its settings and its faults."""
 
 import os
 import signal
@@ -13,8 +13,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 POLL = 0.002  # seconds between looks at the log of an sshd that starts
 HOME = "/run/home"  # of root on every node; each has its own
 UNSHARE = ["unshare", "--uts", "--ipc", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
-# Which file a shell reads when sshd gives it a command (`SHELL -c COMMAND`). bash does so as Debian builds it (SSH_SOURCE_BASHRC);
-# dash and busybox's ash read none.
+# The file that a shell reads when sshd gives it a command (`SHELL -c COMMAND`). bash reads one only as Debian builds it (SSH_SOURCE_BASHRC); dash and
+# busybox's ash read none.
 RC_FILES = {"bash": ".bashrc", "fish": ".config/fish/config.fish", "tcsh": ".tcshrc"}
 
 
@@ -37,7 +37,7 @@ class Node:
     # --- life
 
     def boot(self):
-        """Does not wait; see wait_for_sshd."""
+        """Starts the node without waiting for it (wait_for_sshd)."""
         self._write_sshd_config()
         self._forget_log()
         with open(os.path.join(self.folder, "boot.log"), "ab") as log:
@@ -55,7 +55,7 @@ class Node:
         self.base = {self._keeper.pid, self.init, *children_of(self.init)}
 
     def _forget_log(self):
-        """Its log may have an earlier sshd's line that it listens."""
+        """Removes the log of sshd, in which an earlier sshd may have said that it listens."""
         path = os.path.join(self.folder, "sshd.log")
         if os.path.exists(path):
             os.unlink(path)
@@ -83,7 +83,7 @@ class Node:
         return self._keeper is not None and self._keeper.poll() is None
 
     def down(self):
-        """The orderly end: all processes are gone when it returns."""
+        """Ends the node. When this returns, all its processes are gone."""
         if not self.up:
             return
         self._keeper.kill()  # --kill-child: the node's init dies with it, and so does the whole PID namespace
@@ -93,12 +93,12 @@ class Node:
             wait_until(self._try_to_remove_cgroup, f"the cgroup of {self.name} is empty", 10, POLL)
 
     def power_off(self):
-        """Everything on the node ends at once, without any packet."""
+        """Ends everything on the node at once, without a single packet."""
         self.link_down()
         self.down()
 
     def crash(self):
-        """Everything ends at once, but the kernel still closes the connections."""
+        """Ends everything on the node at once, but the kernel still closes the connections."""
         self.down()
 
     # --- inspecting and working inside
@@ -108,7 +108,7 @@ class Node:
         return ["nsenter", "-t", str(self.init), "-m", "-u", "-i", "-n", "-p", "--", *argv]
 
     def sh(self, script, check=True):
-        """Runs a script as root on the node; its output as text."""
+        """Runs a script as root on the node; returns its output as text."""
         done = subprocess.run(self.inside("sh", "-c", script), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
                               env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": HOME})
         expect(not check or done.returncode == 0, f"on {self.name}: {script}\n{done.stdout}{done.stderr}")
@@ -122,7 +122,7 @@ class Node:
         return self.path(os.path.join(HOME, *parts))
 
     def processes(self, sessions=True):
-        """Pids (of the lab) of all processes on the node that are not part of the node itself, zombies left out; `sessions`: with
+        """The pids, in the lab, of all processes on the node that are not part of the node itself, without zombies. `sessions`: whether to include
         those of sshd."""
         if not self.up:
             return []
@@ -130,14 +130,14 @@ class Node:
         return found if sessions else [pid for pid in found if not is_sshd(pid)]
 
     def sshd(self):
-        """The pid of the listening sshd; None when it is gone."""
+        """The pid of the listening sshd; None if it is gone."""
         for pid in children_of(self.init):
             if is_sshd(pid) and is_listener(command_of(pid)):
                 return pid
         return None
 
     def sshd_sessions(self):
-        """Pids of the sshd processes that serve a connection."""
+        """The pids of the sshd processes that serve a connection."""
         listener = self.sshd()
         return [pid for pid in self.processes() if pid != listener and is_sshd(pid)]
 
@@ -150,7 +150,7 @@ class Node:
         self.cluster.ip("link", "set", self.link, "up")
 
     def drop(self, direction, peer=None):
-        """Silently drops what the node receives ("in") or sends ("out"), from or to one node if `peer` says so; the other direction works."""
+        """Silently drops what the node receives ("in") or sends ("out"), only from or to `peer` if it is given. The other direction works."""
         chain, interface, address = ("INPUT", "-i", "-s") if direction == "in" else ("OUTPUT", "-o", "-d")
         self._iptables("-I", chain, interface, "eth0", *([address, peer.address] if peer else []), "-j", "DROP")
 
@@ -165,7 +165,7 @@ class Node:
             raise Skip(f"iptables does not work here: {done.stderr.strip()}")
 
     def slow_link(self, rate="10mbit"):
-        """Both directions; for instance 10mbit, 256kbit."""
+        """Limits the rate of the link in both directions, for example to 10mbit or 256kbit."""
         shape = ["root", "tbf", "rate", rate, "burst", "16kb", "latency", "100ms"]
         self._tc(["tc", "qdisc", "replace", "dev", self.link, *shape])
         self._tc(self.inside("tc", "qdisc", "replace", "dev", "eth0", *shape))
@@ -215,7 +215,7 @@ class Node:
     # --- its processes
 
     def hang(self):
-        """SIGSTOP to everything on the node; its kernel still answers."""
+        """Sends SIGSTOP to everything on the node. Its kernel still answers."""
         stopped = set()
         while True:
             found = {pid for pid in processes_of_namespace(self.init)} - stopped
@@ -230,7 +230,7 @@ class Node:
             _signal(pid, signal.SIGCONT)
 
     def kill_sessions(self):
-        """Every connection of sshd is cut; what it served lives on. Returns how many processes were killed."""
+        """Cuts every connection of sshd by killing its sessions; what they served lives on. Returns how many processes were killed."""
         sessions = self.sshd_sessions()
         for pid in sessions:
             _signal(pid, signal.SIGKILL)
@@ -238,13 +238,13 @@ class Node:
         return len(sessions)
 
     def kill_sshd(self):
-        """The listening sshd: no new connections, the old ones live on."""
+        """Kills the listening sshd. There are no new connections, but the old ones live on."""
         listener = self.sshd()
         _signal(listener, signal.SIGKILL)
         wait_gone([listener], f"sshd of {self.name}")
 
     def start_sshd(self, **options):
-        """(Again), with these options of sshd_config(5) in place of the usual ones, for instance MaxStartups="1"."""
+        """Starts sshd (again), with these options of sshd_config(5) in place of the usual ones, for example MaxStartups="1"."""
         if self.sshd():
             self.kill_sshd()
         self.sshd_options = options
@@ -258,28 +258,28 @@ class Node:
     # --- its accounts
 
     def set_shell(self, shell):
-        """root's login shell: bash, dash, ash (busybox), fish, tcsh."""
+        """Sets root's login shell: bash, dash, ash (busybox), fish or tcsh."""
         path = find("busybox" if shell == "ash" else shell)
         if not path:
             raise Skip(f"missing package: {'busybox-static' if shell == 'ash' else shell}")
-        if shell == "ash":  # busybox acts according to the name it is called by
+        if shell == "ash":  # busybox acts according to the name by which it is called
             self.sh(f"ln -sf {path} /run/ash")
             path = "/run/ash"
         self._write_accounts(path)
 
     def set_rc(self, text, shell="bash"):
-        """The rc file of that shell, which it reads over ssh, too. Must be valid for it."""
+        """Writes the rc file of this shell, which it also reads over ssh."""
         path = self.home(RC_FILES[shell])
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
 
     def set_home(self, options):
-        """Mounts the home anew, empty; options of mount(8) for tmpfs: "ro", "noexec", "size=64k", ..."""
+        """Mounts a new, empty home folder, with these options of mount(8) for tmpfs: "ro", "noexec", "size=64k", ..."""
         self.sh(f"umount -l {HOME}; mount -t tmpfs -o mode=700,{options} tmpfs {HOME}")
 
     def fill(self, folder=HOME):
-        """Fills it completely."""
+        """Fills up the file system of the folder."""
         self.sh(f"cat /dev/zero > {folder}/filling 2>/dev/null || true")
 
     def forbid_execution(self, *folders):
@@ -288,7 +288,8 @@ class Node:
             self.sh(f"mount -o remount,bind,noexec {folder}")
 
     def _write_accounts(self, shell):
-        """Private /etc/passwd and /etc/shadow: root as above, and the user trainer with bash. Written in place: they are bind mounts."""
+        """Writes the node's own /etc/passwd and /etc/shadow, with root as above and the user trainer with bash. They are bind mounts, so they are
+        written in place."""
         with open("/etc/passwd", encoding="utf-8") as file:
             others = [line for line in file if line.split(":")[0] not in ("root", "trainer")]
         own = [f"root:*:0:0:root:{HOME}:{shell}\n", "trainer:*:2000:2000::/run/trainer:/bin/bash\n"]
@@ -307,13 +308,14 @@ class Node:
 
 
 def is_listener(command):
-    """Of an sshd's command line, which says "[listener]" a moment after the log has said that it listens; -R is a session's."""
+    """Whether this is the command line of a listening sshd. It says "[listener]" only a moment after the log says that sshd listens; sessions have
+    -R."""
     words = command.split()
     return "[listener]" in words or ("-D" in words and "-R" not in words)
 
 
 def is_sshd(pid):
-    """By its name, which an exiting process still has; also when it has gone meanwhile."""
+    """Whether the process is an sshd, by its name, which an exiting process still has. True if the process is gone."""
     try:
         with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as file:
             return file.read().strip() == "sshd"

@@ -1,4 +1,4 @@
-"""relay.py HOST PORT SECONDS: a ProxyCommand that forwards everything after a delay, in both directions."""
+"""relay.py HOST PORT SECONDS: a ProxyCommand that forwards everything in both directions, after a delay."""
 
 import collections
 import os
@@ -9,7 +9,7 @@ import time
 
 
 def relay(connection, delay):
-    """One queue per direction: (due time, bytes). An empty piece is the end of the stream."""
+    """Has a queue of (due time, bytes) for each direction. Empty bytes mean the end of the stream."""
     ways = {0: (connection.fileno(), collections.deque()), connection.fileno(): (1, collections.deque())}
     reading = set(ways)
     while reading or any(queue for _, queue in ways.values()):

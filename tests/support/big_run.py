@@ -1,4 +1,4 @@
-"""Makes a run folder as a long run of many ranks leaves it, to see how large a report gets."""
+"""Makes a run folder like that of a long run with many ranks, to see how large its report is."""
 
 import datetime
 import json
@@ -9,7 +9,7 @@ HOSTILE = '</script><script>alert(1)</script>"\'&<b>'
 
 
 def make(folder, nodes=64, per_node=8, hours=24.0, failures=4, name="train-70b", seed=1):
-    """Returns the id of the run. The last attempt fails; each earlier one has failed, too."""
+    """Returns the id of the run. All of its attempts have failed."""
     dice = random.Random(seed)
     run = "20261120-210142-k3f"
     path = os.path.join(folder, run)

@@ -1,4 +1,4 @@
-"""The suites of CTest, whose programs are GoogleTest's: their command, and the result of each case."""
+"""The suites that CTest runs, with GoogleTest programs: their command, and the result of each case."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ def command(build, label, folder):
 
 
 def collect(folder):
-    """Cases of all programs that ctest ran; one that wrote no result (a crash) is one failed case."""
+    """The cases of all programs that ctest ran. A program that failed without a result (a crash) is one failed case."""
     cases = []
     junit = os.path.join(folder, "ctest.xml")
     if not os.path.exists(junit):
@@ -35,12 +35,12 @@ def collect(folder):
 
 
 def settle(build, cases, folder, environment, limit):
-    """A second look at the cases that failed (unsteady.py). `limit`: seconds for each."""
+    """Repeats the cases that failed (unsteady.py). `limit`: seconds for each."""
     unsteady.settle(cases, lambda i, repeat: passes_alone(build, cases[i], os.path.join(folder, f"again-{repeat}"), environment, limit))
 
 
 def passes_alone(build, one, folder, environment, limit):
-    """A program that ran no case would pass as well, so its result file is read."""
+    """Reads the result file, because a program that runs no case passes, too."""
     if "program" not in one:
         return False
     os.makedirs(folder, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Reads a report as a strict parser does: elements that are not closed, or anything from outside, are mistakes."""
+"""Reads a report as a strict parser does: elements that are not closed, and anything that is loaded from elsewhere, are mistakes."""
 
 import html.parser
 import os

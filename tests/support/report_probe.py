@@ -1,4 +1,4 @@
-"""Opens a report in a headless browser, does what a reader does, and returns what is seen then."""
+"""Opens a report in a headless browser, acts as a reader would, and returns what the page then shows."""
 
 import json
 import re

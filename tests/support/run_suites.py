@@ -1,4 +1,4 @@
-"""Builds dlaunch, runs the suites within their time budgets and counts; called by tests/run.sh."""
+"""Builds dlaunch, runs the suites within their time budgets, and counts the results; called by tests/run.sh."""
 
 import argparse
 import glob
@@ -74,10 +74,10 @@ SUITES = [
     Suite("layers", [], python_suite("layers/check.py"), budget=20),
     Suite("unit", ["asan"], ctest("asan", "unit"), budget=240),
     Suite("sim", ["asan"], ctest("asan", "sim"), budget=300, budget_all=3600),
-    # spec_tool beside this dlaunch is the same reader.
+    # spec_tool, beside this dlaunch, has the same reader.
     Suite("schema", ["asan"], python_suite("schema/check.py", "--dlaunch", program("asan")), budget=60, budget_all=900),
     Suite("process", ["release"], python_suite("process/run.py", "--dlaunch", program("release")), budget=280, budget_all=900),
-    # Each of these has also run without a sanitizer, so the usual run takes only a third of them.
+    # These cases have also run without a sanitizer, so a usual run takes only a third of them.
     Suite("process-asan", ["asan"], python_suite("process/run.py", "--share", "3", "--dlaunch", program("asan")), budget=200,
           budget_all=1800),
     Suite("chaos", ["release"], python_suite("chaos/run.py", "--dlaunch", program("release")), budget=120, budget_all=1200),
@@ -89,7 +89,7 @@ SUITES = [
     Suite("watch", ["release"], python_suite("watch/run.py", "--dlaunch", program("release")), budget=220),
     Suite("containers", ["release"], python_suite("containers/run.py", "--dlaunch", program("release")), budget=120, budget_all=300),
     Suite("collectives", ["release"], python_suite("collectives/run.py", "--dlaunch", program("release")), budget=150, budget_all=1500),
-    # Without a GPU all of it is skipped, at once.
+    # Without a GPU, every case is skipped at once.
     Suite("gpu", ["release"], python_suite("gpu/run.py", "--dlaunch", program("release")), budget=300),
     Suite("slurm", ["release"], python_suite("slurm/run.py", "--dlaunch", program("release")), budget=220, budget_all=400),
     Suite("packages", ["release"], python_suite("packages/run.py", "--dlaunch", program("release")), budget=60, budget_all=6000),
@@ -108,8 +108,8 @@ SUITES = [
     Suite("bench-output", ["release"], python_suite("bench/output", "--check", "--dlaunch", program("release")), budget=300, only_all=True),
     Suite("bench-idle", ["release"], python_suite("bench/idle", "--check", "--dlaunch", program("release")), budget=60, only_all=True),
 ]
-# Goal of the usual run from a clean clone on two idle cores, with builds. The budgets above add up to more: each alone is
-# a limit for a busy machine.
+# The goal for a usual run from a clean clone on two idle cores, with builds. The budgets above add up to more, because each is a limit for a busy
+# machine.
 WHOLE_GOAL = 35 * 60
 BUILD_BUDGET = 3600
 
@@ -131,7 +131,7 @@ def tail(path, lines=TAIL_LINES):
 
 
 def run_logged(command, log, budget, environment=None):
-    """Exit code, or None when the command ran over its budget and was killed with all its children."""
+    """The exit code, or None if the command ran over its budget and was killed with all its children."""
     with open(log, "ab") as file:
         process = subprocess.Popen(command, cwd=TOP, stdin=subprocess.DEVNULL, stdout=file, stderr=file,
                                    start_new_session=True, env={**os.environ, **(environment or {})})
@@ -147,7 +147,7 @@ def run_logged(command, log, budget, environment=None):
 
 
 def build(preset, folder):
-    """One case for the count: a build that fails is a failed test."""
+    """Returns one case, because a build that fails counts as a failed test."""
     log = os.path.join(folder, f"build-{preset}.log")
     say(f"build {preset} ...")
     start = time.monotonic()
@@ -163,8 +163,8 @@ def build(preset, folder):
 
 
 def sanitizer_options(suite, folder):
-    """Reports go to files, so that none is lost with the stderr of its process. libFuzzer reads
-    the reports of the fuzz targets, which have their own options."""
+    """The options of the sanitizers. Reports go to files, so that none is lost with the stderr of its process. The fuzz targets have other options,
+    because libFuzzer reads their reports."""
     if not any(preset in suite.presets for preset in ("asan", "tsan")):
         return {}
     common = f"log_path={folder}/sanitizer-report"
@@ -173,7 +173,7 @@ def sanitizer_options(suite, folder):
 
 
 def sanitizer_reports(folder):
-    """One failed case per report."""
+    """A failed case for each report."""
     cases = []
     for path in sorted(glob.glob(os.path.join(folder, "sanitizer-report.*"))):
         with open(path, encoding="utf-8", errors="replace") as file:
@@ -241,7 +241,7 @@ def print_table(outcomes, seconds):
 
 
 def print_failures(outcomes):
-    """Once more at the end, where a reader of a long log looks first."""
+    """Prints the failures once more at the end, where a reader of a long log looks first."""
     for one in outcomes:
         for failed in (case for case in one.cases if case["outcome"] == results.FAILED):
             lines = failed["detail"].strip().splitlines() or [""]

@@ -1,13 +1,13 @@
 """Classifies failed cases by repeating them, and lists the few cases that may fail at first.
 
-A failed case is repeated by itself. If it then always passes it is *unsteady*, and the report says so, which shows the reader
-where to look. It still counts as failed, unless KNOWN names it with a reason.
+A failed case is repeated alone. If it then always passes, it is *unsteady*, and the report says so, to show the reader where to look. It still counts
+as failed, unless KNOWN names it with a reason.
 """
 
 import results
 
 REPEATS = 3        # how often an unsteady case has to pass
-MOST_UNSTEADY = 3  # more failures than this are not caused by a busy machine: nothing is repeated
+MOST_UNSTEADY = 3  # more failures than this do not come from a busy machine, so nothing is repeated
 
 # "program.case" or "cases_file.case": why it cannot be made steady.
 KNOWN = {}

@@ -1,4 +1,4 @@
-/* alone: takes its place in the world away from itself, as scripts do that clean os.environ. */
+/* alone: removes its rank and world size from its environment, like scripts that clean it. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* What every program of this folder begins and ends with: it proves that the world is one. */
+/* How every program of this folder begins and ends; checks that all ranks form one world. */
 #ifndef DLAUNCH_TESTS_MPI_CHECK_H
 #define DLAUNCH_TESTS_MPI_CHECK_H
 
@@ -8,7 +8,7 @@
 
 static int rank_, size_;
 
-/* A message and a code of its own, so that a failed check is told from every other failure. */
+/* Prints a message and aborts with code 99, which no other failure has. */
 #define CHECK(condition)                                                        \
   do {                                                                          \
     if (!(condition)) {                                                         \

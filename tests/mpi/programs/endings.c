@@ -15,7 +15,7 @@ static void wait_for_ever(void) {
   while (1) MPI_Allreduce(&number, &sum, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
 }
 
-/* A group of its own leads to fences of its members only. */
+/* Communicators of only some of the ranks lead to fences of only those ranks. */
 static void small(void) {
   MPI_Comm half;
   long one = 1, sum = 0;

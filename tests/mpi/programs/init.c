@@ -1,4 +1,4 @@
-/* init: starts and ends, whichever MPI it was compiled with. */
+/* init: MPI_Init and MPI_Finalize, with whichever MPI it was compiled. */
 #include <mpi.h>
 
 int main(int argc, char** argv) {

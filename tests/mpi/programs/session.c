@@ -1,4 +1,4 @@
-/* session: a session of MPI 4 with the process set of this process alone, whichever world there is. */
+/* session: an MPI 4 session whose process set is only this process, however large the world is. */
 #include <mpi.h>
 #include <stdio.h>
 

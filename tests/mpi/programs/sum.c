@@ -1,6 +1,6 @@
-/* sum SIZE [FILE]: MPI_Init, one Allreduce, MPI_Finalize; fails unless the world has that size. With FILE rank 0 leaves there
- * when the Allreduce was over for it, so all ranks were in it: nanoseconds of CLOCK_MONOTONIC, which is one clock on all nodes
- * that are namespaces of one machine. */
+/* sum SIZE [FILE]: MPI_Init, one Allreduce, MPI_Finalize; fails unless the world has that size. Rank 0 writes to FILE
+ * when its Allreduce returned, which shows that all ranks had called it: nanoseconds of CLOCK_MONOTONIC, which is the same clock
+ * on all nodes, because they are namespaces of one machine. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

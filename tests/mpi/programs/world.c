@@ -1,12 +1,13 @@
-/* world [FILE [CODE]]: ring, sums over all ranks, the ranks of each node, one-sided access; with FILE also
- * MPI-IO to it (a file that all nodes see). With CODE rank 0 then calls MPI_Abort(CODE), and no rank
- * calls MPI_Finalize: that of MPICH 4.0 with UCX over TCP may wait forever, under Hydra too, since a
- * rank that still disconnects needs progress of the others, which wait in a barrier of PMI by then. */
+/* world [FILE [CODE]]: checks a ring, sums over all ranks, the ranks of each node and one-sided
+ * access; with FILE also MPI-IO to this file, which all nodes see. With CODE, rank 0 then calls
+ * MPI_Abort(CODE), and no rank calls MPI_Finalize: in MPICH 4.0 with UCX over TCP it may wait
+ * forever, under Hydra, too, because a rank that is still disconnecting needs progress in the
+ * others, which already wait in a PMI barrier. */
 #include <string.h>
 
 #include "check.h"
 
-/* A token goes round and grows by each rank's number. */
+/* A token goes around the ring, and each rank adds its number to it. */
 static void ring(void) {
   long token = 0;
   if (size_ == 1) return;
@@ -29,7 +30,7 @@ static void large_sums(void) {
   free(values);
 }
 
-/* Shared memory holds exactly the ranks of this node, as dlaunch has planned them. */
+/* The ranks that share memory are exactly those that dlaunch has planned for this node. */
 static void neighbours(void) {
   MPI_Comm node;
   MPI_Win window;
@@ -56,7 +57,7 @@ static void neighbours(void) {
   MPI_Comm_free(&node);
 }
 
-/* Every rank puts its number into the window of the next, and adds one to that of rank 0. */
+/* Every rank puts its number into the next rank's window, and adds one to a number in rank 0's. */
 static void one_sided(void) {
   long cells[2] = {-1, 0};
   const long number = rank_, one = 1;

@@ -1,9 +1,9 @@
-/* rank WORD...:a rank of the process tests. It does what the words say, in this order, and then exits with 0.
+/* rank WORD...: a rank of the process tests. It does what the words say, in this order, and then exits with 0.
  *
  *   child               fork a child that does nothing until it is killed
  *   daemon              fork twice, with a session of its own, ignoring TERM, INT, HUP and QUIT, without
-*                       environment and open files: the process that most stubbornly outlives its launcher
-*   relay               a process that forks and exits; its child does the same, and so on for ever
+ *                       environment and open files: the process that most stubbornly outlives its launcher
+ *   relay               a process that forks and exits; its child does the same, and so on for ever
  *   sleep N             N milliseconds
  *   ignore N            ignore signal N
  *   notice N WORD       on signal N tell WORD, and go on
