@@ -25,7 +25,7 @@ def expect_world(box, ranks, how):
 
 @case(budget=150, alone=True, long=True)
 def two_ranks_discover_each_other_by_mpi(box):
-    """On a node, whose address hostname(1) -I prints, which DeepSpeed uses."""
+    """The case uses a node, because DeepSpeed needs an address that `hostname -I` prints."""
     box.make_cluster(1)
     box.mpi([2], python(), PROGRAM, "2", "2", options=["--set", "mpi.torch_variables=false"]).end(0, patience=PATIENCE)
     expect_world(box, 2, b"discovered")

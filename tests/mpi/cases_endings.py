@@ -1,4 +1,4 @@
-"""Programs that end otherwise: which rank ended, with which code, and what is left."""
+"""Programs that do not succeed: which rank ended, with which code, and what is left."""
 
 import fcntl
 import os
@@ -32,7 +32,7 @@ def mpi_abort_with_a_code_that_looks_like_success(box):
 
 @case
 def mpi_abort_in_a_shell_that_goes_on(box):
-    """mpirun ends everything too."""
+    """mpirun also ends everything then."""
     box.mpi_here(2, "sh", "-c", f"{box.program('endings')} abort 0 7; sleep 1000").end(7)
     box.expect_no_files()
 
@@ -74,13 +74,13 @@ def no_silent_singletons(box):
 
 @case
 def a_program_that_does_not_find_the_server(box):
-    """As in a container that hides it: Open MPI then starts as a world of one."""
+    """For example, in a container that hides the server. Open MPI then starts as a world of one."""
     box.mpi_here(2, "env", "-u", "PMIX_NAMESPACE", "-u", "JSM_JSRUN_PORT", "-u", "PMIX_RANK", box.program("init")).end(65)
 
 
 @case
 def a_server_that_dies_before_mpi_init(box):
-    """The kernel may end it for lack of memory. Worlds of one that then exit with 0 are not a success."""
+    """The kernel may kill it for lack of memory. Worlds of one that then exit with 0 are not a success."""
     run = box.mpi_here(2, "sh", "-c", f"{box.rank} tell ready gate; "
                        f"exec env -u PMIX_NAMESPACE -u JSM_JSRUN_PORT -u PMIX_RANK {box.program('init')}",
                        options=["--set", "mpi.torch_variables=true"])
@@ -97,7 +97,7 @@ def a_server_that_dies_before_mpi_init(box):
 
 @case
 def open_mpi_fails_on_a_node_without_openpmix(box):
-    """It might be an MPICH job, so it starts; Open MPI ranks do not become worlds of one."""
+    """The job starts, because it might use MPICH. Its Open MPI ranks do not become worlds of one."""
     box.make_cluster(2)
     box.cluster[2].sh(HIDE_PMIX)
     run = box.mpi([1, 1], box.program("world"))
@@ -119,7 +119,7 @@ def a_node_without_openpmix_is_named(box):
 
 @case
 def the_plan_names_a_node_without_openpmix(box):
-    """Each node tests this before anything is started."""
+    """Each node is tested before anything is started."""
     cluster = box.make_cluster(2)
     hosts = ", ".join(f"{{name: {name}, slots: 1}}" for name in cluster.names)
     words = ["plan", "-n", "2", "--set", f"hosts=[{hosts}]", "--set", f"connect.ssh={cluster.ssh}", "--set", "framework=mpi"]
@@ -154,7 +154,8 @@ def nothing_is_left_when_the_agent_is_killed(box):
 
 @case
 def what_agent_and_guardian_left_is_removed_by_the_next(box):
-    """If both are killed at once, nothing is cleaned up. A folder in use is locked, or was made a moment ago."""
+    """If both are killed at once, nothing is cleaned up. The next agent removes the folders that are not in use: those in use are locked or very
+    new."""
     parents = [f"/tmp/dlaunch-{os.geteuid()}", f"/dev/shm/dlaunch-{os.geteuid()}"]
     stay, locks = [], []
     for parent in parents:

@@ -1,4 +1,4 @@
-"""Programs of MPICH, and of others that start as it does (Intel MPI, MPICH 5 from PyPI): by PMI-1, which the agents speak themselves."""
+"""Programs of MPICH and of libraries that start in the same way (Intel MPI, MPICH 5 from PyPI): by PMI-1, which the agents themselves speak."""
 
 import os
 import subprocess
@@ -51,7 +51,7 @@ def mpich_eight_ranks_on_one_machine(box):
 
 
 def mpich_over_nodes(box, shape):
-    """It ends with MPI_Abort: world.c says why. The MPICH 5 cases below test MPI_Finalize over nodes."""
+    """It ends with MPI_Abort; world.c says why. The MPICH 5 cases below test MPI_Finalize over nodes."""
     run = over_nodes(box, shape, mpich(box), box.path("file"), "42").end(42, patience=60)
     run_in_world(box, sum(shape))
     expect_in("rank 0 on node1 called MPI_Abort", run.words, "summary")
@@ -69,7 +69,7 @@ def mpich_four_nodes_with_two_ranks_each(box):
 
 @case
 def mpich_finalize_over_nodes(box):
-    """Ranks that have sent no message: their barriers go through dlaunch alone."""
+    """The ranks have sent no messages, so only dlaunch serves their barriers."""
     run = over_nodes(box, [2, 1], mpich(box, "init")).end(0, patience=60)
     expect_in("3 ranks ok", run.text, "summary")
     box.expect_no_files()
@@ -95,7 +95,7 @@ def mpich_a_second_attempt_meets_anew(box):
 
 @case
 def mpich_needs_no_openpmix(box):
-    """A node without it is named, and the program still runs."""
+    """A note names the node without it, and the program still runs."""
     program = mpich(box)
     box.make_cluster(2)
     box.cluster[2].sh(HIDE_PMIX)
@@ -169,13 +169,13 @@ def mpich_spawning_is_refused(box):
 
 @case
 def mpich_without_its_descriptor(box):
-    """As after a wrapper that closes unknown descriptors (Python's subprocess.Popen): a world of one, or an error."""
+    """For example, because a wrapper has closed unknown descriptors (Python's subprocess.Popen). The program is then a world of one, or fails."""
     box.mpi_here(2, "env", "-u", "PMI_FD", mpich(box, "init")).end(65)
 
 
 @case
 def mpich_ranks_of_two_libraries_do_not_wait_for_each_other(box):
-    """On one node, and on two."""
+    """Neither on one node nor on two."""
     program = f"[ $PMI_RANK = 1 ] && exec {mpich(box)}; exec {box.program('world')}"
     box.make_cluster(2)
     for shape in ([2], [1, 1]):
@@ -259,7 +259,7 @@ def mpich_5_over_uneven_nodes(box):
 
 @case(budget=90)
 def mpich_5_one_program_after_another(box):
-    """The library keeps its descriptor; MPICH 4.0 shuts the socket down."""
+    """This library keeps its descriptor open; MPICH 4.0 shuts the socket down."""
     program = from_pypi(box, "mpich-venv", "mpich", "world")
     box.mpi_here(2, "sh", "-c", f"{program} && exec {program}").end(0)
     expect_equal(box.rank_output(0), b"world ok 2\nworld ok 2\n", "output")
@@ -282,7 +282,7 @@ def intel_mpi_abort(box):
 
 @case(budget=90)
 def mpi4py_with_mpich(box):
-    """mpi4py of PyPI takes the MPI library that MPI4PY_MPIABI or the loader gives it."""
+    """mpi4py from PyPI uses the MPI library that MPI4PY_MPIABI or the loader selects."""
     python = os.path.join(VENVS, "mpich-venv", "bin", "python")
     if not os.path.exists(python) or subprocess.run([python, "-c", "import mpi4py"], check=False, capture_output=True).returncode:
         raise Skip("missing: mpi4py in ~/.cache/dlaunch-test/mpich-venv (docs/internals/testing.md)")

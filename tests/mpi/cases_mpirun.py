@@ -1,5 +1,5 @@
-"""mpirun as the starter of the ranks (mpi.launcher: mpirun): Open MPI's and Hydra, on one machine and over nodes. Output,
-endings and leftovers are the same as if dlaunch had started the ranks itself."""
+"""mpirun as the starter of the ranks (mpi.launcher: mpirun): Open MPI's mpirun and Hydra, on one machine and on nodes. Output, endings and leftovers
+are the same as if dlaunch had started the ranks itself."""
 
 import json
 import os
@@ -39,7 +39,7 @@ HYDRA = Kind("mpiexec.hydra", "mpicc.mpich")
 
 
 def expect_no_join_folder(box):
-    """Each node of a cluster has its own /tmp; what Open MPI keeps there itself is below the folder."""
+    """Looks in the /tmp of each node, also for the files of Open MPI."""
     look = f"ls -d /tmp/dlaunch-*/join-* /tmp/ompi.*.{os.geteuid()}/* 2>/dev/null; true"
     left = []
     for node in box.cluster.names if box.cluster else ():
@@ -77,7 +77,8 @@ def open_mpi_over_two_nodes(box):
 
 @case
 def hydra_over_two_nodes(box):
-    """The variables that Hydra gives its ranks. MPICH 4.0 with UCX over TCP may wait in MPI_Finalize forever under any launcher."""
+    """Checks the variables that Hydra gives its ranks, and calls no MPI: MPICH 4.0 with UCX over TCP may wait in MPI_Finalize forever, under any
+    launcher."""
     box.make_cluster(2)
     HYDRA.over(box, [2, 1], "sh", "-c", 'echo "$PMI_RANK of $PMI_SIZE, $MPI_LOCALRANKID on $(uname -n)"; [ -S /proc/self/fd/$PMI_FD ]',
                options=NO_MPI).end(0)
@@ -101,7 +102,7 @@ def uneven_nodes(box):
 
 @case
 def the_first_failing_rank_is_known_by_its_code(box):
-    """mpirun's own code would be that of any rank, or 1."""
+    """mpirun's own exit code would be that of any rank, or 1."""
     run = OPEN_MPI.here(box, 3, "sh", "-c", f"[ $OMPI_COMM_WORLD_RANK = 1 ] && exit 7; exec {box.program('endings')} wait -1").end(7)
     expect_in("rank 1 on", run.words, "who")
     expect_in("exited with code 7, first of 3", run.words, "how")
@@ -137,7 +138,7 @@ def mpi_abort_under_hydra(box):
 
 @case
 def what_ranks_have_of_the_job(box):
-    """Values reach ranks through their agents: none is on mpirun's command line."""
+    """The ranks get values from their agents; mpirun's command line has none."""
     script = box.write("show", 'echo "$OMPI_COMM_WORLD_RANK $WORD $DLAUNCH_RANK $(cat)"\n')
     run = OPEN_MPI.here(box, 2, "sh", script, options=[*NO_MPI, "--set", "env.WORD=a b", "--set", "env_secret=[SECRET]", "--set",
                                                        "stdin=rank0"],
@@ -153,7 +154,7 @@ def what_ranks_have_of_the_job(box):
 
 @case
 def secrets_pass_neither_launcher_nor_proxies(box):
-    """Hydra sends its whole environment to its proxies, and gives it to all that they start."""
+    """Hydra sends its whole environment to its proxies, which give it to everything that they start."""
     box.make_cluster(2)
     run = HYDRA.over(box, [1, 1], "sh", "-c", f'{box.rank} tell "$SECRET"; {box.rank} tell ready gate', env={"SECRET": "hush-hush"},
                      options=["--set", "framework=pytorch", "--set", "env_secret=[SECRET]", "--set", "env_pass=[CASE, EVENTS, GATE]"])
@@ -199,7 +200,7 @@ def expect_not_met(box, run, library):
 
 @case
 def a_program_of_mpich_under_open_mpi_is_no_success(box):
-    """Each of its ranks is a world of one, and mpirun finds nothing wrong with that."""
+    """Each of its ranks is a world of one, which mpirun does not notice."""
     options = HYDRA.options(box)  # a reason to skip
     expect(options, "Hydra is there")
     expect_not_met(box, OPEN_MPI.here(box, 2, box.program("init", HYDRA.compiler)), "Open MPI 4")
@@ -218,7 +219,7 @@ def a_program_that_is_none_of_mpi_is_no_success(box):
 
 @case
 def a_program_that_need_not_meet_mpirun(box):
-    """mpirun ends, too."""
+    """mpirun ends, too, although the program never calls MPI_Init."""
     OPEN_MPI.here(box, 2, "hostname", options=["--set", "mpi.init=optional"]).end(0)
     expect_no_join_folder(box)
 
@@ -230,7 +231,7 @@ def in_a_namespace_of_processes(box):
 
 @case
 def in_namespaces_of_processes_over_nodes(box):
-    """mpirun's daemons on other nodes are outside the namespace."""
+    """On other nodes, mpirun's daemons are outside the namespace."""
     box.make_cluster(2)
     world(box, OPEN_MPI.over(box, [1, 1], box.program("world"), box.path("file"), options=["--set", "isolation=pid-namespace"]), 2)
 
@@ -246,7 +247,7 @@ def a_node_that_has_no_rank(box):
 
 @case
 def a_second_attempt_over_nodes(box):
-    """A new mpirun, a new folder, on the same nodes."""
+    """It has a new mpirun and a new folder, on the same nodes."""
     box.make_cluster(2)
     again = box.path("again")
     script = (f"[ -e {again}.$OMPI_COMM_WORLD_RANK ] && exec {box.program('world')}; touch {again}.$OMPI_COMM_WORLD_RANK; "
@@ -260,7 +261,7 @@ def a_second_attempt_over_nodes(box):
 
 @case
 def two_times_ctrl_c(box):
-    """The second signal is SIGKILL to all, including mpirun: its files are removed nevertheless."""
+    """After the second signal, everything gets SIGKILL, including mpirun. Its files are removed nevertheless."""
     box.make_cluster(2)
     run = OPEN_MPI.over(box, [1, 1], box.rank, "notice", str(int(signal.SIGTERM)), "term", "tell", "ready", "pause",
                         options=["--set", "env_pass=[CASE, EVENTS, GATE]"])
@@ -342,7 +343,7 @@ def mpi_abort_with_code_0_does_not_stop_a_restart(box):
 
 @case
 def a_wrapper_that_loses_mpiruns_code(box):
-    """The second attempt waits for ranks that keep running: two signals end it."""
+    """The ranks of the second attempt keep running, until two signals end it."""
     wrapper = box.write("mpirun-of-the-site", '#!/bin/sh\n[ "$1" = --version ] && exec mpirun.openmpi --version\n'
                         f'mpirun.openmpi "$@" & echo $! > {box.path("mpirun")}; wait; exit 0\n')
     os.chmod(wrapper, 0o755)
@@ -359,7 +360,7 @@ def a_wrapper_that_loses_mpiruns_code(box):
 
 @case
 def mpiruns_own_complaint_is_shown(box):
-    """An mpirun that rejects an option from a wrapper."""
+    """The wrapper stands for an mpirun that refuses to start the ranks."""
     if shutil.which("mpirun.openmpi") is None:
         raise Skip("mpirun.openmpi is not installed")
     wrapper = box.write("mpirun-of-the-site", '#!/bin/sh\n[ "$1" = --version ] && exec mpirun.openmpi --version\n'

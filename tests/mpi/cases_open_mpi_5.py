@@ -1,4 +1,4 @@
-"""Programs of Open MPI 5, whose PMIx is newer than that of the servers. docs/internals/testing.md says how to install it."""
+"""Programs of Open MPI 5, whose PMIx is newer than that of dlaunch's servers. docs/internals/testing.md says how to install it."""
 
 import os
 
@@ -31,7 +31,7 @@ def two_nodes_with_two_ranks_each(box):
 
 @case
 def shared_memory_is_used_inside_a_node(box):
-    """Shared memory is called sm there; without TCP there is no other transport."""
+    """Without TCP, shared memory is the only transport. Open MPI 5 calls it sm, and accepts vader."""
     box.mpi_here(2, program(box, "world"), box.path("file"), options=["--set", "env.OMPI_MCA_btl=self,vader"]).end(0)
     run_in_world(box, 2)
 
@@ -42,7 +42,7 @@ def mpi_abort_ends_the_job_with_its_code(box):
     box.make_cluster(2)
     run = box.mpi([2, 1], endings, "abort", "2", "7").end()
     if "cannot tell" in run.words:
-        # Rank 0 sees rank 2's connection go, and calls MPI_Abort itself (14): within the error of the nodes' clocks.
+        # Rank 0 has noticed that rank 2's connection closed, and has called MPI_Abort itself (14), at the same time within the error of the clocks.
         expect_in("cannot tell which of ranks 0 and 2 was first", run.words, "summary")
         expect(run.code in (7, 14), f"exit code {run.code}")
     else:

@@ -1,4 +1,4 @@
-"""Settings of MPI libraries outside the job, and limits set by an administrator or a scheduler."""
+"""Settings of MPI libraries that do not come from the job, and limits set by an administrator or a scheduler."""
 
 import os
 import resource
@@ -8,7 +8,7 @@ from expectations import expect, expect_equal, expect_in
 
 
 def limits_of(text):
-    """The output of `ulimit -a` in two forms, without values that may differ between processes."""
+    """The lines of `ulimit -a`, without values that may differ between processes."""
     return [line for line in text.splitlines() if line and "pipe size" not in line]
 
 

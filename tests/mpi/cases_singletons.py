@@ -1,5 +1,5 @@
-"""Programs whose world is not the job's: each rank a world of its own, some of them, or a world of another size. None of that is a success, and the
-reason is reported. Also programs that look similar but are correct."""
+"""Programs whose world is not the job's: every rank, or some ranks, are worlds of their own, or the world has another size. None of these is a
+success, and dlaunch reports the reason. Also programs that look similar but are correct."""
 
 import os
 import shutil
@@ -43,7 +43,7 @@ def mpich_ranks_without_their_place(box):
 
 @case
 def mpich_a_program_that_cleans_its_own_environment(box):
-    """Invisible from outside: only its requests show it."""
+    """This is invisible from outside; only the requests of the program show it."""
     run = box.mpi_here(2, mpich(box, "alone"))
     expect_other_world(box, run, "1 rank", 2)
     expect("starts an MPI world" not in run.words, "a note of what cannot be known")
@@ -51,7 +51,7 @@ def mpich_a_program_that_cleans_its_own_environment(box):
 
 @case
 def mpich_one_rank_of_several_is_a_world_of_its_own(box):
-    """On one node, and over two. Which rank fails first is open: the others meet one that has nothing for them."""
+    """On one node and on two. Any rank may fail first, because the others may connect to the one that has no data for them."""
     script = f"[ $PMI_RANK = 1 ] && exec env PMI_SIZE=1 PMI_RANK=0 {mpich(box, 'init')}; exec {mpich(box)}"
     box.make_cluster(2)
     for shape in ([2], [1, 1]):
@@ -64,13 +64,13 @@ def mpich_one_rank_of_several_is_a_world_of_its_own(box):
 
 @case
 def mpich_ranks_that_believe_in_more_than_there_are(box):
-    """They would wait for the third one forever, so they must not start; mpi.init: optional does not allow it either."""
+    """They would wait for the third rank forever, so they must not start, not even with mpi.init: optional."""
     expect_other_world(box, box.mpi_here(2, "env", "PMI_SIZE=3", mpich(box, "init"), options=["--set", "mpi.init=optional"]), "3 ranks", 2)
 
 
 @case
 def mpich_two_worlds_in_one_job(box):
-    """As with a wrapper that divides the ranks by itself."""
+    """For example, a wrapper may divide the ranks into two worlds."""
     script = f"PMI_SIZE=2; PMI_RANK=$((PMI_RANK % 2)); exec {mpich(box, 'init')}"
     box.make_cluster(2)
     expect_other_world(box, box.mpi([2, 2], "sh", "-c", script), "2 ranks", 4)
@@ -91,7 +91,7 @@ def intel_mpi_ranks_that_are_each_a_world_of_one(box):
 
 @case
 def one_rank_of_several_that_does_not_find_the_server(box):
-    """The other one waits for it in MPI_Init, and is ended. Files of a world of one in /tmp are not checked."""
+    """The other rank waits for it in MPI_Init, and is ended. The case does not check the files in /tmp, where a world of one leaves some."""
     script = f"[ $OMPI_COMM_WORLD_RANK = 1 ] && exec {' '.join(WITHOUT_PMIX)} {box.program('init')}; exec {box.program('world')}"
     box.make_cluster(2)
     for shape in ([2], [1, 1]):
@@ -102,7 +102,7 @@ def one_rank_of_several_that_does_not_find_the_server(box):
 
 @case
 def ranks_with_an_empty_environment(box):
-    """env -i, sudo: the program has none of the variables that identify its rank."""
+    """With env -i or sudo, the program has none of the variables that identify its rank."""
     path = f"PATH={os.environ['PATH']}"
     programs = [box.program("init")] + ([box.program("init", DEBIAN)] if box.compiles(DEBIAN) else [])
     for program in programs:
@@ -138,7 +138,7 @@ def a_single_rank_is_a_world_of_one(box):
 
 @case
 def sessions_of_mpi_without_a_world(box):
-    """Its variables still describe the whole job, and it joins that."""
+    """The variables of each rank still describe the whole job, which it joins."""
     box.mpi_here(2, mpich(box, "session")).end(0)
     expect_equal([box.rank_output(rank) for rank in range(2)], [b"session of 1\n"] * 2, "output")
 
@@ -151,7 +151,7 @@ def sessions_of_mpich_5_without_a_world(box):
 
 @case(budget=90)
 def mpich_5_something_of_its_own_before_the_job(box):
-    """A script that lets each rank do something alone first, and then runs the program of the job."""
+    """A script in which each rank first runs a program alone, and then the program of the job."""
     box.mpi_here(2, "sh", "-c", f"env PMI_SIZE=1 PMI_RANK=0 {from_pypi(box, 'mpich-venv', 'mpich', 'init')} && "
                  f"exec {from_pypi(box, 'mpich-venv', 'mpich', 'world')}").end(0)
     expect_equal(box.rank_output(0), b"world ok 2\n", "output")
@@ -223,7 +223,7 @@ OUTER = {"JSM_JSRUN_PORT": "40123", "JSM_NAMESPACE_RANK": "3", "JSM_NAMESPACE_SI
 
 
 def misleads_no_rank(box, program):
-    """It is in dlaunch's own environment, which ranks on this machine inherit."""
+    """Its variables are in dlaunch's own environment, which ranks on this machine inherit."""
     box.mpi_here(2, program, env=OUTER).end(0)
     expect_equal(box.rank_output(0) + box.rank_output(1), b"world ok 2\n", "output")
 
@@ -240,7 +240,7 @@ def what_an_outer_launcher_has_left_misleads_no_rank_of_mpich(box):
 
 @case
 def a_program_of_mpi_in_a_job_that_is_none_is_a_world_of_one(box):
-    """It starts as without any launcher; variables left by one would make it look for that launcher's servers."""
+    """It starts as it does without a launcher. Variables of a launcher would make it look for the servers of that launcher."""
     programs = [box.program("init")] + ([box.program("init", DEBIAN)] if box.compiles(DEBIAN) else [])
     for program in programs:
         box.start("run", "-n", "2", "--set", "framework=none", "--", program, env=OUTER).end(0)
@@ -248,7 +248,7 @@ def a_program_of_mpi_in_a_job_that_is_none_is_a_world_of_one(box):
 
 @case
 def dlaunch_inside_of_another_launcher(box):
-    """As in a script started with mpirun -np 1."""
+    """For example, in a script that was started with mpirun -np 1."""
     found = 0
     for launcher in ("mpirun.openmpi", "mpiexec.hydra"):
         if shutil.which(launcher) is None:

@@ -1,5 +1,5 @@
-"""dlaunch exec --framework mpi under a real mpirun and a real Hydra: the program's MPI_COMM_WORLD is whole, and the variables of the
-guides are there."""
+"""dlaunch exec --framework mpi under a real mpirun and a real Hydra: the program's MPI_COMM_WORLD is whole, and it has the variables that the guides
+name."""
 
 import json
 import shutil

@@ -70,7 +70,7 @@ def a_shell_around_the_program(box):
 
 @case
 def data_that_is_asked_for_when_it_is_needed(box):
-    """Open MPI need not collect all addresses in the fence of MPI_Init: then each is fetched by PMIx's direct modex."""
+    """If Open MPI does not collect all addresses in the fence of MPI_Init, it fetches each of them by PMIx's direct modex."""
     box.make_cluster(2)
     box.mpi([2, 2], box.program("world"), options=["--set", "env.OMPI_MCA_pmix_base_collect_data=0"]).end(0)
     run_in_world(box, 4)

@@ -1,4 +1,4 @@
-"""dlaunch attach, stacks and status from another terminal of the login node: they know nothing of the allocation and go through the run."""
+"""dlaunch attach, stacks and status in another terminal of the login node. They know nothing of the allocation and go through the run."""
 
 import os
 import signal
@@ -35,7 +35,7 @@ def ranks_of_an_allocation_from_another_terminal(box):
 
 @case
 def ranks_of_a_batch_job_from_a_step_beside_it(box):
-    """Its launcher runs on the first node of the allocation, and so does the step."""
+    """The launcher of the job and the step are both on the first node of the allocation."""
     box.make_slurm(2)
     job = box.submit("run", "--set", "timeouts.stop=1s", "--", box.rank, *READY)
     box.expect_all("ready", 2)

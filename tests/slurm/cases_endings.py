@@ -1,4 +1,4 @@
-"""What ends a job from outside, and what is known about it: preemption, requested signals, short grace times."""
+"""What ends a job from outside, and what dlaunch knows about it: preemption, requested signals, short grace times."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from processes import command_of, wait_until
 
 
 def take_the_nodes(box, nodes):
-    """A job of higher priority that needs all of them; its number."""
+    """Submits a job of higher priority that needs all of them; returns its number."""
     return int(box.slurm.command("sbatch", "--parsable", "-p", "urgent", f"-N{nodes}", "--exclusive", "-D", box.folder, "--wrap",
                                  f"touch {box.folder}/urgent"))
 
@@ -25,7 +25,7 @@ def wait_for_summary(box, count=1, patience=20):
 
 @case(budget=150)
 def a_preempted_job_has_its_grace_time(box):
-    """Slurm tells the steps, and ends the job GraceTime later; the run has ended long before."""
+    """Slurm signals the steps, and ends the job GraceTime later. The run has ended long before."""
     box.make_slurm(2, kill_wait=20, preempt="CANCEL", grace=120)
     job = box.submit("run", "--", *tell_signals(box), options=["-N2", "--exclusive", "--time=60"])
     start_of(box, 2)
@@ -41,11 +41,11 @@ def a_preempted_job_has_its_grace_time(box):
 
 @case(budget=150)
 def a_preempted_job_of_one_node_has_its_grace_time(box):
-    """Its only step is the one that listens."""
+    """Its only step is the one that listens for signals."""
     box.make_slurm(1, kill_wait=20, preempt="CANCEL", grace=120)
     job = box.submit("run", "-n", "2", "--", *tell_signals(box), options=["-N1", "--exclusive"])
     start_of(box, 2)
-    # Its last command, when everything else is set up.
+    # cat is its last command, when everything else is set up.
     wait_until(lambda: any(command_of(int(pid)).strip() == "cat" for pid in os.listdir("/proc") if pid.isdigit()), "the step that listens",
                30, 0.05)
     take_the_nodes(box, 1)
@@ -83,7 +83,7 @@ def a_job_that_is_preempted_and_requeued_runs_again(box):
 
 @case(budget=300)
 def signals_that_a_job_has_asked_for_before_its_time_ends(box):
-    """slurmctld checks every 30 s; the time limit is reduced once the ranks run."""
+    """slurmctld checks the time every 30 s. The case reduces the time limit once the ranks run."""
     box.make_slurm(3, kill_wait=20)
     to_script = box.submit("run", "--set", f"logs.dir={box.folder}/to-script", "--", *tell_signals(box, "a"),
                            options=["-N1", "--time=60", "--signal=B:USR1@595", "-e", box.path("a.err")])
@@ -114,7 +114,7 @@ def signals_that_a_job_has_asked_for_before_its_time_ends(box):
 
 @case(budget=150)
 def what_does_not_end_is_killed_before_slurm_does_it(box):
-    """KillWait is shorter than timeouts.stop, and yet there is a report."""
+    """There is a report although KillWait is shorter than timeouts.stop."""
     box.make_slurm(2, kill_wait=30)
     job = box.submit("run", "--set", "timeouts.stop=10m", "--", box.rank, "ignore", "15", "tell", "ready", "pause")
     box.expect_all("ready", 2)
@@ -126,7 +126,7 @@ def what_does_not_end_is_killed_before_slurm_does_it(box):
 
 
 def set_down(box, name):
-    """What slurmctld does itself with a node that has been silent for SlurmdTimeout."""
+    """Does what slurmctld does with a node that has been silent for SlurmdTimeout."""
     box.slurm.command("scontrol", "update", f"NodeName={name}", "State=DOWN", "Reason=test")
 
 
@@ -135,7 +135,7 @@ SHORT_LEASE = ("--set", "timeouts.fence_after=2s", "--set", "timeouts.lost_after
 
 @case(budget=120)
 def a_node_that_slurm_gives_up_ends_the_job(box):
-    """The ranks are stopped as for scancel; whether that node's rank can still report its end depends on Slurm."""
+    """The ranks are stopped as after scancel. Whether the rank of that node can still report its end depends on Slurm."""
     box.make_slurm(2, kill_wait=60)
     job = box.submit("run", *SHORT_LEASE, "--", *tell_signals(box), options=["-N2", "--no-requeue"])
     start_of(box, 2)
@@ -166,7 +166,7 @@ def a_node_that_slurm_gives_up_is_a_lost_node_of_a_job_that_goes_on(box):
 
 @case(budget=120)
 def a_node_that_slurm_gives_up_is_replaced_by_a_spare(box):
-    """More nodes are allocated than used; the next attempt has no node that Slurm took away."""
+    """The allocation has more nodes than the job uses, and the next attempt does not use the node that Slurm took away."""
     box.make_slurm(3)
     script = f"[ $DLAUNCH_ATTEMPT = 1 ] && exit; touch {box.folder}/up-$RANK; exec sleep 600"
     job = box.submit("run", *SHORT_LEASE, "--set", "nodes=2", "--set", "spares=1", "--set", "restart.max=1", "--", "/bin/sh", "-c", script,

@@ -1,4 +1,4 @@
-"""dlaunch run inside an allocation: Slurm determines nodes and ranks, and jobs end as anywhere else."""
+"""dlaunch run inside an allocation: Slurm determines the nodes and ranks, and jobs end as they do elsewhere."""
 
 import json
 import os
@@ -14,7 +14,7 @@ WORLD = ["/usr/bin/python3", os.path.join(os.path.dirname(HERE), "cluster", "ran
 
 
 def hosts_of(box, ranks):
-    """Where each rank ran; world.py has asserted that they are one world of this size."""
+    """The host of each rank. world.py has asserted that the ranks form one world of this size."""
     return [json.loads(box.rank_output(rank))["host"] for rank in range(ranks)]
 
 
@@ -78,7 +78,7 @@ def more_than_the_allocation_has_is_an_error_before_anything_starts(box):
 
 @case
 def gpus_of_the_allocation_are_counted(box):
-    """Requested in three ways, one of which differs between nodes; without any, the nodes themselves decide."""
+    """They are requested in three ways, one of which gives the nodes different numbers."""
     box.make_slurm(2, gpus=4)
     wrong = (("--gres=gpu:2", ("--nproc-per-node", "3"), '"processes_per_node: 3" but the Slurm allocation', "has 2 GPUs on node1"),
              ("--gpus=3", ("-n", "4"), '"processes: 4" but the Slurm allocation', "has 3 GPUs"),
@@ -113,7 +113,7 @@ def ranks_have_the_gpus_of_their_node_however_they_were_asked_for(box):
 
 @case
 def limits_of_the_script_are_those_of_all_ranks(box):
-    """Slurm passes the soft limits on to its steps (srun(1), --propagate); the agent changes none."""
+    """Slurm passes the soft limits on to its steps (srun(1), --propagate), and the agent does not change them."""
     box.make_slurm(2)
     show = "ulimit -S -n; ulimit -S -l; ulimit -S -s; ulimit -S -c"
     command = f"run --set framework=none -- sh -c '{show}'"
@@ -214,13 +214,13 @@ def sruns(node):
 @case(budget=120)
 def a_killed_srun_is_taken_up_again_by_another_step(box):
     box.make_slurm(2)
-    # A busy Slurm may need longer for a step than the usual limits give a node.
+    # A busy Slurm may need more time for a step than the usual limits allow a node.
     run = box.allocate("run", "-v", "--set", "timeouts.fence_after=60s", "--set", "timeouts.lost_after=70s", "--", box.rank, "tell", "ready",
                        "gate", "print", "later\n")
     box.expect_all("ready", 2)
     before = sruns("node2")
     expect(before, "no srun to node2")
-    # srun has a child that ends the step when srun is gone; it must not see that.
+    # srun has a child that ends the step when srun is gone. It must not notice that, so all are stopped first.
     for number in (signal.SIGSTOP, signal.SIGKILL):
         for pid in before:
             os.kill(pid, number)

@@ -1,4 +1,4 @@
-"""MPI programs in an allocation: dlaunch serves PMIx and PMI-1 itself, on nodes that srun reaches."""
+"""MPI programs in an allocation: dlaunch itself serves PMIx and PMI-1, on nodes that it reaches by srun."""
 
 import os
 

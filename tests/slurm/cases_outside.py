@@ -1,4 +1,4 @@
-"""Outside of an allocation: dlaunch submit, export slurm and runs; and what Slurm does to a running job."""
+"""Outside an allocation: dlaunch submit, export slurm and runs; and what Slurm does to a running job."""
 
 import json
 import os
@@ -25,7 +25,7 @@ def submit_runs_the_job_and_prints_its_number(box):
 
 @case
 def submit_asks_for_the_gpus_of_the_job(box):
-    """One for each process: Slurm distributes tasks and GPUs in the same way, and the run accepts them."""
+    """It asks for one GPU per process. Slurm distributes tasks and GPUs in the same way, and the run accepts them."""
     box.make_slurm(2, gpus=2)
     box.write("job.yaml", "command: [/bin/true]\nprocesses: 3\nbinding: {gpus: one-per-process}\n")
     run = box.run("submit", "job.yaml", "--gpus-per-node", "2")
@@ -121,7 +121,7 @@ def scancel_stops_the_ranks_in_order(box):
 
 @case
 def the_time_limit_of_slurm(box):
-    """slurmctld checks every 30 s."""
+    """slurmctld checks the time every 30 s."""
     box.make_slurm(2, kill_wait=20)
     job = box.submit("run", "--", box.rank, "tell", "ready", "pause")
     box.expect_all("ready", 2)
@@ -134,8 +134,8 @@ def the_time_limit_of_slurm(box):
 
 
 def wait_for_second_start(box, job, name):
-    """Slurm delays a requeued job by a time that cannot be configured. "Now" ends that, but is lost while the first start is not cleaned
-    up, so it is repeated until the job runs."""
+    """Slurm delays a requeued job by a time that cannot be configured. StartTime=now ends this delay, but has no effect until Slurm has cleaned up
+    the first start, so it is repeated until the job runs."""
     deadline = time.monotonic() + 150
     while not box.exists(name):
         answer = box.slurm.command("scontrol", "update", f"JobId={job}", "StartTime=now", check=False)
@@ -158,7 +158,7 @@ def a_requeued_job_ends_and_starts_anew(box):
 
 
 def tell_signals(box, name="up"):
-    """A rank that prints the signals it gets, once a file with its name exists."""
+    """The command of a rank that creates the file NAME-RANK and then prints the signals that it gets."""
     return ["/usr/bin/python3", "-u", "-c", "import signal, sys, os\n"
             "for n in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGTERM):\n"
             "    signal.signal(n, lambda n, _: (print(signal.Signals(n).name), n == signal.SIGTERM and sys.exit(0)))\n"
@@ -191,7 +191,7 @@ def usr1_of_scancel_reaches_all_ranks_and_ends_nothing(box):
 
 @case
 def a_signal_to_the_steps_alone_reaches_all_ranks_once(box):
-    """As --signal=USR2@60 without B: sends it; here with dlaunch outside of all steps."""
+    """--signal=USR2@60 without B: sends it in this way. Here dlaunch is outside all steps."""
     box.make_slurm(2, kill_wait=20)
     run = box.allocate("run", "--", *tell_signals(box))
     start_of(box, 2)

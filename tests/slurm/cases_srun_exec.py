@@ -1,4 +1,4 @@
-"""srun dlaunch exec: the tasks are those of Slurm, with the variables that dlaunch run would have set."""
+"""srun dlaunch exec: Slurm starts the tasks, which get the variables that dlaunch run would have set."""
 
 import json
 
@@ -11,7 +11,7 @@ PROFILES = ("pytorch", "deepspeed", "jax", "tensorflow", "gcp", "mpi", "horovod"
 
 
 def script(box, *lines):
-    """For sbatch; each line with the words of `dlaunch exec` in place of EXEC."""
+    """A script for sbatch; in each line, `dlaunch exec` replaces EXEC."""
     return "#!/bin/sh\nset -e\n" + "".join(line.replace("EXEC", f"{box.dlaunch} exec") + "\n" for line in lines)
 
 
@@ -20,12 +20,12 @@ def environment(box, name):
 
 
 def keep_environment(box, name, words):
-    """One step; each task leaves its environment in NAME.TASK. TASK is our own, since SLURM_PROCID is gone by then."""
+    """A line for one step, in which each task writes its environment to NAME.TASK. It sets TASK because SLURM_PROCID is gone by then."""
     return f"srun -N2 -n3 sh -c 'export TASK=$SLURM_PROCID; exec EXEC {words} -- sh -c \"env -0 >{box.folder}/{name}.$TASK\"'"
 
 
 def place(rank):
-    """The common part of all profiles."""
+    """What all profiles have in common."""
     node = NODES[rank]
     return {"node": ("node1", "node2").index(node), "local": NODES[:rank].count(node), "of": NODES.count(node)}
 
@@ -43,7 +43,7 @@ def mpi_variables(rank):
 
 
 def wanted(profile, rank):
-    """Variables that must have this value; None: must not be there. docs/reference/variables.md, docs/how-to/run-mpi-programs.md."""
+    """The variables that must have these values; None: the variable must not exist. docs/reference/variables.md, docs/how-to/run-mpi-programs.md."""
     no_torch = dict.fromkeys(("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR"))
     if profile in ("pytorch", "deepspeed"):
         return torch_variables(rank)
@@ -60,7 +60,7 @@ def wanted(profile, rank):
 
 
 def check_tensorflow(text, rank):
-    """Without roles all are workers, at three different addresses; the tasks count up."""
+    """Without roles, all tasks are workers, numbered from 0, at three different addresses."""
     config = json.loads(text)
     workers = config["cluster"]["worker"]
     expect_equal([address.rsplit(":", 1)[0] for address in workers], list(NODES), f"hosts in TF_CONFIG of rank {rank}")
@@ -97,7 +97,7 @@ def every_profile_has_its_variables_on_every_node(box):
 
 @case
 def the_tasks_of_srun_are_one_world(box):
-    """They meet where the variables say, even if srun distributes them cyclically."""
+    """They meet at the address in the variables, even if srun distributes them cyclically."""
     box.make_slurm(2)
     words = " ".join(WORLD)
     job = box.submit(script=script(box, f"srun -N2 -n3 EXEC -- {words} 3", f"srun -N2 -n3 --distribution=cyclic EXEC -- {words} 3"),
@@ -111,7 +111,7 @@ def the_tasks_of_srun_are_one_world(box):
 
 @case
 def exec_refuses_a_world_that_does_not_add_up(box):
-    """Every task prints the reason, and none becomes the command."""
+    """Every task prints the reason, and none executes the command."""
     box.make_slurm(2)
     touch = f"-- touch {box.folder}/started"
     told = {"SLURM_STEP_NUM_TASKS=5": "SLURM_STEP_TASKS_PER_NODE (2,1) adds up to 3 tasks, but SLURM_STEP_NUM_TASKS is 5",

@@ -1,7 +1,7 @@
 """A real Slurm over the nodes of a cluster (tests/cluster): slurmctld and munged in the lab, a slurmd on each node.
 
-It lives in the lab's namespaces and in one folder, so nothing of the machine's own Slurm is read or touched, and it ends with the lab.
-It has no cgroups (proctrack/pgid, task/none), and each node claims to have 64 CPUs, so that two cores can run many tasks.
+It is confined to the lab's namespaces and one folder, so it does not touch the machine's own Slurm, and it ends with the lab. It has no cgroups
+(proctrack/pgid, task/none), and each node claims to have 64 CPUs, so that two cores can run many tasks.
 """
 
 import os
@@ -50,7 +50,7 @@ MinJobAge=300
 {nodes}
 PartitionName=lab Nodes=ALL Default=YES MaxTime=INFINITE State=UP {lab_preempt}
 """
-# Stand-ins for GPUs: slurmd needs a character device for each, and then sets CUDA_VISIBLE_DEVICES.
+# Stand-ins for GPUs. slurmd needs a character device for each, and then sets CUDA_VISIBLE_DEVICES.
 GPU_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random")
 # A job of `urgent` takes the nodes from those of `lab`.
 PREEMPTION = """
@@ -70,7 +70,7 @@ def why_not():
 
 
 def is_daemon(pid):
-    """Whether it belongs to Slurm, or is the nsenter(1) that started it; False if it has ended."""
+    """Whether the process belongs to Slurm, or is the nsenter(1) that started such a process. True if it has ended."""
     try:
         with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as file:
             return file.read().strip() in DAEMONS | {"nsenter"}
@@ -80,9 +80,9 @@ def is_daemon(pid):
 
 class Slurm:
     def __init__(self, folder, cluster, kill_wait=3, gpus=0, masks=None, down_after=300, preempt=None, grace=0):
-        """`folder`: where a short name for a socket can be made, seen by all nodes; `gpus`: of each node, by name only, at most 4;
-        `masks`: {node: CPUs} that a node's slurmd, and so all its steps, may use; `down_after`: SlurmdTimeout; `preempt`: CANCEL or
-        REQUEUE, what a job of the partition `urgent` does to those of `lab`, `grace` seconds later."""
+        """`folder`: all nodes must see it, and its path must be short, because sockets are below it. `gpus`: how many each node has, at most 4; they
+        exist in name only. `masks`: {node: CPUs} that the slurmd of this node, and so all its steps, may use. `down_after`: SlurmdTimeout. `preempt`:
+        CANCEL or REQUEUE, what a job of the partition `urgent` does to jobs of `lab`, after `grace` seconds."""
         self.cluster = cluster
         self.folder = tempfile.mkdtemp(prefix="s", dir=folder)
         self._daemons = []
@@ -126,7 +126,7 @@ class Slurm:
         return self
 
     def start_slurmd(self, node, prefix=()):
-        """`prefix`: a command that executes it, as taskset."""
+        """`prefix`: a command that executes slurmd, such as taskset."""
         self._nodes[node.name] = self._start(node.inside(*prefix, lab.find("slurmd"), "-D", "-N", node.name))
 
     def stop_controller(self):
@@ -158,7 +158,7 @@ class Slurm:
             raise AssertionError(f"{error}\n{self.command('sinfo', check=False)}\n{self.logs()}") from None
 
     def down(self):
-        """After the nodes, with which their slurmd ended."""
+        """Ends the other daemons. Call it after the nodes are down, which ends their slurmds."""
         for daemon in reversed(self._daemons):
             if daemon.poll() is None:
                 daemon.kill()
@@ -188,7 +188,7 @@ class Slurm:
         return dict(word.split("=", 1) for word in words if "=" in word)
 
     def wait_for_job(self, number, states=("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "PREEMPTED"), patience=40.0):
-        """The job once it is in one of these states."""
+        """Waits until the job is in one of these states, and returns it."""
         found = {}
 
         def there():

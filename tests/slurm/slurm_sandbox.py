@@ -17,7 +17,7 @@ class SlurmSandbox(MpiPrograms, ClusterSandbox):
         self.slurm = None
 
     def make_slurm(self, count, **settings):
-        """The case's folder, with the run directory, is on a file system that all nodes share."""
+        """Makes a cluster with Slurm. All nodes share the case's folder, including the run directory."""
         suite = os.path.dirname(self.rank)
         self.cluster = Cluster(self.make_folder("cluster"), count, visible=[suite]).up()
         self.slurm = Slurm(suite, self.cluster, **settings).up()
@@ -27,11 +27,12 @@ class SlurmSandbox(MpiPrograms, ClusterSandbox):
     # --- jobs
 
     def allocate(self, *words, options=("-N2",), **more):
-        """`salloc OPTIONS dlaunch WORDS`: dlaunch is on a machine that is not part of the allocation."""
+        """Starts `salloc OPTIONS dlaunch WORDS`, so that dlaunch is on a machine outside the allocation."""
         return self.start(*words, prefix=[lab.find("salloc"), "--quiet", *options], **more)
 
     def submit(self, *words, options=("-N2",), env=None, script=None):
-        """A batch script that becomes `dlaunch WORDS`; the job's number. Its output is in batch.out and batch.err."""
+        """Submits a batch script that executes `dlaunch WORDS`; returns the number of the job. The output of the script is in batch.out and
+        batch.err."""
         text = script or "#!/bin/sh\nexec " + " ".join(quoted(word) for word in (self.dlaunch, *words)) + "\n"
         path = self.write("batch.sh", text, 0o755)
         said = self.slurm.command("sbatch", "--parsable", "-o", self.path("batch.out"), "-e", self.path("batch.err"), "-D", self.folder,
@@ -54,7 +55,7 @@ class SlurmSandbox(MpiPrograms, ClusterSandbox):
     # --- processes
 
     def _nobody_is_left(self):
-        """Slurm starts the processes of a job in its queue."""
+        """Never true with a Slurm, which may yet start the processes of a job in its queue."""
         return not self.slurm and super()._nobody_is_left()
 
     def survivors(self):
@@ -63,7 +64,7 @@ class SlurmSandbox(MpiPrograms, ClusterSandbox):
         return [pid for pid in super().survivors() if not is_daemon(pid)]
 
     def expect_nodes_empty(self, what, patience=10.0, but=()):
-        """Steps end a little after their processes."""
+        """Waits, because steps end a little after their processes."""
         deadline = time.monotonic() + patience
         while self.slurm and any(not is_daemon(pid) for pids in self.cluster.left().values() for pid in pids):
             expect(time.monotonic() < deadline, f"{what}: left {self.cluster.left()}")

@@ -1,10 +1,10 @@
-"""A DeepSpeed program: the ranks find each other (by MPI where nothing else tells them), add up their numbers, and take one step with
-ZeRO-1. Arguments: the size that the world must have, and the ranks on each node."""
+"""A DeepSpeed program: the ranks find each other (by MPI if they have no other information), add up their numbers, and take one step with ZeRO-1.
+Arguments: the size that the world must have, and the number of ranks on each node."""
 
 import os
 import sys
 
-# Before DeepSpeed: it looks for an accelerator, and for a compiler that builds kernels for it.
+# Set before the import, in which DeepSpeed looks for an accelerator, and for a compiler to build kernels for it.
 os.environ.setdefault("DS_ACCELERATOR", "cpu")
 import deepspeed
 import torch
@@ -15,7 +15,7 @@ WORLD, LOCAL = int(sys.argv[1]), [int(n) for n in sys.argv[2].split(",")]
 def begin():
     deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False  # else each rank compiles for a minute
     known = "RANK" in os.environ
-    # --port: of the discovery, where two tests may run on one machine
+    # The port of the discovery: two tests may run on one machine.
     deepspeed.init_distributed(dist_backend="gloo", distributed_port=int(os.environ.get("PORT", "29500")), verbose=False)
     rank = deepspeed.comm.get_rank()
     assert deepspeed.comm.get_world_size() == WORLD, deepspeed.comm.get_world_size()
@@ -52,8 +52,8 @@ if "step" in sys.argv[3:]:
 sys.stdout.write(f"world of {WORLD}, {'told' if known else 'discovered'}\n")
 sys.stdout.flush()
 torch.distributed.destroy_process_group()
-# PyTorch 2.15 with DeepSpeed 0.19 sometimes aborts when the interpreter ends ("terminate called without an active exception"), without
-# a launcher too. Everything that is tested here has happened; what mpi4py would do at exit is done here.
+# PyTorch 2.15 with DeepSpeed 0.19 sometimes aborts when the interpreter ends ("terminate called without an active exception"), even without a
+# launcher. By now, everything is tested, so end here, after what mpi4py does at exit.
 if "mpi4py.MPI" in sys.modules:
     sys.modules["mpi4py.MPI"].Finalize()
 os._exit(0)
