@@ -1,4 +1,4 @@
-"""dlaunch bench, as a user runs it; its figures are computed a second time."""
+"""dlaunch bench, as a user runs it. The cases recompute its figures."""
 
 import json
 import os
@@ -16,7 +16,7 @@ PROGRAM = b"dlaunch-collectives-mpi"
 
 
 def bench(box, *words, **more):
-    """With temporary folders of the case. Over MPI, even with a GPU (tests/gpu has the cases of NCCL)."""
+    """Starts `dlaunch bench` with temporary folders in the case's folder, and over MPI, even with a GPU (tests/gpu has the cases for NCCL)."""
     backend = [] if "--backend" in words else ["--backend", "mpi"]
     return box.start("bench", *words, *backend, env={"TMPDIR": box.make_folder("tmp")}, **more)
 
@@ -30,7 +30,7 @@ def left_in_tmp(box):
 
 
 def bus_factor(operation, ranks):
-    """nccl-tests, doc/PERFORMANCE.md."""
+    """Bus bandwidth divided by algorithm bandwidth (nccl-tests, doc/PERFORMANCE.md)."""
     if operation == "all_reduce":
         return 2 * (ranks - 1) / ranks
     return (ranks - 1) / ranks if operation in IN_PARTS else 1
@@ -41,7 +41,7 @@ def near(one, other, what):
 
 
 def expect_place(place, operation, ranks, size, checked=True):
-    """One size, out of place or in place: its bandwidths must match its time."""
+    """Checks the figures of one size, out of place or in place. The bandwidths must match the time."""
     expect(place["time_us"] > 0, f"a time: {place}")
     near(place["algbw"], size / place["time_us"] / 1e3, "algorithm bandwidth")
     if operation != "barrier":
@@ -169,14 +169,14 @@ def a_plot_that_cannot_be_written_loses_no_result(box):
 
 @case
 def pairs_name_the_slow_node(box):
-    """node4 sends and receives slowly, so all its links are slow."""
+    """node4 sends and receives slowly, so all of its links are slow."""
     cluster = box.make_cluster(4)
     cluster.nodes[3].slow_link("40mbit")
     run = bench(box, "--pairs", "-b", "512K", "-N", "2", "-w", "1", "--json", *over_nodes(box)).end(0)
     result = json.loads(run.out)
     pairs = {(pair["a"], pair["b"]): pair for pair in result["pairs"]}
     expect_equal(sorted(pairs), [(a, b) for a in range(4) for b in range(a + 1, 4)], "every pair once")
-    # Nothing is measured twice here, so on a busy machine a good link may look slow, too, but not slower than these.
+    # Each link is measured only once, so on a busy machine, a good link may look slow, too, but not slower than these.
     planted = [(0, 3), (1, 3), (2, 3)]
     expect(all(pairs[pair]["slow"] for pair in planted), f"not all slow links are named: {pairs}")
     slowest = sorted(pairs, key=lambda pair: pairs[pair]["bandwidth"])[:3]
@@ -204,7 +204,7 @@ def the_probe_reports_each_back_end(box):
 
 @case
 def nccl_is_built_in_where_possible(box):
-    """A build without NCCL succeeds and skips the tests that need it, so this case checks that it is not left out by mistake."""
+    """A build without NCCL succeeds and skips the tests that need NCCL, so this case checks that NCCL is not left out by mistake."""
     look = ["cmake", "-S", os.path.join(TOP, "tests/collectives/nccl_here"), "-B", box.make_folder("nccl_here")]
     done = subprocess.run(look, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=True)
     found = re.search(r"NCCL (TRUE|FALSE): .*", done.stdout)
@@ -218,7 +218,7 @@ def nccl_is_built_in_where_possible(box):
 
 @case(long=True, alone=True, budget=1500)
 def a_dlaunch_with_the_core_linked_in(box):
-    """CMake option DLAUNCH_LINK_COLLECTIVES: one dynamic file, the same command."""
+    """The CMake option DLAUNCH_LINK_COLLECTIVES makes one dynamic file with the same command."""
     folder = os.environ["DLAUNCH_BUILD"] + "-linked"
     configure = ["cmake", "-S", TOP, "-B", folder, "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DDLAUNCH_STATIC=OFF", "-DDLAUNCH_TESTS=OFF",
                  "-DDLAUNCH_LINK_COLLECTIVES=ON"]

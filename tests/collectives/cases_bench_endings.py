@@ -86,7 +86,7 @@ def a_node_without_mpi_is_named(box):
 
 
 def ranks_of(box):
-    """The processes of measuring ranks, by name."""
+    """The pids of the ranks that measure."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -100,7 +100,7 @@ def ranks_of(box):
 
 
 def while_measuring(box, *words):
-    """A long bench, once the head of its table is printed."""
+    """Starts a long bench, and returns when the head of its table is printed."""
     run = bench(box, "all_reduce", "-b", "1M", "-e", "1M", "-i", "4", "-N", "1000000", "-n", "2", "--no-check", *words)
     wait_until(lambda: len(ranks_of(box)) == 2 and b"# all_reduce" in run.out, "ranks that measure", 60)
     return run
@@ -118,7 +118,7 @@ def a_rank_that_is_killed_ends_it_all(box):
 
 
 def has_record(box, kind):
-    """Whether rank 0 has written a complete one; with --json none is on stdout yet."""
+    """Whether rank 0 has written a complete record of this kind. With --json, stdout does not show it yet."""
     for path in glob.glob(box.path("tmp", "dlaunch-measure-*", "*", "attempt-0", "rank-0.out")):
         with open(path, "rb") as file:
             if any(line.startswith(f'{{"record":"{kind}"'.encode()) and line.endswith(b"\n") for line in file):
@@ -127,7 +127,7 @@ def has_record(box, kind):
 
 
 def cut_off(box, kind, *words):
-    """The output of `bench --json` for a run in which a rank was killed after the first record of this kind."""
+    """Kills a rank of `bench --json` after the first record of this kind; returns the output."""
     run = bench(box, *words, "--json")
     wait_until(lambda: has_record(box, kind), f"a first {kind}", 40)
     os.kill(ranks_of(box)[0], signal.SIGKILL)

@@ -8,7 +8,7 @@ import signal
 from case import case
 from expectations import Skip, expect, expect_equal, expect_in
 
-# All ten types, five operations, nine calls: the number of elements that rank 0 of two compares.
+# The least number of elements that rank 0 must compare, for all ten types, five operations and nine calls.
 LEAST = 100_000
 
 
@@ -106,7 +106,7 @@ def without_a_gpu_it_reports_that_and_uses_mpi(box):
 
 @case
 def the_example_of_the_documents(box):
-    """Built against the installed library in its own folder, as its README says."""
+    """It is built in its own folder against the installed library, as its README says."""
     example = shutil.copytree(os.path.dirname(os.path.dirname(box.built("average"))), box.path("example"))
     run = box.start("run", "job.yaml", cwd=example).end(0)
     lines = set(re.findall(r"rank \d of 4: (y = [-0-9.]+ x [-+0-9.]+)", said(run)))
@@ -115,7 +115,7 @@ def the_example_of_the_documents(box):
 
 @case
 def bytes_of_rank_0_reach_all_without_mpi(box):
-    """As for NCCL's unique id."""
+    """NCCL's unique id is exchanged in this way."""
     box.make_cluster(2)
     run = box.mpi([2, 1], box.built("exchange")).end(0)
     expect_in("3 ranks agree", said(run), "rank 0")
@@ -128,7 +128,7 @@ def need_gpu():
 
 @case
 def mpi_with_device_buffers_against_the_reference(box):
-    """Two ranks may share a GPU, since MPI, or the library by way of host memory, can access it."""
+    """Two ranks may share a GPU, because MPI can access its memory, or the library copies through host memory."""
     need_gpu()
     run = box.mpi_here(2, box.built("reference"), "mpi", "120000", "device").end(0)
     expect_in("compared", said(run), "what rank 0 says")

@@ -1,5 +1,5 @@
-"""The sandbox of the collective library's cases: that of the MPI tests, and programs that are built once for all cases as a user
-builds them, against an installed dlaunch."""
+"""What a case of the collective library works with: the sandbox of the MPI tests, and programs that are built once for all cases, against an
+installed dlaunch, as a user would build them."""
 
 import fcntl
 import os
@@ -26,7 +26,7 @@ def build(sources, folder, prefix):
 
 class CollectivesSandbox(MpiSandbox):
     def built(self, name):
-        """The path of a program of programs/, or of `average` of the example; all nodes see it."""
+        """The path of a program of programs/, or of the example's `average`. All nodes see it."""
         folder = os.path.dirname(self.rank)
         prefix = os.path.join(folder, "prefix")
         with open(os.path.join(folder, "building"), "w", encoding="ascii") as lock:

@@ -1,4 +1,4 @@
-"""dlaunch attach and --pty where ranks run in containers."""
+"""dlaunch attach and --pty with ranks in containers."""
 
 import os
 import shutil
@@ -15,7 +15,7 @@ SLEEPER = "sleep 987654"
 
 
 def begin(box, container, ranks=2, options=(), **more):
-    """Each rank has said that it runs; its program is a busybox's sleep."""
+    """Starts ranks whose program is busybox's sleep, and returns when each has said that it runs."""
     script = "echo ready; exec " + SLEEPER
     run = box.ranks_in(container, ranks, "sh", "-c", script, options=["--set", "framework=pytorch", "--set", "timeouts.stop=1s", *options], **more)
     until_ready(box, ranks)
@@ -34,7 +34,7 @@ def end(box, run, code=143):
 
 
 def both(what):
-    """A case for each runtime, named after it."""
+    """Registers a case for each runtime, and names it after the runtime."""
     for runtime in ("podman", "docker", "charliecloud"):
         def run_it(box, runtime=runtime):
             what(box, getattr(box, runtime)())
@@ -47,7 +47,7 @@ def both(what):
 
 @both
 def command_beside_a_rank(box, container):
-    """It is where the rank is, and the rank's process is the one that it is told."""
+    """The command runs in the rank's container, and {pid} is the rank's process."""
     run = begin(box, container, options=["--set", "env={MINE: my value}"])
     script = "echo $RANK $WORLD_SIZE $MINE; pwd; readlink -f /bin/sh; tr '\\0' ' ' </proc/$1/cmdline; for n in mnt user pid; do " \
              "test $(readlink /proc/self/ns/$n) = $(readlink /proc/$1/ns/$n) || echo other $n; done"
@@ -61,7 +61,7 @@ def command_beside_a_rank(box, container):
 
 @case
 def podman_with_process_numbers_of_its_own(box):
-    """An option of the user's: {pid} is what the container calls it."""
+    """With this option of the user's, {pid} is the number that the process has in the container."""
     run = begin(box, box.podman(), ranks=1, options=["--set", "container.options=[--pid=private]"])
     said = beside(box, "0", "--", "sh", "-c", "tr '\\0' ' ' </proc/$1/cmdline; test $1 -lt 10 && ls /proc/1/exe", "sh", "{pid}").out.decode()
     expect_equal(said.splitlines(), [SLEEPER + " /proc/1/exe"], "the rank")
@@ -70,7 +70,7 @@ def podman_with_process_numbers_of_its_own(box):
 
 @both
 def terminal_beside_a_rank(box, container):
-    """With a name in the container's /dev/pts; the user's shell is not in the image."""
+    """The terminal has a name in the container's /dev/pts. The image does not contain the user's shell."""
     run = begin(box, container)
     guest = sit_down(box, "1")
     resize(guest, 33, 101)
@@ -123,7 +123,7 @@ def leaving_ends_what_was_started(box, container):
 
 @both
 def rank_that_ends_takes_its_terminal_along(box, container):
-    """The others go on: a container ends with its rank."""
+    """The other ranks go on, because a container ends with its rank."""
     script = "echo ready; if [ $RANK = 0 ]; then until [ -e go ]; do sleep 0.05; done; else exec " + SLEEPER + "; fi"
     run = box.ranks_in(container, 2, "sh", "-c", script, options=["--set", "framework=pytorch", "--set", "timeouts.stop=1s"])
     until_ready(box, 2)
@@ -169,7 +169,7 @@ def rank_with_a_terminal_of_its_own(box, container):
 
 @case
 def charliecloud_as_an_ordinary_user(box):
-    """In a user namespace that the runtime has made: no right of root's is needed to be in there."""
+    """The rank is in a user namespace that the runtime has made, which dlaunch can enter without root's rights."""
     options = as_nobody(box)
     os.chmod(box.folder, 0o755)
     run = box.ranks_in(box.charliecloud(), 1, "sh", "-c", "echo ready; exec " + SLEEPER, options=["--set", "timeouts.stop=1s"], **options)

@@ -1,4 +1,4 @@
-"""What holds in every container, tested with podman, docker and Charliecloud."""
+"""What is true of every container, tested with podman, docker and Charliecloud."""
 
 import os
 import signal
@@ -13,7 +13,7 @@ SECRET = "s3cr3t-v4lue"
 
 
 def output(box, rank=0):
-    """What it has printed so far; nothing before the run has a folder."""
+    """What the rank has printed so far; an empty text if there is no run folder yet."""
     return box.rank_output(rank).decode() if box.exists("runs") and box.runs() else ""
 
 
@@ -79,7 +79,7 @@ def podman_exit_code(box):
 
 @case
 def podman_of_an_ordinary_user(box):
-    """Without root: in a user namespace, where the rank has the user's number."""
+    """Without root, podman makes a user namespace, in which the rank has the user's number."""
     user = as_nobody(box)
     os.chmod(box.folder, 0o755)
     container = box.podman_of(user)
@@ -139,7 +139,7 @@ def charliecloud_program_is_not_in_the_image(box):
 # --- stopping
 
 def grace(box, container):
-    """TERM reaches the program, which takes its time, and its helper beside it."""
+    """The program gets TERM and takes its time; a helper of it ignores TERM."""
     script = ('trap "echo saving; sleep 1; echo saved; exit 3" TERM; (trap "" TERM; sleep 300) & echo ready; '
               'while :; do sleep 0.1; done')
     run = box.ranks_in(container, 2, "sh", "-c", script, options=["--set", "timeouts.stop=20s"])
@@ -267,7 +267,7 @@ def docker_workdir_of_the_image(box):
 
 @case
 def charliecloud_workdir_of_the_image(box):
-    """It does not report an image's WORKDIR, so the job's workdir is used, and a note says so."""
+    """Charliecloud does not report an image's WORKDIR, so dlaunch uses the job's workdir, and a note says so."""
     container = box.charliecloud()
     started_in(box, container, "/etc", "--set", "container.workdir=/etc")
     run = started_in(box, container, box.folder, "--set", "container.workdir=image")
@@ -293,7 +293,7 @@ def killed_part(box, container, part, code):
             "agent and guardian": [agent, guardian]}[part]
     for pid in whom:
         os.kill(pid, signal.SIGKILL)
-    # All others end with it; an engine's own work may take a moment longer.
+    # All other parts end with it. The container engine's own work may take a moment longer.
     run.end(code, left=1000)
     wait_until(lambda: not box.survivors(), "nothing is left", 20, 0.05)
 
@@ -319,7 +319,7 @@ register_killed_parts()
 def podman_what_two_kills_at_once_have_left_the_next_run_removes(box):
     container = box.podman()
     killed_part(box, container, "agent and guardian", None)
-    for _ in range(5):  # a run gives it about 2 s
+    for _ in range(5):  # each run spends about 2 s on it
         run = box.ranks_in(container, 1, "true").end(0)
         expect_in("1 rank ok", run.text, "summary")
         if not box.containers():
@@ -327,10 +327,10 @@ def podman_what_two_kills_at_once_have_left_the_next_run_removes(box):
     expect_equal(box.containers(), [], "containers left")
 
 
-# --- attempts and runs beside each other
+# --- several attempts, and several runs at a time
 
 def restart(box, container):
-    """The second attempt has its own folder and containers; nothing of the first is left by then."""
+    """The second attempt has its own folder and containers. By then, nothing of the first attempt is left."""
     script = 'if mkdir first-$RANK 2>/dev/null; then [ $RANK = 1 ] || exec sleep 600; until [ -d first-0 ]; do sleep 0.05; done; exit 3; fi; echo again; sleep 600'
     run = box.ranks_in(container, 2, "sh", "-c", script, options=["--set", "framework=pytorch", "--set", "restart.max=1", "--set",
                                                                   "restart.backoff=1ms..1ms", "--set", "timeouts.stop=1s"])
@@ -442,7 +442,7 @@ def charliecloud_two_nodes(box):
 
 @case(alone=True)
 def charliecloud_node_that_is_cut_off(box):
-    """The lease expires, and the processes in the container end with it."""
+    """The lease expires, and the processes in the container end."""
     image = box.charliecloud()
     box.make_cluster(2)
     run = box.launch("sh", "-c", "echo ready; sleep 600", options=[*image, "--set", "timeouts.fence_after=1s", "--set", "timeouts.lost_after=5s"])

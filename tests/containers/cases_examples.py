@@ -8,7 +8,7 @@ from case import case
 from expectations import expect, expect_equal, expect_in
 
 EXAMPLE = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))), "examples", "ai-platform-images")
-# The program as the file names it, and what a launcher lacks.
+# The images, by the names that they have in the job file.
 IMAGES = {"master": "localhost/linear-fit-master:1", "worker": "localhost/linear-fit-worker:1"}
 
 

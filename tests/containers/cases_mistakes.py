@@ -66,7 +66,7 @@ def mount_of_a_folder_that_is_not_there(box):
 
 @case
 def shared_memory(box):
-    """The node's if it is large enough; a separate one for a single rank; else an error."""
+    """Ranks get the node's /dev/shm if it is large enough, a single rank gets its own, and anything else is an error."""
     script = "df -m /dev/shm | tail -n 1 | tr -s ' ' | cut -d ' ' -f 2"
     run = box.start("plan", "--set", "framework=none", "--set", "container.shm_size=64t", *box.podman(), "-n", "2", "--", "true").end(PREFLIGHT)
     expect_in("less than container.shm_size", box.error_of(run), "error")

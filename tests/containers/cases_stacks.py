@@ -1,4 +1,4 @@
-"""dlaunch stacks where ranks run in containers: what it reads is the container's, and what it runs is the node's."""
+"""dlaunch stacks with ranks in containers: it reads the container's files, and runs the node's programs."""
 
 import os
 import shutil
@@ -19,7 +19,7 @@ ENVIRONMENT = ["--set", "framework=pytorch", "--set", "env_pass=[CASE, EVENTS]",
 
 
 def stand(box, container, what, ranks=1, options=()):
-    """ranks/stand.py of tests/watch; each rank has said that it is there."""
+    """Starts ranks that execute ranks/stand.py of tests/watch, and returns when each has said that it is ready."""
     with open(os.path.join(WATCH, "stand.py"), encoding="utf-8") as file:
         box.write("stand.py", file.read())
     run = box.ranks_in(container, ranks, PYTHON, "stand.py", what, options=[*ENVIRONMENT, *options])
@@ -34,7 +34,7 @@ def end(box, run):
 
 
 def native_image(box):
-    """A program without symbols, and its debug file, that the node has at no such path."""
+    """An image with a program without symbols and its debug file; the node has neither of these paths."""
     for tool in ("gcc", "objcopy"):
         if not shutil.which(tool):
             raise Skip(f"missing: {tool}")
@@ -85,7 +85,7 @@ def charliecloud_python_and_its_data_loader(box):
 
 @case
 def podman_with_process_numbers_of_its_own(box):
-    """An option of the user's; then the first process in there has other numbers than the node's."""
+    """With this option of the user's, processes have other numbers in the container than on the node."""
     python_frames(box, box.podman("python"), options=["--set", "container.options=[--pid=private]"])
 
 
@@ -111,7 +111,7 @@ def charliecloud_symbols_and_debug_files_are_the_images(box):
 
 @case
 def charliecloud_of_an_ordinary_user(box):
-    """In a user namespace that belongs to the user, and so to the agent."""
+    """The rank is in a user namespace that belongs to the user, as the agent does."""
     py_spy = box.py_spy()
     options = as_nobody(box)
     os.chmod(box.folder, 0o755)

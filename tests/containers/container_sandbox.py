@@ -1,4 +1,4 @@
-"""What a container test case works with: the sandbox of the MPI tests, podman with its own store, a docker daemon of its own, and images."""
+"""What a container test case works with: the sandbox of the MPI tests, a podman with its own store, a docker daemon of its own, and images."""
 
 import os
 import shutil
@@ -54,7 +54,7 @@ class ContainerSandbox(StackLooks, MpiSandbox):
 
         def make(path):
             files, trees = contents()
-            # A dlaunch with sanitizers is not static, but it is the first process of every container.
+            # dlaunch is the first process of every container, and with sanitizers it needs libraries.
             return root_filesystem.make(path, [*files, *root_filesystem.libraries_of([self.dlaunch])], trees)
         return root_filesystem.once(self.shared, f"image-{kind}", make)
 
@@ -78,7 +78,7 @@ class ContainerSandbox(StackLooks, MpiSandbox):
         return self.import_image(self.folder_image(kind), name, **more)
 
     def import_image(self, root, name, workdir="/"):
-        """The root file system as an image of podman's store of this case. `workdir`: its WORKDIR."""
+        """Makes the root file system an image in this case's podman store. `workdir`: its WORKDIR."""
         self.needs("podman", "podman")
         self.needs("runc", "runc")
         self._uses_podman = True
@@ -117,7 +117,7 @@ class ContainerSandbox(StackLooks, MpiSandbox):
         return folder
 
     def docker(self, kind="plain", workdir="/", name="test:1"):
-        """An image in the store of a docker daemon that this case has for itself."""
+        """Makes an image in the store of this case's own docker daemon; returns the options of dlaunch for it."""
         self.needs("dockerd", "docker.io")
         self.needs("docker", "docker.io")
         if not self._dockerd:
@@ -126,7 +126,7 @@ class ContainerSandbox(StackLooks, MpiSandbox):
         return ["--set", "container.runtime=docker", "--set", f"container.image={name}"]
 
     def _start_docker(self):
-        """The containers have the node's network, so the daemon need not make one."""
+        """Starts the daemon without a network of its own, because the containers have the node's."""
         self.environment["DOCKER_HOST"] = f"unix://{DOCKER}/socket"
         os.makedirs(DOCKER)
         words = ["dockerd", "--data-root", f"{DOCKER}/data", "--exec-root", f"{DOCKER}/run", "--pidfile", f"{DOCKER}/pid", "--host",
@@ -159,13 +159,13 @@ class ContainerSandbox(StackLooks, MpiSandbox):
                           *command, **more)
 
     def containers(self):
-        """The containers that podman or docker lists."""
+        """The names and states of the containers that podman or docker lists."""
         words = [self.engine, "ps", "--all", "--format", "{{.Names}} {{.Status}}"]
         return subprocess.run(words, capture_output=True, text=True, check=True, env=self.environment, timeout=60).stdout.splitlines()
 
     @property
     def engine(self):
-        """The program that lists the containers; empty: nothing does."""
+        """The program that lists the containers; empty: there is none."""
         return "docker" if self._dockerd else "podman" if self._uses_podman else ""
 
     def entry_folders(self):
@@ -178,7 +178,7 @@ class ContainerSandbox(StackLooks, MpiSandbox):
             wait_until(lambda: not self.containers(), f"{self.engine} lists no container", 10, 0.1)
 
     def command_lines(self):
-        """Of all processes that this case can see."""
+        """The command lines of all processes that this case can see."""
         return [command_of(int(pid)) for pid in os.listdir("/proc") if pid.isdigit()]
 
     def error_of(self, run):

@@ -1,4 +1,4 @@
-"""Root file systems made of this machine's own programs: no network, no foreign images."""
+"""Makes root file systems of this machine's own programs, without a network and without foreign images."""
 
 import fcntl
 import glob
@@ -21,7 +21,7 @@ def libraries_of(paths):
 
 
 def put(root, path):
-    """Copies it to the same path, with the links on the way."""
+    """Copies the file to the same path below `root`; follows links."""
     target = root + path
     os.makedirs(os.path.dirname(target), exist_ok=True)
     if not os.path.lexists(target):
@@ -35,7 +35,7 @@ def put_tree(root, path):
 
 
 def make(root, files=(), trees=()):
-    """busybox, a few files of /etc, `files` with the libraries that they need, and `trees`."""
+    """Makes a root file system with busybox, a few files of /etc, `files` with the libraries that they need, and `trees`."""
     for folder in FOLDERS:
         os.makedirs(os.path.join(root, folder), exist_ok=True)
     shutil.copy("/usr/bin/busybox", os.path.join(root, "bin/busybox"))
@@ -56,7 +56,7 @@ def make(root, files=(), trees=()):
 
 
 def open_mpi():
-    """(files, trees) that Open MPI's programs need besides what ldd finds of themselves."""
+    """(files, trees) that Open MPI's programs need in addition to what ldd finds."""
     libraries = glob.glob("/usr/lib/*/libmpi.so.40")[:1] + glob.glob("/usr/lib/*/libpmix.so.2")[:1]
     base = os.path.dirname(libraries[0]) if libraries else "/nowhere"
     return libraries, [f"{base}/openmpi", f"{base}/pmix2", "/usr/share/openmpi", "/usr/share/pmix2", "/etc/openmpi"]
@@ -68,7 +68,7 @@ def python():
 
 
 def once(folder, name, build):
-    """Built by the first case that needs it: its path, in a folder that all cases and nodes see."""
+    """The path of NAME in `folder`, which all cases and nodes see. The first case that needs it builds it."""
     path = os.path.join(folder, name)
     with open(os.path.join(folder, name + ".lock"), "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

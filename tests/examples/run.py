@@ -33,7 +33,7 @@ def run(dlaunch, arguments, folder, limit=LIMIT, **environment):
 
 
 def check_training(done, ranks):
-    """The facts that train.py has asserted in the ranks, as it printed them."""
+    """Checks what train.py printed; the ranks have asserted these facts."""
     total = ranks * (ranks - 1) // 2
     assert f"world of {ranks} ranks, sum of ranks {total}" in done.stdout, "the ranks did not form one world"
     losses = [float(loss) for loss in re.findall(r"loss ([0-9.]+)", done.stdout)]
@@ -45,18 +45,18 @@ def check_training(done, ranks):
 
 
 def pytorch_ddp(dlaunch, folder):
-    """As examples/quickstart.sh runs it."""
+    """Runs it like examples/quickstart.sh."""
     check_training(run(dlaunch, ["run", "examples/pytorch-ddp/job.yaml"], folder), 4)
 
 
 def pytorch_ddp_in_its_own_folder(dlaunch, folder):
-    """As its README says, on two ranks."""
+    """Runs it as its README says, on two ranks."""
     own = os.path.join(folder, "examples/pytorch-ddp")
     check_training(run(dlaunch, ["run", "job.yaml", "--set", "workdir=.", "-n", "2", "--", "--world", "2"], own), 2)
 
 
 def python_with_tensorflow():
-    """$PYTHON, the one in the cache, or the system's: the first that finds TensorFlow."""
+    """The first Python that finds TensorFlow: $PYTHON, the one in the cache, or the system's."""
     for python in (os.environ.get("PYTHON"), TENSORFLOW, "/usr/bin/python3"):
         find = "import importlib.util, sys; sys.exit(importlib.util.find_spec('tensorflow') is None)"
         if python and os.access(python, os.X_OK) and subprocess.run([python, "-c", find], check=False).returncode == 0:
@@ -73,7 +73,7 @@ def tensorflow_mirrored(dlaunch, folder):
 
 
 def tensorflow_parameter_server(dlaunch, folder):
-    """Servers and evaluator never end by themselves, so the successful run also tests `success: chief`."""
+    """The servers and the evaluator never end by themselves, so a successful run also tests `success: chief`."""
     python = python_with_tensorflow()
     done = run(dlaunch, ["run", "examples/tensorflow-parameter-server/job.yaml"], folder, TENSORFLOW_LIMIT, PYTHON=python)
     assert "chief: 2 workers and 1 parameter servers answered" in done.stdout, "the servers of TF_CONFIG did not answer"

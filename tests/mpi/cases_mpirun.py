@@ -343,7 +343,7 @@ def mpi_abort_with_code_0_does_not_stop_a_restart(box):
 
 @case
 def a_wrapper_that_loses_mpiruns_code(box):
-    """The ranks of the second attempt keep running, until two signals end it."""
+    """The ranks of the second attempt keep running until two signals end the run."""
     wrapper = box.write("mpirun-of-the-site", '#!/bin/sh\n[ "$1" = --version ] && exec mpirun.openmpi --version\n'
                         f'mpirun.openmpi "$@" & echo $! > {box.path("mpirun")}; wait; exit 0\n')
     os.chmod(wrapper, 0o755)

@@ -5,6 +5,6 @@
 void* allocate(std::size_t bytes, bool on_device);
 void release(void* buffer, bool on_device);
 
-/// Between any memory and host memory; synchronous.
+/// Copies between any memory and host memory; synchronous.
 void copy_to(void* buffer, const void* from, std::size_t bytes, bool on_device);
 void copy_from(void* to, const void* buffer, std::size_t bytes, bool on_device);

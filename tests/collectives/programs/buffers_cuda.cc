@@ -8,11 +8,11 @@
 
 namespace {
 
-/// From pageable memory a copy may return once the bytes are only staged (CUDA Runtime API, "API
-/// synchronization behavior").
+/// A copy from pageable memory may return when the bytes are only staged (CUDA Runtime API, "API
+/// synchronization behavior"), so this waits.
 void copy(void* to, const void* from, std::size_t bytes, bool on_device) {
   if (bytes == 0) return;
-  if (!on_device) {  // without a driver, too
+  if (!on_device) {  // works without a driver, too
     std::memcpy(to, from, bytes);
     return;
   }

@@ -7,7 +7,7 @@
 namespace {
 
 constexpr double kBlock =
-    0.001;  // seconds: many small calls, and shorter than disturbances of a machine
+    0.001;  // seconds; enough for many small calls, but shorter than a machine's disturbances
 constexpr int kMostCalls = 1 << 16;
 constexpr int kLookEvery = 10;  // rounds
 constexpr int kWarm = 2;
@@ -16,7 +16,7 @@ double now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// Seconds on this rank.
+/// How long the block takes on this rank, in seconds.
 double timed(Group& group, const Block& block, int calls) {
   group.meet();
   const double start = now();

@@ -1,10 +1,10 @@
-// Times two implementations of the same call, alternating in the same processes until the ratio of their
-// times is known.
+// Times two implementations of the same call, which alternate in the same processes until the ratio
+// of their times is known.
 #pragma once
 #include <functional>
 #include <vector>
 
-/// Makes so many calls, one after the other; all are complete when it returns.
+/// Makes this many calls, one after another. All are complete when it returns.
 using Block = std::function<void(int calls)>;
 
 /// Communication of the ranks between blocks.
@@ -33,9 +33,9 @@ struct Comparison {
   double high = 0;
 };
 
-/// The median and its interval, of at least six values. By order statistics: for the median of any
-/// distribution between the k-th smallest and the k-th largest value, k = floor((n - 1.96 sqrt n) /
-/// 2) (Conover, Practical Nonparametric Statistics, 3.2).
+/// The median of at least six values, and its 95 % interval for any distribution: from the k-th
+/// smallest to the k-th largest value, k = floor((n - 1.96 sqrt n) / 2) (Conover, Practical
+/// Nonparametric Statistics, 3.2).
 struct Interval {
   double median = 0;
   double low = 0;
@@ -43,6 +43,7 @@ struct Interval {
 };
 Interval interval_of(std::vector<double> values);
 
-/// Collective, with the same result at all ranks. A round is blocks in the order ours, plain, plain,
-/// ours, the next round the other way round, so that a drift of the machine affects both equally.
+/// Collective, with the same result at all ranks. A round has four blocks: ours, plain, plain,
+/// ours; the next round has the opposite order, so that a drift of the machine affects both
+/// equally.
 Comparison compare(Group& group, const Limits& limits, const Block& ours, const Block& plain);

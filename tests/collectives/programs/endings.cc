@@ -23,10 +23,10 @@ Status sum(Communicator& world, long long mine, long long& total) {
   return world.all_reduce(&mine, &total, 1, DataType::int64, ReduceOp::sum);
 }
 
-/// The last rank does not join: the others report it in time, and their communicator is broken.
+/// The last rank does not join. The others report that in time, and their communicator is broken.
 int late(Communicator& patient) {
   long long total = 0;
-  // Connecting has a long limit, for busy machines.
+  // The first communicator has a long limit, because connecting takes long on a busy machine.
   if (Status status = sum(patient, 1, total); !status.ok()) return fail("the patient sum", status);
   auto created = Communicator::create({.backend = BackendKind::mpi, .timeout = std::chrono::seconds(2)});
   if (!created) return fail("the impatient one", created.status());
@@ -80,7 +80,7 @@ int arguments(Communicator& world) {
   return status.ok() && total == world.size() ? 0 : fail("the sum after it", status);
 }
 
-/// Even and odd ranks, in the reverse order of their ranks.
+/// Splits into even and odd ranks, each in reverse order.
 int parts(Communicator& world) {
   auto part = world.split(world.rank() % 2, -world.rank());
   if (!part) return fail("split", part.status());

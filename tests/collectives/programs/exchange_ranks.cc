@@ -1,5 +1,5 @@
-// exchange: the exchange that transports NCCL's unique id, without NCCL and MPI: every rank gets the bytes
-// of rank 0, and those of each rank.
+// exchange: tests the exchange that transports NCCL's unique id, without NCCL and MPI. Every rank
+// gets the bytes of rank 0, and those of every rank.
 #include <cstdio>
 #include <string>
 

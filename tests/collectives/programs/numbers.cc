@@ -20,7 +20,8 @@ Number get(const void* buffer, std::size_t i) {
   return number;
 }
 
-/// Rounds a finite value to a format with so many fraction bits and exponents from `least`, ties to even.
+/// Rounds a finite value to a format with this many fraction bits and this bias of the exponent,
+/// ties to even.
 std::uint16_t encode(double value, int fraction_bits, int bias) {
   const std::uint16_t sign = std::signbit(value) ? 0x8000 : 0;
   value = std::fabs(value);

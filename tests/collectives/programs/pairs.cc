@@ -84,7 +84,8 @@ Work work_of(Kind kind, std::size_t bytes, const Communicator& world) {
   return w;
 }
 
-/// The data that one call of this side received; ranks give different numbers with exact sums.
+/// The data that one call of this side receives. The ranks send different numbers, whose sums are
+/// exact.
 std::vector<float> result_of(const Work& w, const Block& side, bool on_device) {
   std::vector<float> given(w.elements_sent);
   for (std::size_t i = 0; i < given.size(); ++i)

@@ -1,5 +1,5 @@
-// Compares the collective library with plain calls of the library below it: the same calls on the same
-// buffers, alternating.
+// Compares the collective library with plain calls of the library below it: the same calls,
+// alternating, on the same buffers.
 #pragma once
 #include <cstddef>
 #include <functional>
@@ -21,7 +21,7 @@ enum class Kind {
   send_receive
 };
 
-/// One call: float32, and sums where it reduces; root 0.
+/// One call, with float32, sums and root 0.
 struct Work {
   Kind kind = Kind::barrier;
   std::size_t count = 0;  // elements of one rank's part
@@ -41,7 +41,7 @@ struct Work {
 /// A block of calls of the library below.
 using Plain = std::function<Block(const Work&)>;
 
-/// Back-to-back calls, and a function that waits for them.
+/// A block of back-to-back calls, after which `wait` waits for them.
 template <typename Call, typename Wait>
 Block block_of(Call call, Wait wait) {
   return [call, wait](int calls) {
@@ -63,5 +63,5 @@ int pairs_main(int argc, char** argv, dlaunch::collectives::Communicator& world,
 /// The value of KEY=VALUE among the arguments.
 std::string word_of(int argc, char** argv, const std::string& key, const std::string& otherwise);
 
-/// Ends the job where a call failed.
+/// Ends the job if a call has failed.
 void need(const dlaunch::collectives::Status& status);

@@ -1,5 +1,6 @@
-// pairs_nccl KEY=VALUE...: the library over NCCL against plain NCCL (pairs.h), one GPU per rank. With one
-// rank each call is a copy within the GPU, or nothing, but includes the cost of a call on the host.
+// pairs_nccl KEY=VALUE...: the library over NCCL against plain NCCL (pairs.h), one GPU per rank.
+// With one rank, a call only copies within the GPU or does nothing, but it includes the cost of a
+// call on the host.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -30,7 +31,7 @@ void wait() {
     fail(std::string("cudaStreamSynchronize: ") + cudaGetErrorString(error));
 }
 
-/// Uses the library, since it is not timed between blocks.
+/// Uses the library, because nothing is timed between blocks.
 class NcclGroup final : public Group {
  public:
   explicit NcclGroup(Communicator& world)
@@ -122,7 +123,7 @@ Block plain_block(const NcclLibrary& nccl, ncclComm_t comm, const Work& w, float
   });
 }
 
-/// As a program would: blocking, with NCCL's defaults.
+/// A communicator as a program would make it: blocking, with NCCL's defaults.
 ncclComm_t plain_communicator(const NcclLibrary& nccl, const Communicator& world) {
   auto exchange = Exchange::get(std::chrono::seconds(120));
   if (!exchange) fail(exchange.status().what());

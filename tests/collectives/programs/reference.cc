@@ -1,5 +1,6 @@
-// reference BACKEND TIMEOUT_MS [device]: checks every call x type x operation x count, in place and not, against float64 results
-// computed here from the data of all ranks, which every rank knows. Rank 0 prints how many elements were compared.
+// reference BACKEND TIMEOUT_MS [device]: checks every call x type x operation x count, in place and
+// out of place, against float64 results. Every rank computes these itself, because it knows the
+// data of all ranks. Rank 0 prints how many elements were compared.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -112,7 +113,7 @@ class Checker {
     for (std::size_t i = 0; i < elements; ++i) {
       const double want = wanted(i);
       const double got = load(numbers.data(), i, s.type);
-      // Each of size - 1 additions of terms below 1.01, and the division, may round once.
+      // Each of the size - 1 additions of terms below 1.01 may round once, and so may the division.
       const double allowed = rounds && is_float(s.type) ? epsilon(s.type) * (size_ * size_ / 2.0 + 1) * std::fmax(1.0, std::fabs(want)) : 0;
       ++compared;
       if (std::fabs(got - want) <= allowed) continue;
@@ -196,7 +197,7 @@ class Checker {
     release(receive, on_device_);
   }
 
-  /// From rank 0 through all ranks.
+  /// Sends data from rank 0 through all ranks.
   void chain(const Setting& s) {
     if (size_ == 1) return;
     void* buffer = rank_ == 0 ? filled(s, 1, [&](int, std::size_t i) { return value_of(s, 0, i); }) : empty(s, 1);
@@ -212,7 +213,7 @@ class Checker {
   bool on_device_;
 };
 
-/// Ordinary host memory is refused before the call starts, on any thread. NCCL only.
+/// Whether ordinary host memory is refused before the call starts. NCCL only.
 bool refuses_host_memory(Communicator& world) {
   float number = 1;
   const Status status = world.all_reduce(&number, &number, 1, DataType::float32, ReduceOp::sum);
