@@ -1,9 +1,9 @@
 // What a very large job costs the launcher: the real engine, supervisor, sessions and wire code,
-// with agents that another process simulates over socket pairs. They answer at once, so the
-// launcher's CPU time is all there is to see; the agents' own is not counted.
+// with agents that another process simulates over socket pairs. They answer at once, so only the
+// launcher's CPU time matters; that of the agents is not counted.
 //
-// The bytes are those by which the launcher's resident memory has grown since before it knew its
-// nodes, when all ranks run and each node has sent a pulse; "at most" is the maximum until then.
+// The bytes are the growth of the launcher's resident memory from the moment before it knows its
+// nodes until all ranks run and each node has sent a pulse; "at most" is the maximum until then.
 //
 //   large_start [NODES [RANKS_PER_NODE]]     default: 16384 nodes x 8, and a quarter of it; needs
 //                                            two open files for each node (ulimit -n)
@@ -41,11 +41,12 @@ namespace dlaunch {
 namespace {
 
 constexpr std::uint64_t kSession = 0x6c61726765;
-constexpr std::size_t kAgentsOfAProcess = 512;  // for the sake of the limit on open files
+constexpr std::size_t kAgentsOfAProcess = 512;  // because of the limit on open files
 constexpr std::chrono::seconds kPulse{1};       // watch.interval
-// After the last rank's start: what the start has used is given back, and the pulses have come.
+// How long after the last rank's start the memory is measured: the start's own memory is free
+// again, and the pulses have arrived.
 constexpr std::chrono::seconds kSettled{3};
-constexpr std::chrono::seconds kRanksLive{20};  // longer than any start here takes, and kSettled
+constexpr std::chrono::seconds kRanksLive{20};  // longer than any start here and kSettled together
 
 struct Size {
   std::uint32_t nodes = 0;
@@ -71,7 +72,7 @@ std::string address_of(std::uint32_t node) {
          std::to_string(node % 256);
 }
 
-/// One node's agent: every question is answered as a healthy node does, and its ranks succeed after
+/// One node's agent. It answers every question as a healthy node does, and its ranks succeed after
 /// kRanksLive.
 class SimulatedAgent {
  public:
@@ -210,7 +211,8 @@ class SimulatedAgent {
   ::_exit(0);
 }
 
-/// A process for the agents whose ends are `theirs`, those of the nodes before `end`.
+/// Forks a process for the agents of the last nodes before `end`, whose ends of the sockets are
+/// `theirs`.
 void begin_agents(LocalStart& local, std::vector<UniqueFd>& theirs, std::uint32_t end) {
   if (::fork() == 0) {
     local = {};
@@ -220,8 +222,8 @@ void begin_agents(LocalStart& local, std::vector<UniqueFd>& theirs, std::uint32_
   theirs.clear();
 }
 
-/// Passes everything on, and calls on_started when the last rank has started, and on_settled
-/// kSettled later.
+/// Passes everything on. Calls on_started when the last rank has started, and on_settled kSettled
+/// later.
 class MeasuredEngine : public Engine {
  public:
   MeasuredEngine(RunEngine& engine, std::size_t ranks) : engine_(engine), missing_(ranks) {}
@@ -340,7 +342,7 @@ Cost measure(Size size, const std::string& folder) {
   return cost;
 }
 
-/// In a process of its own, so that its memory is its own.
+/// Measures in a separate process, whose memory nothing else uses.
 Cost measure_apart(Size size) {
   void* const page =
       ::mmap(nullptr, sizeof(Cost), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -360,11 +362,11 @@ Cost measure_apart(Size size) {
 }
 
 int run(int argc, char** argv) {
-  ::signal(SIGPIPE, SIG_IGN);  // as main() of dlaunch
+  ::signal(SIGPIPE, SIG_IGN);  // like main() of dlaunch
   Size size{16384, 8};
   if (argc > 1) size.nodes = static_cast<std::uint32_t>(std::strtoul(argv[1], nullptr, 10));
   if (argc > 2) size.per_node = static_cast<std::uint32_t>(std::strtoul(argv[2], nullptr, 10));
-  // Two for each node, and those of the agents whose process is about to begin.
+  // Two for each node, and three for each agent of the next process.
   const rlim_t wanted = 2UL * size.nodes + 3 * kAgentsOfAProcess + 100;
   rlimit files{};
   ::getrlimit(RLIMIT_NOFILE, &files);

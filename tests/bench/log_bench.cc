@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kChunk = std::size_t{64} << 10;
 
-/// Lines of `width` bytes, "\n" (or `end`) included.
+/// Lines of `width` bytes, including "\n" (or `end`).
 std::string lines_of(std::size_t width, const std::string& end = "\n") {
   std::string line(width - end.size(), 'x');
   line += end;
@@ -60,7 +60,7 @@ void view_prefix_no_line_end(benchmark::State& state) {
 }
 BENCHMARK(view_prefix_no_line_end);
 
-/// Whole way to a pipe whose reader throws everything away.
+/// The whole way to a pipe whose reader discards everything.
 void writer_to_pipe(benchmark::State& state) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return state.SkipWithError("pipe2");

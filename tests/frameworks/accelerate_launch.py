@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Compares the variables that `accelerate launch` gives a program, according to accelerate's own functions, with dlaunch's for the same file.
+"""Compares the variables that `accelerate launch` gives a program, according to accelerate's own functions, with those of dlaunch for the same file.
 
   tests/frameworks/accelerate_launch.py [--dlaunch FILE] [CONFIG...]      (or $DLAUNCH_BIN)
 
-Without CONFIG: the files of tests/data/jobs/foreign/accelerate-*.yaml, and every section with none and with each of its keys. Needs the environment
-`torch` of setup.sh, and compares with each release of accelerate in it; without it nothing is compared, and the exit code is 77.
+Without CONFIG: the files tests/data/jobs/foreign/accelerate-*.yaml, and every section with none, each and all of its keys. Needs the environment
+`torch` of setup.sh, and compares with each release of accelerate there. Without this environment, the exit code is 77.
 
-The newest release has to agree in every variable. An older one may lack variables that came later, and have others' defaults (OLDER).
+The newest release must agree in every variable. An older one may lack later variables, and have other defaults (OLDER).
 """
 
 import argparse
@@ -26,12 +26,13 @@ PYTHON = f"{CACHE}/torch-venv/bin/python3"
 RELEASES = f"{CACHE}/accelerate"  # a folder for each further release
 SKIPPED = 77
 
-# Set by every launcher in its own way, including dlaunch; and the workdir, which is the ranks' current folder there and here.
+# Every launcher, including dlaunch, sets these in its own way; PYTHONPATH has the workdir, which is the ranks' current folder with both launchers.
 NOT_COMPARED = {"MASTER_ADDR", "MASTER_PORT", "OMP_NUM_THREADS", "PYTHONPATH"}
-# Read by the plugin, but never set by accelerate launch: the keys have no effect there, and the effect that they name here.
+# accelerate's plugin reads these, but accelerate launch never sets them, so their keys have no effect. With dlaunch, they have the effect that their
+# names suggest.
 ONLY_OURS = {"ACCELERATE_DEEPSPEED_OFFLOAD_OPTIMIZER_NVME_PATH", "ACCELERATE_DEEPSPEED_OFFLOAD_PARAM_NVME_PATH",
              "ACCELERATE_DEEPSPEED_MSAMP_OPT_LEVEL", "ACCELERATE_DEEPSPEED_ZERO3_LEAF_MODULES"}
-# {variable: values that an older release has where the newest has another one}
+# {variable: values of older releases that differ from the value of the newest}
 OLDER = {
     "FSDP_MIN_NUM_PARAMS": {"100000000.0"},
     "ACCELERATE_FP8_FORMAT": {"E4M3"},
@@ -39,12 +40,12 @@ OLDER = {
     # Keys without dynamo_ and fp8_ were not read.
     "ACCELERATE_DYNAMO_BACKEND": {"NO"}, "ACCELERATE_FP8_MARGIN": {"0"}, "ACCELERATE_FP8_USE_AUTOCAST_DURING_EVAL": {"False"},
     "ACCELERATE_FP8_OVERRIDE_LINEAR_PRECISION": {"(False, False, False)"},  # one variable for all three
-    # 1.8 to 1.12 set them without use_cpu, too; the other is of oneCCL under mpirun.
+    # 1.8 to 1.12 set the first two even without use_cpu; the third belongs to oneCCL under mpirun.
     "KMP_AFFINITY": {"granularity=fine,compact,1,0"}, "KMP_BLOCKTIME": {"1"}, "CCL_WORKER_COUNT": {"0", "1"},
 }
-# A key's name up to 0.34, and its variable. Later releases silently ignore it; dlaunch honours it.
+# {name of a key up to 0.34: its variable}. Later releases silently ignore the key; dlaunch honours it.
 OLD_NAMES = {"fsdp_backward_prefetch_policy": "FSDP_BACKWARD_PREFETCH"}
-# Files in which dlaunch does something else on purpose.
+# Files with which dlaunch deliberately does something else.
 OTHERWISE = {
     "accelerate-no-many.yaml": "machines without an address, of which one is used anyway",
     "accelerate-no.yaml": "mixed_precision: no without quotes, for which accelerate ends with a traceback",
@@ -101,7 +102,7 @@ MORE = {
 
 
 def configurations():
-    """{name: the config, as values}"""
+    """{name: config}"""
     made = {}
     for kind, (section, keys) in SECTIONS.items():
         for some in itertools.chain([()], ((key,) for key in keys), [tuple(keys)]):
@@ -115,7 +116,7 @@ def configurations():
 
 
 def asked(path):
-    """In a process of accelerate: the variables that it adds for this config; a text: why it refuses the file."""
+    """Runs in a process with accelerate: the variables that it adds for this config, or, as a text, why it refuses the file."""
     launch = importlib.import_module("accelerate.commands.launch")
     utils = importlib.import_module("accelerate.utils.launch")
     found = {}
@@ -138,7 +139,7 @@ def asked(path):
 
 
 def ask_all(release, paths):
-    """The answers of one release of accelerate, in a process of its own."""
+    """The answers of one release of accelerate, from a separate process."""
     environment = {"PATH": os.environ["PATH"], "HOME": tempfile.gettempdir(), "PYTHONPATH": release}
     done = subprocess.run([PYTHON, os.path.abspath(__file__), "--asked", *paths], env=environment, stdin=subprocess.DEVNULL, capture_output=True,
                           text=True, check=False)
@@ -180,7 +181,7 @@ def differences(path, theirs, here, is_newest):
 
 
 def compare(dlaunch, paths):
-    """The number of config files that differ from some release."""
+    """The number of config files for which dlaunch differs from a release."""
     wrong = 0
     here = {path: ours(dlaunch, path) for path in paths}
     for release in ["", *sorted(glob.glob(f"{RELEASES}/*"))]:

@@ -1,4 +1,4 @@
-"""Config files of accelerate: the variables that accelerate launch sets, by accelerate's own functions, are those of dlaunch."""
+"""Config files of accelerate: dlaunch sets the same variables as accelerate launch, according to accelerate's own functions."""
 
 import os
 import subprocess

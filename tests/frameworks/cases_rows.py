@@ -1,4 +1,4 @@
-"""One case for each row and place, and what the examples must detect. The ranks assert the facts; this checks what they print."""
+"""A case for each row and place, and mistakes that the examples must notice. The ranks assert the facts; the cases check what they print."""
 
 import re
 import sys
@@ -39,7 +39,7 @@ def named(name):
 
 
 def expect_noticed(box, name, message):
-    """The same job, told to expect one rank more."""
+    """Runs the same job, but tells it to expect one rank more; the job must fail."""
     row = named(name)
     run = box.run_row(row, row.here, "--", "--world", str(row.here.world + 1)).end(1, patience=PATIENCE)
     expect_in(message, run.text, "what is wrong")

@@ -1,4 +1,4 @@
-"""The Python environments in which rows run: Debian's, and those that setup.sh makes; where they are, and what they contain."""
+"""The Python environments in which rows run (Debian's, and those that setup.sh makes): where they are, and what they contain."""
 
 import importlib.metadata
 import os
@@ -14,14 +14,15 @@ def folder(environment):
 
 
 def variables(environment):
-    """The variables of a shell in which it is active."""
+    """The variables of a shell in which the environment is active."""
     if environment == DEBIAN:
         return {"PATH": SYSTEM}
     return {"PATH": f"{folder(environment)}/bin:{SYSTEM}", "VIRTUAL_ENV": folder(environment)}
 
 
 def make_without(environment, packages, place):
-    """An environment at `place` that has all of `environment`, but for these packages. The variables of a shell in which it is active."""
+    """Makes an environment at `place` that has everything in `environment` except these packages. Returns the variables of a shell in which it is
+    active."""
     subprocess.run([f"{folder(environment)}/bin/python3", "-m", "venv", "--without-pip", place], check=True)
     (theirs,) = packages_folders(environment)
     ours = os.path.join(place, "lib", os.path.basename(os.path.dirname(theirs)), "site-packages")
@@ -32,7 +33,7 @@ def make_without(environment, packages, place):
 
 
 def packages_folders(environment):
-    """Debian's packages have no separate folder, so dpkg is asked."""
+    """The folders with the packages; none for Debian, whose packages dpkg knows."""
     lib = os.path.join(folder(environment), "lib")
     names = os.listdir(lib) if os.path.isdir(lib) else []
     return [os.path.join(lib, name, "site-packages") for name in names if name.startswith("python3")]
@@ -46,7 +47,7 @@ def debian_version(package):
 
 
 def version(environment, package):
-    """None where it is not installed. A name that begins with python3- or lib is a package of Debian's."""
+    """The version of a package; None if it is not installed. A name that begins with python3- or lib is a Debian package."""
     if package.startswith(("python3-", "lib")):
         return debian_version(package)
     found = importlib.metadata.distributions(name=package, path=packages_folders(environment))
@@ -54,7 +55,7 @@ def version(environment, package):
 
 
 def why_not(environment, packages):
-    """Why these packages cannot be used; an empty text when they can."""
+    """Why these packages cannot be used; an empty text if they can."""
     missing = [package for package in packages if version(environment, package) is None]
     if not missing:
         return ""

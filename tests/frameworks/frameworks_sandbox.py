@@ -1,4 +1,4 @@
-"""What a case of the frameworks works with: the sandbox of the MPI tests, the examples, and an environment for each row."""
+"""What a framework test case works with: the sandbox of the MPI tests, the examples, and an environment for each row."""
 
 import os
 import shutil
@@ -10,14 +10,14 @@ from expectations import Skip, expect
 from mpi_sandbox import MpiSandbox
 
 
-# DeepSpeed asks `hostname -I` for the address of the first rank, which does not list loopback.
+# DeepSpeed gets the address of the first rank from `hostname -I`, which does not list loopback.
 ADDRESS = "link add eth0 type veth peer name other\naddr add 10.78.0.1/24 dev eth0\nlink set other up\nlink set eth0 up\n"
 
 
 class FrameworksSandbox(MpiSandbox):
     def run_row(self, row, place, *more):
-        """The row's job, started as its README says, in a copy of examples/ that the nodes see. It runs on the nodes of the case if there are
-        any, else here. `more`: further arguments."""
+        """Starts the row's job as its README says, in a copy of examples/ that the nodes see. The job runs on the case's nodes if there are any, else
+        here. `more`: further arguments."""
         why = environments.why_not(row.environment, [*row.versions.values(), *row.needs])
         if not why and row.name == "deepspeed_once" and self.cluster and not shutil.which("pdsh"):
             why = "missing packages: pdsh"
@@ -36,7 +36,7 @@ class FrameworksSandbox(MpiSandbox):
             expect(len(self.cluster.names) == 2, "rows are for two nodes")
             self.write("examples/deepspeed/hosts.txt", "".join(f"{name} slots=2\n" for name in self.cluster.names))
             words += ["--set", f"connect.ssh={self.cluster.ssh}"]
-            # Launchers that reach the nodes themselves find the same ssh.
+            # Launchers that connect to the nodes themselves find the same ssh.
             variables["PATH"] = os.path.dirname(self.cluster.ssh) + ":" + variables["PATH"]
         behind = more or (("--", *place.arguments) if place.arguments else ())
         return self.start(*words, *behind, env=variables)

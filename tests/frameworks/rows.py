@@ -1,4 +1,4 @@
-"""The rows: which framework, by which job file of examples/, in which environment, and what it must print on one machine and on two nodes."""
+"""The rows: a framework, its job file in examples/, the environment in which it runs, and what it must print on one machine and on two nodes."""
 
 from dataclasses import dataclass, field
 
@@ -10,11 +10,11 @@ TORCH = {"PyTorch": "torch"}
 @dataclass
 class Place:
     """One machine, or two nodes."""
-    processes: int  # that dlaunch starts
+    processes: int  # those that dlaunch starts
     world: int  # ranks that meet
     options: tuple = ()  # of dlaunch run
-    arguments: tuple = ()  # behind --
-    quick: bool = False  # also without --all
+    arguments: tuple = ()  # after --
+    quick: bool = False  # run it even without --all
 
 
 @dataclass
@@ -27,7 +27,7 @@ class Row:
     here: Place = None
     nodes: Place = None
     says: tuple = ("world of {world} ranks, sum of ranks {total}", "equal weights on all {world} ranks")
-    also: tuple = ()  # further requirements
+    also: tuple = ()  # further texts that it must print
     needs: tuple = field(default=())  # further packages
     without: tuple = ()  # packages to hide, although the environment has them
 
@@ -37,7 +37,7 @@ class Row:
 
 
 def two_a_node(per_node=2, quick=(False, False), started=None, world=True):
-    """(here, nodes): `per_node` ranks on each, of which dlaunch starts `started`. `world`: the script is told the expected number."""
+    """The two places, with `per_node` ranks on each node, of which dlaunch starts `started`. `world`: the script is told the expected number."""
     hosts = ("--hosts", "node1,node2")
     arguments = ("--world", str(2 * per_node)) if world else ()
     started = started or per_node
@@ -68,7 +68,7 @@ ROWS = [
         **two_a_node()),
     Row("deepspeed_mpi", "DeepSpeed, discovery by MPI", "deepspeed/job-mpi.yaml", "torch", {"DeepSpeed": "deepspeed", "mpi4py": "mpi4py"},
         also=("discovered by MPI",), **two_a_node()),
-    # Its hosts are in hosts.txt, which DeepSpeed reads, too.
+    # The hosts are in hosts.txt, which DeepSpeed also reads.
     Row("deepspeed_per_node", "DeepSpeed's launcher on each node", "deepspeed/job-per-node.yaml", "torch", {"DeepSpeed": "deepspeed"},
         here=Place(1, 2), nodes=Place(2, 4, (), ("--world", "4"))),
     Row("deepspeed_once", "DeepSpeed's launcher, pdsh", "deepspeed/job-once.yaml", "torch", {"DeepSpeed": "deepspeed"},

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Runs real training with each framework, by the job files of examples/, on one machine and on two nodes in namespaces with real sshd (tests/cluster).
-As root. What Debian does not have comes from environments that tests/frameworks/setup.sh makes; rows without theirs are skipped.
+"""Runs real training with each framework, from the job files of examples/, on one machine and on two nodes in namespaces with real sshd
+(tests/cluster). As root. tests/frameworks/setup.sh makes environments with what Debian lacks; rows whose environment is missing are skipped.
 
   tests/frameworks/run.py [--only PART,...] [--jobs N] [--dlaunch FILE]     (or $DLAUNCH_BIN)
   tests/frameworks/run.py --table     all rows; then rewrites the table of docs/reference/frameworks.md, unless one failed
@@ -20,7 +20,7 @@ from runner import CaseSuite, main  # noqa: E402
 
 
 def why_not():
-    """The launcher's part of PMIx and ssh; each row checks the rest."""
+    """Why this machine cannot have a lab; each row checks what else it needs."""
     return lab.why_not()
 
 

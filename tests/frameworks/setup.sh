@@ -11,7 +11,7 @@ CACHE="$HOME/.cache/dlaunch-test"
 LOG="$CACHE/setup.log"
 failed=()
 
-# has ENVIRONMENT PACKAGE==VERSION...: whether these are installed, in these versions.
+# has ENVIRONMENT PACKAGE==VERSION...: whether these versions are installed.
 has() {
   local python="$CACHE/$1-venv/bin/python3"
   shift
@@ -31,7 +31,7 @@ environment() {
   [ -x "$CACHE/$1-venv/bin/pip" ] || /usr/bin/python3 -m venv "${@:2}" "$CACHE/$1-venv" >>"$LOG" 2>&1
 }
 
-# install NAME COMMAND...: runs it unless nothing is missing; notes a failure.
+# attempt NAME COMMAND...: runs the command; records a failure.
 attempt() {
   local name="$1"
   shift
@@ -46,7 +46,7 @@ pip_install() {
   "$CACHE/$1-venv/bin/pip" install --disable-pip-version-check "${@:2}"
 }
 
-# PyTorch from PyPI includes its GPU libraries on every machine: 6 GB.
+# PyTorch from PyPI includes its GPU libraries (6 GB) on every machine.
 TORCH=(torch==2.15.0 numpy==2.4.6 scikit-learn==1.9.1)
 TORCH_MORE=(lightning==2.6.6 transformers==5.23.0 accelerate==1.15.0)
 DEEPSPEED=(deepspeed==0.19.8 mpi4py==4.1.2)
@@ -59,7 +59,7 @@ make_torch() {
   make_accelerate
 }
 
-# More releases for accelerate_launch.py, which reads them with that environment's other packages.
+# More releases for accelerate_launch.py, which imports them together with the other packages of the environment `torch`.
 ACCELERATE=(0.25.0 0.34.2 1.0.1 1.4.0 1.8.1 1.12.0)
 make_accelerate() {
   local release
@@ -84,8 +84,8 @@ make_jax() {
   attempt jax pip_install jax "${JAX[@]}"
 }
 
-# Horovod's last release is of June 2023 and builds against the versions of that time: TensorFlow up to 2.13, PyTorch up to 2.0. For the latter
-# Debian's PyTorch 1.13 is taken, with its headers. pip caches only one build of Horovod, hence --no-cache-dir.
+# Horovod's last release is of June 2023 and builds against the versions of that time: TensorFlow up to 2.13, PyTorch up to 2.0. For PyTorch, Debian's
+# 1.13 is used, with its headers. pip caches only one build of Horovod, hence --no-cache-dir.
 HOROVOD=horovod==0.28.1
 HOROVOD_NEEDS=(setuptools==65.7.0 wheel packaging cloudpickle psutil pyyaml cffi)
 horovod() {

@@ -1,4 +1,4 @@
-"""The table of docs/reference/frameworks.md, from the results of a run of all rows."""
+"""Writes the table of docs/reference/frameworks.md from the results of a run of all rows."""
 
 import datetime
 import os
@@ -13,7 +13,7 @@ BEGIN, END = "<!-- begin: made by tests/frameworks/run.py --table -->", "<!-- en
 
 
 def short(text):
-    """1.13.1+dfsg-4 is Debian's 1.13.1."""
+    """The upstream version: "1.13.1" of Debian's "1.13.1+dfsg-4"."""
     return text.split("+")[0].split("-")[0].split(":")[-1]
 
 
@@ -41,7 +41,7 @@ def lines(cases):
     yield "|---|---|---|---|---|---|"
     for row in ROWS:
         for place, name, nodes in ((row.here, "here", 1), (row.nodes, "on_two_nodes", 2)):
-            # More than the world: tasks of TensorFlow, of which only the workers meet.
+            # There are more processes than ranks for TensorFlow's tasks, of which only the workers meet.
             shape = f"{nodes} x {place.world // nodes}" if place.processes <= place.world else f"{nodes}: {place.processes} tasks"
             yield (f"| {row.title} | {versions(row)} | [{row.job}](../../examples/{row.job}) | {shape} "
                    f"| {result(by_name.get(f'{row.name}_{name}'))} | `{command(row, place)}` |")

@@ -4,10 +4,10 @@
 docs/internals/architecture.md draws the layers. Checked for every layer under src/:
   down     what it includes is in a lower layer, or one of the few named neighbours, and is listed
            in USES of its CMakeLists.txt
-  pure     (the floors up to sync) no header and no call that accesses clock, descriptor, thread or process
+  pure     (the floors up to sync) no header and no call that accesses a clock, descriptor, thread or process
   headers  its headers include no heavy third-party header
   names    no two sources or headers of src/ and tests/ have the same name
-  dialects only jobfile knows the formats of other systems: no include, and no name in code
+  dialects only jobfile knows the formats of other systems: no other layer includes or names them
   docs     cited rules, named pages and links resolve, and the index has every page (citations.py)
   walks    the walks of docs/internals/architecture.md lead through the code (walks.py)
 """
@@ -28,11 +28,11 @@ import walks  # noqa: E402
 
 FLOORS = [{"text"}, {"model"}, {"jobfile", "supervise", "wire", "node/pmi", "measure/figures"}, {"plan", "sync"}, {"measure/speed"},
           {"os", "fabric", "node/fetch", "node/nvml", "node/pmix", "measure/collectives/program"}, {"runs"}, {"report", "node"}, {"launch"}, {"measure"}, {"cli"}]
-# A separate library: it includes only itself and its public headers, and only its program includes it; all may include
-# its public headers.
+# A separate library. It includes only itself and its public headers, and only its program (USERS) includes it. All layers may include its public
+# headers.
 APART = {"measure/collectives"}
 USERS = {"measure/collectives/program"}
-# Layers in the folder of another one.
+# Layers in the folder of another layer.
 NESTED = {layer for layer in {one for floor in FLOORS for one in floor} | APART if "/" in layer}
 NESTED_TARGETS = {layer.replace("/", "_"): layer for layer in NESTED} | {"collectives_image": "measure/collectives/program"}
 PURE = FLOORS[0] | FLOORS[1] | FLOORS[2] | FLOORS[3]
@@ -43,7 +43,7 @@ IMPURE_HEADER = re.compile(
     r"<(asio|boost|spdlog|unistd|fcntl|poll|pthread|signal\.h|dirent|spawn|sched|ctime|time\.h|sys/|linux/|net/|"
     r"netinet/|arpa/|iostream|fstream|thread|mutex|shared_mutex|condition_variable|future|atomic|stop_token|"
     r"semaphore|latch|barrier|random)")
-# inet_pton and inet_ntop are functions of their arguments alone.
+# The results of inet_pton and inet_ntop depend only on their arguments.
 PURE_USES = {("model/ip_address.cc", "arpa/inet.h")}
 IMPURE_CALL = re.compile(
     r"(system_clock|steady_clock|high_resolution_clock)::now|\bgetenv\(|\bstd::(rand|raise|signal|system)\b|"
@@ -65,7 +65,7 @@ def floor_of(layer):
 
 
 def layer_of(name):
-    """The layer of a file named as in an include, from src/."""
+    """The layer of a file; `name` is its path below src/, as in an include."""
     parts = name.split("/")
     for length in (3, 2):
         if "/".join(parts[:length]) in NESTED and len(parts) > length:
@@ -190,12 +190,12 @@ def check_headers(source, layer):
     return faults
 
 
-# Every program has one.
+# Every program has a file of this name.
 SAME_NAMES = {"main.cc"}
 
 
 def check_names(top):
-    """One name for two files is one word for two things."""
+    """Two files must not have the same name: it would be one word for two things."""
     by_name = {}
     for folder in ("src", "tests"):
         for path, _, names in os.walk(os.path.join(top, folder)):
@@ -206,7 +206,7 @@ def check_names(top):
 
 
 def check_dialects(source, layer):
-    """Comments and texts may say whose rule something is."""
+    """The names of other systems may occur only in comments and texts."""
     faults = []
     for path in source_files(source, layer):
         where = os.path.relpath(path, source)
@@ -222,7 +222,7 @@ def check_dialects(source, layer):
 
 
 def check_tree(source):
-    """[(name, faults)] for every layer and rule."""
+    """(name, faults) for every layer and rule."""
     layers = sorted(name for name in [*os.listdir(source), *NESTED]
                     if any(True for _ in source_files(source, name)))
     uses_of = {layer: declared_uses(os.path.join(source, layer)) for layer in layers}
@@ -237,7 +237,7 @@ def check_tree(source):
     return found
 
 
-# (what, files of a small tree, a part of the fault that must be found; None: no fault)
+# (what, files of a small tree, a part of the expected fault; None: no fault)
 PROBES = [
     ("a clean tree passes",
      {"model/a.h": "#include <string>\n", "model/CMakeLists.txt": "dlaunch_layer(model SOURCES a.cc)",
@@ -284,7 +284,7 @@ COMMIT = re.compile(r"`([0-9a-f]{7,40})`|git show (?:--\S+ )*([0-9a-f]{7,40})\b"
 
 
 def check_commits():
-    """(faults, why it was not checked) of the example commits of CONTRIBUTING.md."""
+    """(faults, why they were not checked) for the example commits of CONTRIBUTING.md."""
     def git(*words):
         return subprocess.run(["git", "-C", TOP, *words], capture_output=True, text=True)
 
@@ -302,7 +302,7 @@ def tree_faults(top):
 
 
 def probe(find, files, expected):
-    """The check itself must find faults: a problem as text, or an empty string."""
+    """Checks that `find` finds the expected fault. Returns the problem, or an empty text."""
     with tempfile.TemporaryDirectory() as tree:
         for name, text in files.items():
             os.makedirs(os.path.dirname(os.path.join(tree, name)), exist_ok=True)

@@ -9,17 +9,17 @@ FOLDERS = ("src", "include", "tests", "docs", "examples", "cmake")
 ENDINGS = (".h", ".cc", ".cu", ".py", ".md", ".expect", ".yaml", ".yml", ".sh", ".txt", ".cmake", ".clang-tidy")
 CITATION = re.compile(r"\b(job-specs|env-vars)(?:\.md)?,?(?: sections?)? (\d+(?:\.\d+)?)\b")
 HEADING = re.compile(r"^#+ (\d+(?:\.\d+)?) ")
-# The first plan of the project, which is not in the repository.
+# Citations of the first plan of the project, which is not in the repository.
 UNKNOWN = re.compile(r"\bdesign sections? \d", re.IGNORECASE)
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s#]*)(?:#([^)\s]+))?\)")
 PAGE = re.compile(r"(?<![\w/.-])(docs/[\w./-]+\.md)(?:[),;]* (?:has )?\"([^\"]+)\")?")
 SOURCE = re.compile(r"(?<![\w/.-])((?:src|tests|cmake|include|examples)/[\w./-]+\.(?:h|cc|cu|c|py|sh|txt|yaml))\b")
-# Not pages of this project: DeepSpeed's.
+# Pages of other projects (DeepSpeed).
 ELSEWHERE = {"docs/_tutorials/getting-started.md"}
 
 
 def sections(top):
-    """{page: its numbered headings}"""
+    """{page: the numbers of its sections}"""
     found = {}
     folder = os.path.join(top, "docs", "rules")
     for name in os.listdir(folder) if os.path.isdir(folder) else ():
@@ -45,7 +45,7 @@ def anchor(heading):
 
 
 def missing(top, page, section=None, fragment=None):
-    """The fault of a reference to this page; an empty string: none."""
+    """What is wrong with a reference to this page; an empty text: nothing."""
     path = os.path.join(top, page)
     if not os.path.exists(path):
         return f"there is no {page}"
@@ -57,7 +57,7 @@ def missing(top, page, section=None, fragment=None):
 
 
 def page_faults(top):
-    """Links and names of pages, and pages that the index leaves out."""
+    """Faults of links and names of pages, and pages that the index leaves out."""
     linked = set()
     for path in text_files(top):
         name = os.path.relpath(path, top)
@@ -108,7 +108,7 @@ def faults(top):
     return found + list(page_faults(top)) + list(variable_faults(top))
 
 
-# (what, files of a small tree, a part of the fault that must be found; None: no fault)
+# (what, files of a small tree, a part of the expected fault; None: no fault)
 PROBES = [
     ("a citation that resolves", {"docs/rules/job-specs.md": "## 1 A\n### 1.5 B\n", "src/a.h": "// job-specs 1.5\n"}, None),
     ("a citation of a missing section", {"docs/rules/job-specs.md": "## 1 A\n", "tests/a.expect": "ranks 2 # job-specs 1.5\n"}, "has no section 1.5"),

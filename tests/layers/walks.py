@@ -1,6 +1,6 @@
-"""The walks of docs/internals/architecture.md lead through the code: each step names a function and its file, the function is there, and the file
-names the function of the next step, unless that step is marked *message*, *action* or *next* (it is reached through a value). And each path
-below src/ that a page of docs/internals names exists."""
+"""The walks of docs/internals/architecture.md lead through the code: each step names a function and its file, the file contains the function, and it
+names the function of the next step, unless that step is marked *message*, *action* or *next* (it is reached through a value). Also, every path below
+src/ that a page of docs/internals names must exist."""
 
 import os
 import re
@@ -13,7 +13,7 @@ MOST_STEPS = 10
 
 
 def walks_of(text):
-    """{title: [(is reached through a value, function, file)]} of the section Walks."""
+    """{title: [(whether it is reached through a value, function, file)]} for the section Walks."""
     found, title, inside = {}, None, False
     for line in text.splitlines():
         if line.startswith("## "):
@@ -79,7 +79,7 @@ def faults(top):
 
 
 TREE = {"src/os/a.cc": "void first() { second(); }\n", "src/os/b.cc": "void second() {}\n"}
-# (what, files of a small tree, a part of the fault that must be found; None: no fault)
+# (what, files of a small tree, a part of the expected fault; None: no fault)
 PROBES = [
     ("a walk through the code", {**TREE, PAGE: "## Walks\n### W\n1. `first` in `os/a.cc`: x\n2. `second` in `os/b.cc`: y\n"}, None),
     ("a function that left its file", {**TREE, PAGE: "## Walks\n### W\n1. `third` in `os/a.cc`: x\n2. `second` in `os/b.cc`: y\n"}, "third is not in"),

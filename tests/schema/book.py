@@ -1,4 +1,4 @@
-"""The book as HTML (mkdocs.yml): it is built without a warning, and every link in it leads somewhere."""
+"""The book as HTML (mkdocs.yml) must build without a warning, and every link in it must lead somewhere."""
 
 import os
 import re
@@ -25,7 +25,7 @@ def why_not():
 
 
 def problems(top):
-    """(texts, how many links there are)"""
+    """(faults, number of links)"""
     with tempfile.TemporaryDirectory() as folder:
         done = subprocess.run(["mkdocs", "build", "-q", "-d", folder], cwd=top, capture_output=True, text=True, check=False)
         if done.returncode != 0:
@@ -39,7 +39,7 @@ def _read(folder):
     pages = {}
     for at, _, files in os.walk(folder):
         for name in files:
-            if name.endswith(".html") and name != "404.html":  # for servers: its links begin at their root
+            if name.endswith(".html") and name != "404.html":  # for servers; its links begin at the root
                 path = os.path.relpath(os.path.join(at, name), folder)
                 pages[path] = Page()
                 with open(os.path.join(at, name), encoding="utf-8") as file:

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """The JSON Schema, docs/reference/job-file.md and the reader agree.
 
-Every job file of the repository and mutated ones are judged by `dlaunch schema` (with python3-jsonschema) and by
-the reader. What the reader refuses and the schema accepts must be of a kind that JSON Schema cannot express."""
+`dlaunch schema` (with python3-jsonschema) and the reader judge every job file of the repository, and mutated ones. If the reader refuses a file that
+the schema accepts, the mistake must be of a kind that JSON Schema cannot express."""
 
 import argparse
 import copy
@@ -27,7 +27,7 @@ from mutations import Mutator, emit  # noqa: E402
 
 FILES, FILES_ALL = 500, 10_000
 SEED = 20_261
-# What the reader refuses beyond the schema: a name, the message, the most of a hundred files.
+# What the reader refuses and the schema does not: a name, the message, and how many of a hundred files may have it.
 BEYOND = [
     ("counts that do not fit together", r"cannot fill|(processes_per_node|the roles) make \d+ ranks", 8),
     ("more processes than the hosts have slots", r"processes, but the hosts have only \d+ slots?", 5),
@@ -45,7 +45,7 @@ BEYOND = [
     ("longer than the longest duration", r"must be a duration such as .* not \"?36501d", 5),
 ]
 
-# Forms that no other job file shows; those that this version does not know yet are left out.
+# Forms that occur in no other job file; those that this version does not know are left out.
 FORMS = [
     "command: train\nframework: gcp\nroles: {chief: 1, worker: 2}\ngcp: {tf_config: master, cluster_spec: workerpool}\n",
     "command: train\nframework: tensorflow\nroles: {worker: 2, evaluator: {count: 1}}\ntensorflow: {chief: master, evaluator: listed}\n",
@@ -74,7 +74,7 @@ def expect(condition, message):
 
 
 def validator_of(schema):
-    """Patterns as ECMA-262 has them: Python's $ also matches before a line feed at the end."""
+    """A validator with the patterns of ECMA-262; Python's $ would also match before a line feed at the end."""
     import jsonschema
 
     def pattern(_, wanted, instance, __):
@@ -91,13 +91,13 @@ class Judges:
         self.validator = validator_of(self.schema)
 
     def reader(self, paths):
-        """path -> error, "" for a job file that is accepted."""
+        """{path: error}; "" for a job file that is accepted."""
         answer = subprocess.run([self.tool, "verdicts"], input="".join(path + "\n" for path in paths), check=True,
                                 capture_output=True, text=True, errors="replace").stdout
         return {one["file"]: one.get("error", "") for one in map(json.loads, answer.splitlines())}
 
     def by_schema(self, text):
-        """The first error, "" for a job file that the schema accepts."""
+        """The first error; "" for a job file that the schema accepts."""
         try:
             job = core_yaml.load(text)
         except core_yaml.Unusable as error:
@@ -115,13 +115,13 @@ def read(path):
 
 def job_files():
     examples = glob.glob(os.path.join(TOP, "examples", "**", "*.y*ml"), recursive=True)
-    # Some examples are of other systems, which the schema knows nothing of.
+    # Some examples are job files of other systems, which the schema does not know.
     examples = [path for path in examples if not re.search(r"^trainingInput:", read(path), re.M)]
     return sorted(examples), sorted(glob.glob(os.path.join(TOP, "tests", "data", "jobs", "*.y*ml")))
 
 
 def class_of(error):
-    """Every error of the reader must be of one class; None: one of them is not."""
+    """The class (BEYOND) of the reader's errors; None: one of them has none."""
     found = None
     for line in error.splitlines():
         if "error: " not in line:
@@ -171,7 +171,7 @@ def blocks_of_the_documentation(judges, _):
 
 
 def mutated(judges, count):
-    """(text, base) of `count` different files."""
+    """(text, base) for each of `count` different files."""
     examples, data = job_files()
     verdicts = judges.reader(examples + data)
     bases = [core_yaml.load(read(path)) for path, error in verdicts.items() if not error]
@@ -190,7 +190,7 @@ def mutated(judges, count):
 
 
 def judge_all(judges, texts, folder):
-    """(what both accept, what both refuse, class -> texts, faults)"""
+    """(texts that both accept, texts that both refuse, {class: texts}, faults)"""
     paths = []
     for number, text in enumerate(texts):
         paths.append(os.path.join(folder, f"{number}.yaml"))

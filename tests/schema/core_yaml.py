@@ -1,7 +1,6 @@
-"""YAML by the core schema (YAML 1.2.2, section 10.3.2) on PyYAML's parser: `no` is a text, 017 is 17.
+"""YAML of the core schema (YAML 1.2.2, section 10.3.2), with PyYAML's parser: `no` is a text, and 017 is 17.
 
-PyYAML's own loaders follow YAML 1.1. Only its events are used, so that this is a second opinion on what
-dlaunch's reader makes of the same file."""
+PyYAML's own loaders follow YAML 1.1, so this uses only its events. It gives a second opinion on what a file means, beside dlaunch's reader."""
 
 import re
 

@@ -1,6 +1,6 @@
-"""Command lines of dlaunch in README.md and docs/, and what is wrong with them: an unknown command or option.
+"""The command lines of dlaunch in README.md and docs/, and their mistakes: an unknown command or option.
 
-Taken from code blocks and code spans. What follows "--" is the user's own program."""
+They are in code blocks and code spans. "--" is followed by the user's own program."""
 
 import functools
 import glob
@@ -14,13 +14,13 @@ SPAN = re.compile(r"`([^`\n]+)`")
 OPTION = re.compile(r"(?<![\w-])--?[A-Za-z][\w-]*")
 ENDS = {"|", "&", ">", "2>", "--", "..."}
 HIDDEN = {"agent", "collectives"}  # dlaunch starts these itself
-# What a rank prints; the first line of a file; messages.
+# Texts that are not command lines: what a rank prints, the first line of a file, messages.
 NO_COMMANDS = {"dlaunch works here", "dlaunch output times 1", "dlaunch was started there and WHAT before it answered",
                "dlaunch itself was still being copied there"}
 
 
 def command_lines(text):
-    """(line number, command line) of each."""
+    """(line number, command line) for each command line."""
     for fence in FENCE.finditer(text):
         first = text.count("\n", 0, fence.start()) + 1
         for number, line in enumerate(fence[0].replace("\\\n", "  ").splitlines(), first):
@@ -56,7 +56,7 @@ class Program:
         return {option for row in rows for option in OPTION.findall(row.split("   ")[0])}
 
     def mistake(self, line):
-        """What this line has wrong; None: nothing."""
+        """The mistake in this line; None: there is none."""
         try:
             words = shlex.split(line, comments=True)[1:]
         except ValueError:
@@ -80,7 +80,7 @@ class Program:
 
 
 def mistakes(top, path):
-    """("README.md:12: `dlaunch ...`: dlaunch run has no option --y" for each, how many lines were looked at)"""
+    """(mistakes such as "README.md:12: `dlaunch ...`: dlaunch run has no option --y", number of lines that were checked)"""
     program = Program(path)
     found, count = [], 0
     for file in [os.path.join(top, "README.md"), *sorted(glob.glob(os.path.join(top, "docs", "**", "*.md"), recursive=True))]:

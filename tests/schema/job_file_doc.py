@@ -3,7 +3,7 @@
 
     tests/schema/job_file_doc.py [--tool build/debug/bin/spec_tool]
 
-Markers: `keys: name restart.*` is a table of these keys, `rules` the contradictions, `sample` a file with every key."""
+Markers: `keys: name restart.*` stands for a table of these keys, `rules` for the contradictions, `sample` for a file with every key."""
 
 import argparse
 import difflib
@@ -17,7 +17,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 PATH = os.path.join(TOP, "docs", "reference", "job-file.md")
 PART = re.compile(r"(<!-- (keys: .+?|rules|sample) -->\n)(.*?)(<!-- end -->)", re.S)
 
-# Keys that contradict others of the sample: shown, but not in use.
+# Keys that contradict other keys of the sample, which shows them as comments.
 INSTEAD = {"processes": "instead of processes_per_node", "hostfile": "instead of hosts", "connect.command": "with via: command",
            **{f"connect.{key}": "with via: kubectl" for key in ("namespace", "context", "container", "selector")},
            "mpi.program": "with launcher: mpirun"}
@@ -91,7 +91,7 @@ def sample(rows):
 
 
 def generated(text, table):
-    """The page with regenerated parts."""
+    """The page with its generated parts written anew."""
     rows = table["fields"]
     seen = []
 

@@ -1,4 +1,4 @@
-"""Job files with seeded mistakes: keys renamed, removed, added and moved, values of other types and out of range."""
+"""Makes job files with random mistakes from a seed: keys are renamed, removed, added and moved; values have other types or are out of range."""
 
 import json
 import re
@@ -9,7 +9,7 @@ SAFE_PLAIN = re.compile(r"[A-Za-z0-9_./+~-][A-Za-z0-9_./+ *~-]*[A-Za-z0-9_./+*~-
 
 
 class Plain(str):
-    """Goes into the file as it is spelt."""
+    """A text that goes into the file as it is."""
 
 
 PLAIN = [Plain(text) for text in """no yes on off y n True TRUE False null Null ~ 0 1 -1 +5 007 017 0x10 0o17 0b11 1_000 1.0 2.5 1e3
@@ -31,7 +31,7 @@ UNKNOWN = ["nope", "command ", "Command", "comand", "restarts", "proceses", "tim
 
 
 def emit(value, random, indent=None):
-    """Flow style, or block style where `indent` says how far."""
+    """The value in flow style, or in block style with this `indent`."""
     if isinstance(value, Plain):
         return str(value)
     if isinstance(value, dict):
@@ -52,7 +52,7 @@ def key_text(key, random):
 
 
 def mappings_in(value):
-    """All mappings of a tree, the top first."""
+    """All mappings in a tree, the topmost first."""
     if isinstance(value, dict):
         yield value
     for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else []:
