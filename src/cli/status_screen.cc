@@ -69,8 +69,8 @@ class KeyTerminal {
     if (found && found->rows > 0) size.rows = found->rows;
     return size;
   }
-  /// Writes as much as the terminal takes now; write_rest() writes the rest. Ctrl-S may stop the
-  /// terminal.
+  /// Writes as much as the terminal takes now, because Ctrl-S may have stopped it; write_rest()
+  /// writes the rest.
   void put(const std::string& bytes) {
     out_ += bytes;
     write_rest();

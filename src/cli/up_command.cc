@@ -42,7 +42,7 @@ constexpr const char* kDownFooter =
     "  dlaunch down                     gives up all kept nodes\n"
     "  dlaunch down --hosts gpu[01-04]  these; one in use, once its run is done";
 
-// Time for the nodes to report on themselves (keeper.cc), and for the list to arrive.
+// Enough for the nodes to report on themselves (keeper.cc), and for the list to arrive.
 constexpr std::chrono::seconds kListLimit{8};
 constexpr std::chrono::seconds kAnswer{3};
 constexpr std::size_t kKeysInPacket = 64;

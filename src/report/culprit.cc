@@ -25,8 +25,8 @@ enum class Suspicion : std::uint8_t {
   own_error,       // it reported an error other than the loss of a peer
   same_moment,     // it failed at the same time as the first, as far as clocks show
   left_early,      // it had exited with 0 before the first failure
-  signal,          // a signal killed it soon after the first failure
-  other_code,      // it failed without a message soon after the first failure
+  signal,          // a signal killed it
+  other_code,      // it failed without a message
   code_when_told,  // as other_code, but after dlaunch had told it to stop
 };
 

@@ -19,10 +19,11 @@ using RankEvidence = std::map<Rank, Evidence>;
                                                       const Evidence& first);
 
 /// Corrects the outcome of a run in which a rank failed. An error that says that a peer is gone
-/// (known_causes.h) is not the cause if another rank has an error of its own (which was complete
-/// before dlaunch stopped the rank), failed at the same time, or had exited with 0 before. Then
-/// `first`, `perhaps_first`, `cause` and `exit_code` become those of that rank, or `left_early`
-/// names the ranks that had exited. Fills `lost_peer` and `alike`.
+/// (known_causes.h) is not the cause if a rank without such an error has failed, or had exited with
+/// 0 before. Preferred is a rank with an error of its own that was complete before dlaunch stopped
+/// it; culprit.cc has the whole order. Then `first`, `perhaps_first`, `cause` and `exit_code`
+/// become those of that rank, or `left_early` names the ranks that had exited. Fills `lost_peer`
+/// and `alike`.
 void name_culprit(RunReport& report, const RankEvidence& evidence);
 
 /// "all_reduce": the collective in which the program failed; empty: unknown.

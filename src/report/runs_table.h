@@ -11,8 +11,9 @@
 
 namespace dlaunch {
 
-/// One line per run, at most 80 columns; names are shortened to fit. `local` converts a time to the
-/// reader's time zone. Today's runs show the time of day, older ones the date.
+/// One line per run, with at most 80 columns if the shortening of long values achieves that.
+/// `local` converts a time to the reader's time zone. Today's runs show the time of day, older ones
+/// the date.
 [[nodiscard]] std::string runs_table(const std::vector<RunView>& runs, WallTime now,
                                      const std::function<DateParts(WallTime)>& local);
 

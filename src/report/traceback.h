@@ -28,9 +28,10 @@ struct ProgramError {
 /// Python did not merely mention ("Exception ignored in"), or a later SyntaxError, which has no
 /// traceback if the program's own file cannot be compiled; "Fatal Python error" of the faulthandler
 /// module, if it comes after those; an exception that C++ code did not catch; a fatal line of
-/// Google's loggers (JAX, TensorFlow); the interpreter's message about a missing script or module.
-/// For an exception group, it also names the first single exception in the group. Formats: Python's
-/// Lib/traceback.py, Modules/faulthandler.c and Modules/main.c.
+/// Google's loggers (JAX, TensorFlow); the interpreter's message about a missing script or module;
+/// a traceback that Python merely mentioned. For an exception group, it also names the first single
+/// exception in the group. Formats: Python's Lib/traceback.py, Modules/faulthandler.c and
+/// Modules/main.c.
 [[nodiscard]] std::optional<ProgramError> find_program_error(const std::vector<std::string>& lines);
 
 }  // namespace dlaunch

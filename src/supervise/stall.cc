@@ -182,8 +182,8 @@ void StallWatch::moves(MonotonicTime at, bool is_sign) {
 
 // ---- what follows
 
-/// Until when the state of the node's ranks is known. A node that answers reports each change in
-/// its next pulse.
+/// The time up to which the state of the node's ranks is known. A node that answers reports each
+/// change in its next pulse.
 MonotonicTime StallWatch::known_until(const OneNode& node) const {
   const MonotonicTime report = limits_.interval + limits_.interval / 2;
   return node.answers ? std::max(node.heard, now_ - report) : node.heard;
@@ -201,7 +201,7 @@ bool StallWatch::matters(MonotonicTime gap) const {
   return limits_.after && kPatience * gap > *limits_.after;
 }
 
-/// A rank that has become quiet while others went on has no rhythm to be judged by.
+/// False for a rank that has become quiet while others went on: its rhythm no longer counts.
 bool StallWatch::has_rhythm(const OneRank& rank) const {
   const MonotonicTime quiet = std::max(last_ - rank.last, MonotonicTime(0));
   return rank.runs() && rank.signs > 1 &&
@@ -221,7 +221,7 @@ std::optional<MonotonicTime> StallWatch::suspicious_after() const {
   return std::max<MonotonicTime>(*limits_.after, kPatience * gap);
 }
 
-/// Before the job has been silent for that long, nothing is due; nullopt: nothing ever is.
+/// The silence of the job before which nothing is due; nullopt: nothing ever is.
 std::optional<MonotonicTime> StallWatch::least_silence() const {
   std::optional<MonotonicTime> look = limits_.after;
   if (state_ == State::told && found_hang_) look.reset();

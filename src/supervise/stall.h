@@ -9,8 +9,8 @@
 //    to report. If a node does not answer, nothing is known of its ranks, and they are not assumed
 //    to be silent.
 //  - The longest gap of the job and of each rank is remembered for kRemembered times its length, so
-//    that an evaluation or a checkpoint raises no suspicion when it comes again. The time before a
-//    rank's first progress is not learned, nor is a silence that was found to be a hang.
+//    that the next evaluation or checkpoint raises no suspicion. The time before a rank's first
+//    progress is not learned, nor is a silence that was found to be a hang.
 //  - The job is suspected when it has been silent for `after`, and for kPatience times the longest
 //    gap of the job and of the most regular rank that is left.
 //  - Once a suspicion has been looked into, the next look is due when the silence has doubled.
