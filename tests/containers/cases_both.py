@@ -285,7 +285,7 @@ def charliecloud_python(box):
 # --- killed parts
 
 def killed_part(box, container, part, code):
-    """Whichever process is killed: nothing keeps running, and the engine lists no container."""
+    """Whichever process is killed, nothing keeps running."""
     run = box.ranks_in(container, 2, "sh", "-c", "(trap '' TERM; sleep 600) & echo ready; sleep 600", options=["--set", "timeouts.stop=2s"])
     wait_until(lambda: "ready" in output(box, 0) and "ready" in output(box, 1), "both are ready", 30, 0.05)
     engine, guardian, agent = run.chain()

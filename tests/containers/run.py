@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Runs the container tests: ranks in real containers of podman (with runc) and Charliecloud, on root file systems that are built here from the
-machine's own programs, on this machine and on nodes in namespaces; each case in a lab of its own (tests/cluster). As root.
+"""Runs the container tests: ranks in real containers of podman (with runc), docker and Charliecloud, on root file systems that are built here from
+the machine's own programs, on this machine and on nodes in namespaces; each case in a lab of its own (tests/cluster). As root.
 
   tests/containers/run.py [--only PART,...] [--jobs N] [--dlaunch FILE]     (or $DLAUNCH_BIN)
 """

@@ -201,7 +201,7 @@ def expect_not_met(box, run, library):
 @case
 def a_program_of_mpich_under_open_mpi_is_no_success(box):
     """Each of its ranks is a world of one, which mpirun does not notice."""
-    options = HYDRA.options(box)  # a reason to skip
+    options = HYDRA.options(box)  # may skip the case
     expect(options, "Hydra is there")
     expect_not_met(box, OPEN_MPI.here(box, 2, box.program("init", HYDRA.compiler)), "Open MPI 4")
 
@@ -347,7 +347,7 @@ def a_wrapper_that_loses_mpiruns_code(box):
     wrapper = box.write("mpirun-of-the-site", '#!/bin/sh\n[ "$1" = --version ] && exec mpirun.openmpi --version\n'
                         f'mpirun.openmpi "$@" & echo $! > {box.path("mpirun")}; wait; exit 0\n')
     os.chmod(wrapper, 0o755)
-    OPEN_MPI.options(box)  # a reason to skip
+    OPEN_MPI.options(box)  # may skip the case
     run = box.mpi_here(2, "sh", "-c", f"{box.rank} tell ready; exec sleep 1000", options=[*BY, "--set", f"mpi.program={wrapper}", *RESTART])
     box.expect_all("ready", 2)
     os.kill(int(box.read("mpirun")), signal.SIGKILL)
@@ -389,7 +389,7 @@ def no_mpirun_there(box):
 
 @case
 def ctrl_c_while_mpirun_starts(box):
-    """It never starts a rank."""
+    """This mpirun never starts a rank."""
     wrapper = box.write("mpirun-of-the-site", '#!/bin/sh\n[ "$1" = --version ] && echo "mpirun (Open MPI) 4.1.4" && exit\n'
                         f'touch {box.path("begun")}\nexec sleep 1000\n')
     os.chmod(wrapper, 0o755)

@@ -213,7 +213,7 @@ def info_asks_nvidia_smi(box):
     health = json.loads(box.run("info", "--json", prefix=enter, env=path).out)["gpu_health"]
     expect_equal(health[2]["nvlinks"], {"supported": True, "links": [{"number": 0, "active": True, "mbyte_s": 26562},
                                                                      {"number": 1, "active": False, "mbyte_s": None}]}, "NVLinks")
-    # An nvidia-smi that fails, and none.
+    # First with an nvidia-smi that fails, then without one.
     for script, words in (("#!/bin/sh\necho 'NVIDIA-SMI has failed'\nexit 9\n", "nvidia-smi printed: NVIDIA-SMI has failed"),
                           (None, "health is not known: ")):
         os.remove(box.path("bin/nvidia-smi"))

@@ -8,7 +8,7 @@ from expectations import expect, expect_in
 from processes import wait_gone, wait_until
 
 TERM = str(int(signal.SIGTERM))
-SOON = 10.0  # seconds; measured are milliseconds
+SOON = 10.0  # seconds; it usually takes milliseconds
 NODE_LOST, INTERNAL = 69, 70
 
 

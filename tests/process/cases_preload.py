@@ -103,7 +103,7 @@ def every_way_to_start_it(box):
 
 @case
 def its_surroundings(box):
-    """Ignored signals, a search path of its own, its own sitecustomize, thread counts, a rank that reads stdin."""
+    """The results are also the same with ignored signals, another search path, a sitecustomize, thread counts, and a rank that reads stdin."""
     script = program(box)
     box.write("own/sitecustomize.py", "MARK = 'site'\n")
     box.write("own/usercustomize.py", "MARK = 'user'\n")

@@ -48,7 +48,7 @@ def ranks_die_with_the_agent_without_anybodys_help(box):
     box.expect_all("ready", 2)
     engine, guardian, agent = run.chain()
     ranks = run.ranks()
-    for pid in (run.pid, engine, guardian):  # no process that could clean up is running: only PR_SET_PDEATHSIG
+    for pid in (run.pid, engine, guardian):  # no process that could clean up runs, so only PR_SET_PDEATHSIG ends the ranks
         os.kill(pid, signal.SIGSTOP)
     os.kill(agent, signal.SIGKILL)
     wait_gone(ranks, "ranks after the agent's death")

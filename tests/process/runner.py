@@ -1,4 +1,4 @@
-"""Runs the cases of a folder of cases_*.py modules, each in namespaces of its own. Used by run.py of the suites process and cluster."""
+"""Runs the cases of a folder with cases_*.py modules, each case in its own namespaces. Used by the run.py of each suite with such modules."""
 
 import argparse
 import json

@@ -1,5 +1,5 @@
-"""What a process test case works with. A case runs as the init process of a PID namespace of its own, so
-that after dlaunch has ended every other process that is still alive was left by it.
+"""What a process test case works with. A case runs as the init process of its own PID namespace, so that every other process that is still alive
+after dlaunch's end is one that it left.
 
 Where namespaces are not allowed, the case is a subreaper instead (prctl(2)): it inherits orphans in the same way, and the processes that are left are
 its descendants.
@@ -257,7 +257,7 @@ class Sandbox:
         self.expect_events([f"{word} {rank}" for rank in range(count)])
 
     def no_event(self, word):
-        """True if no event of this word has arrived so far."""
+        """True if no event with this word has arrived so far."""
         while self.has_events():
             self._lines.append(self.next_event())
         return not any(line.startswith(word + " ") for line in self._lines)

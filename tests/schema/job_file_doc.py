@@ -119,7 +119,7 @@ def read_page():
 
 
 def difference(table):
-    """"" if the page matches the table."""
+    """How the page differs from the table; "" if it does not."""
     page = read_page()
     try:
         wanted = generated(page, table)

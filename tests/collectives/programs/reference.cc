@@ -77,7 +77,7 @@ class Checker {
   std::size_t wrong = 0;
 
  private:
-  /// `parts` x count elements: those of part p are `value(p, i)`.
+  /// A buffer of `parts` x count elements; element i of part p is `value(p, i)`.
   template <typename Value>
   void* filled(const Setting& s, std::size_t parts, Value value) {
     std::vector<char> numbers(parts * s.count * size_of(s.type) + 1);

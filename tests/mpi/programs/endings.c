@@ -2,7 +2,7 @@
  *
  *   abort CODE  MPI_Abort with that code      crash    a signal without a handler
  *   leave       exit(0) without MPI_Finalize  fail     exit(3)
- *   spawn       MPI_Comm_spawn, by all        small    a communicator of a part of the ranks is used
+ *   spawn       MPI_Comm_spawn, by all        small    use a communicator of only some ranks
  */
 #include <signal.h>
 #include <string.h>
@@ -38,7 +38,7 @@ int main(int argc, char** argv) {
     MPI_Comm children;
     MPI_Comm_spawn(argv[0], MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &children,
                    MPI_ERRCODES_IGNORE);
-    return 98; /* it does not come here */
+    return 98; /* not reached */
   }
   if (rank_ != who) wait_for_ever();
   if (strcmp(what, "abort") == 0) MPI_Abort(MPI_COMM_WORLD, argc > 3 ? atoi(argv[3]) : 7);

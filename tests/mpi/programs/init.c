@@ -1,4 +1,4 @@
-/* init: MPI_Init and MPI_Finalize, with whichever MPI it was compiled. */
+/* init: calls MPI_Init and MPI_Finalize of whichever MPI it was compiled with. */
 #include <mpi.h>
 
 int main(int argc, char** argv) {

@@ -95,7 +95,7 @@ static void start_daemon(const char *self) {
     signal(SIGHUP, SIG_IGN);
     signal(SIGQUIT, SIG_IGN);
     for (int fd = 0; fd < 3; fd++) close(fd);
-    fcntl(ready[1], F_SETFD, FD_CLOEXEC);  /* closed by the exec: that tells the parent */
+    fcntl(ready[1], F_SETFD, FD_CLOEXEC);  /* exec closes it, which tells the parent */
     close(ready[0]);
     char *argv[] = {"daemon", "pause", NULL}, *none[] = {NULL};
     execve(self, argv, none);
@@ -116,7 +116,7 @@ static void start_relay(void) {
   for (;;) {
     setsid();
     pid = fork();
-    if (pid > 0) _exit(0);  /* where no more forks are allowed it goes on by itself */
+    if (pid > 0) _exit(0);  /* if no more forks are allowed, it goes on alone */
   }
 }
 
