@@ -72,7 +72,8 @@ std::uint16_t own_port(const LaunchPlan& plan, std::uint32_t rank) {
   return 0;
 }
 
-/// A computed port may be taken by another process; the ranks would connect to the wrong server.
+/// A computed port may be taken by another process; then the ranks would connect to the wrong
+/// server.
 Status check_port(const LaunchPlan& plan, std::uint32_t rank) {
   const std::uint16_t port = own_port(plan, rank);
   if (port == 0) return {};

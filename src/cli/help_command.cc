@@ -36,7 +36,7 @@ Error unknown_topic(const Groups& groups, const std::string& topic) {
               "a message in quotes"};
 }
 
-/// An option of `dlaunch run`; empty: it has none of that name.
+/// Help on an option of `dlaunch run`; empty: `run` has no option of that name.
 std::string own_option(const Groups& groups, const std::string& topic) {
   const Subcommand& run = groups.front().commands.front();
   const std::string name = topic.substr(0, topic.find('='));
@@ -59,7 +59,7 @@ std::string exit_code_in(std::string_view topic) {
   return is_number ? std::string(topic) : "";
 }
 
-/// Empty: nothing is known of the topic.
+/// Empty: nothing is known about the topic.
 std::string help_on(const Groups& groups, const std::string& topic) {
   constexpr std::size_t kDigits = 3;
   const std::string code = exit_code_in(topic);

@@ -9,8 +9,9 @@ namespace dlaunch {
 
 namespace {
 
-/// Text that man(7) shows unchanged: a period or an apostrophe at the beginning of a line would be
-/// a request, and a bare "-" a hyphen, which cannot be pasted.
+/// Escapes text so that man(7) shows it unchanged. Otherwise, man(7) would take a period or an
+/// apostrophe at the beginning of a line for a request, and print a bare "-" as a hyphen, which
+/// cannot be pasted into a shell.
 std::string escaped(std::string_view text) {
   std::string out;
   for (const char c : text) {

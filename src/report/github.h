@@ -10,7 +10,7 @@
 namespace dlaunch {
 
 /// "::error file=train.py,line=118,title=...::...\n" for a run that has failed; else empty.
-/// `workspace`: GITHUB_WORKSPACE, to which file names become relative. `folder`: where the ranks
+/// `workspace`: GITHUB_WORKSPACE; file names are made relative to it. `folder`: where the ranks
 /// ran, to which Python's file names may be relative.
 [[nodiscard]] std::string github_annotation(const SummaryInput& input, std::string_view workspace,
                                             std::string_view folder);

@@ -67,8 +67,8 @@ bool is_word(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '/';
 }
 
-/// Where the name of the quantity begins whose value is at `value`; npos: training does not watch
-/// it.
+/// Where the name that belongs to the value at `value` begins; npos: not a quantity that training
+/// watches.
 std::size_t name_of_value(std::string_view text, std::size_t value) {
   std::size_t end = value;
   while (end > 0 && std::string_view(" \t:='\"-+").find(text[end - 1]) != std::string_view::npos)

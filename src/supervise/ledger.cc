@@ -14,7 +14,7 @@ void Ledger::turn(Spent line, MonotonicTime now) {
   if (!is_closed_) turn_at(line, now);
 }
 
-/// Time before `since_` stays where it is.
+/// Time before `since_` stays with the line it was counted on.
 void Ledger::turn_at(Spent line, MonotonicTime at) {
   at = std::max(at, since_);
   spent_[static_cast<std::size_t>(line_)] += at - since_;

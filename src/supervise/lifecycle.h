@@ -1,5 +1,5 @@
-// The phases of a run and how one follows another, as data. What is done on entering a phase is in
-// supervisor.cc, one function each; whether it is entered is decided here alone.
+// The phases of a run and how one follows another, as data. supervisor.cc does the work of entering
+// a phase; this file alone decides whether one is entered.
 #pragma once
 
 #include <optional>

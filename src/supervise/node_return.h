@@ -43,7 +43,7 @@ class NodeReturns {
   void try_failed(NodeId node, std::string last_words, MonotonicTime now);
   /// The try has succeeded.
   void came_back(NodeId node);
-  /// Until when ranks of an earlier attempt may run on the node; the minimum: none do.
+  /// The time until which ranks of an earlier attempt may run on the node; the minimum: none do.
   [[nodiscard]] MonotonicTime fenced(NodeId node) const;
   [[nodiscard]] bool waits_for(NodeId node) const;
   [[nodiscard]] bool is_trying(NodeId node) const;

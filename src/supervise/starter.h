@@ -46,7 +46,8 @@ class Starter {
 
   /// begun_due() has passed, and only `begun` of `ranks` have begun.
   [[nodiscard]] Outcome too_few(std::uint32_t begun, std::uint32_t ranks) const;
-  /// All ranks have ended, some neither by themselves nor by dlaunch, and the starter with code 0.
+  /// All ranks have ended, and the starter exited with code 0; but something other than the ranks
+  /// or dlaunch ended some of them.
   [[nodiscard]] Outcome ended_ranks() const;
 
   /// Which of two outcomes holds: the one that halted the attempt, or that of the first rank that

@@ -50,7 +50,7 @@ std::optional<MonotonicTime> Supervisor::deadline() const {
   return own && absent ? std::min(*own, *absent) : own ? own : absent;
 }
 
-/// The deadline without the tries of nodes that nothing waits for.
+/// The deadline, leaving out tries of nodes that nothing waits for.
 std::optional<MonotonicTime> Supervisor::own_deadline() const {
   std::optional<MonotonicTime> earliest = phase_due_;
   for (const auto& due :

@@ -68,7 +68,7 @@ using NodeNames = std::map<NodeId, std::string>;
 [[nodiscard]] std::string no_restart(const std::string& why);
 [[nodiscard]] std::string beyond_the_limit(Duration wait, Duration limit);
 
-/// Why a try to connect a lost node has failed: it took longer than connecting may.
+/// Why a try to connect a lost node has failed: it took longer than connecting may take.
 [[nodiscard]] std::string no_facts(Duration limit);
 /// `what`: no_facts().
 [[nodiscard]] std::string tried_again(const std::string& node, const std::string& what);

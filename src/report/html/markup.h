@@ -15,7 +15,8 @@ void put(std::string& out, const Parts&... parts) {
 
 /// `text` for an element or a quoted attribute: one line, as plain_line() cleans it.
 [[nodiscard]] std::string html(std::string_view text);
-/// Like html(), for several lines: at most `most` bytes of them, then a note how much is missing.
+/// Like html(), for several lines: at most `most` bytes of them, then a note on how much is
+/// missing.
 [[nodiscard]] std::string html_lines(std::string_view text, std::size_t most);
 
 /// JSON for a <script type="application/json">: no byte of it can end the element.

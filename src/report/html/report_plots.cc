@@ -76,8 +76,8 @@ std::optional<double> least(const Series& series) {
   return low;
 }
 
-/// Where the value lies between `low` (0) and `high` (1). If both are 0, the value is at the
-/// bottom; if both are the same other number, in the middle.
+/// Where the value lies between `low` (0) and `high` (1). If both bounds are 0, the value is at the
+/// bottom; if they are equal but not 0, in the middle.
 double part_of(double value, double low, double high) {
   if (!(high > low)) return low == 0 ? 0 : 0.5;
   const double part = (value / 2 - low / 2) / (high / 2 - low / 2);  // the range may overflow
