@@ -9,7 +9,7 @@ namespace dlaunch {
 
 namespace {
 
-/// Whether the signal ended the rank directly, or a shell reports that (128 + signal).
+/// Whether the rank died of the signal, or its exit code is a shell's for that (128 + signal).
 template <int kSignal>
 bool ended_by(const ExitStatus& status) {
   return status.code() == exit_code::kSignalBase + kSignal;

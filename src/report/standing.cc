@@ -291,7 +291,7 @@ Standing standing_of(const RankStacks& before, const RankStacks& now) {
     const bool may_spin =
         frames[known->depth].kind == StackFrame::Kind::native || has_state(*thread, "R");
     standing.has_moved = is_elsewhere || (!may_spin && own.cpu_ms >= kBusyMs);
-    // On too few CPUs, a rank that spins waits for one most of the time.
+    // Where ranks outnumber the CPUs, a rank that spins waits for a CPU most of the time.
     standing.may_be_many =
         own.cpu_ms + own.waited_ms >= kBusyMs || known->row->wait == Wait::device;
     return standing;

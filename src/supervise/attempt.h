@@ -68,7 +68,7 @@ class AttemptProgress {
 
   std::vector<NodeId> node_of_rank_;
   std::vector<std::optional<WallTime>> starts_;  // index = Rank
-  std::map<Rank, RankEnd> ends_;                 // those that are known, without starts
+  std::map<Rank, RankEnd> ends_;                 // known so far; `started` is in starts_
   std::map<NodeId, Node> nodes_;
   std::uint32_t running_ = 0;  // on open nodes
   std::uint32_t begun_ = 0;

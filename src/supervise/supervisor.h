@@ -107,9 +107,9 @@ class Supervisor {
   /// The first call, once: what to do at the start (ConnectNode for each node of the set).
   [[nodiscard]] std::vector<Action> start(MonotonicTime now);
 
-  /// What to do now, in this order. `now` never goes back. Limits that `now` has reached are
-  /// enforced with any event, after it. O(log nodes) amortised; O(nodes + ranks) for the few events
-  /// that change the phase or the set.
+  /// What to do now, in this order. `now` never goes back. After any event, the limits that `now`
+  /// has reached are enforced. O(log nodes) amortised; O(nodes + ranks) for the few events that
+  /// change the phase or the set.
   [[nodiscard]] std::vector<Action> on(const Event&, MonotonicTime now);
 
   /// When on(Tick) must be called at the latest; nullopt: no deadline. Always after the `now` of

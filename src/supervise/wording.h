@@ -51,8 +51,8 @@ using NodeNames = std::map<NodeId, std::string>;
 /// "the job failed twice on gpu03, which is left out (...); a spare takes its place, ...".
 /// `left`: nodes, of `wanted`.
 [[nodiscard]] std::string excluded(const std::string& node, std::size_t left, std::uint32_t wanted);
-/// "gpu03 is lost; the run goes on with 3 of 4 nodes", or "a spare takes its place"; at least one.
-/// `left`: nodes, of `wanted`.
+/// "gpu03 is lost; the run goes on with 3 of 4 nodes", or "a spare takes its place". `nodes`: at
+/// least one. `left`: nodes, of `wanted`.
 [[nodiscard]] std::string goes_on_without(const std::vector<std::string>& nodes, std::size_t left,
                                           std::uint32_t wanted);
 [[nodiscard]] std::string node_is_back(const std::string& node);

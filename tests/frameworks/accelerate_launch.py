@@ -45,7 +45,7 @@ OLDER = {
 }
 # {name of a key up to 0.34: its variable}. Later releases silently ignore the key; dlaunch honours it.
 OLD_NAMES = {"fsdp_backward_prefetch_policy": "FSDP_BACKWARD_PREFETCH"}
-# Files with which dlaunch deliberately does something else.
+# Files that dlaunch deliberately treats differently from accelerate.
 OTHERWISE = {
     "accelerate-no-many.yaml": "machines without an address, of which one is used anyway",
     "accelerate-no.yaml": "mixed_precision: no without quotes, for which accelerate ends with a traceback",

@@ -99,7 +99,7 @@ def everything_for_a_while(box):
 
 @case
 def the_engine_for_longer_than_any_limit(box):
-    """With the fork connector, the agent learns of its end from the end of the channel; silence alone means nothing."""
+    """With the fork connector, the agent takes the engine for dead only when the channel ends; silence alone means nothing."""
     run = start(box, "--set", "timeouts.fence_after=100ms", "--set", "timeouts.lost_after=3200ms")
     engine = run.chain()[0]
     stop(engine)
