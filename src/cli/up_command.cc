@@ -230,7 +230,7 @@ struct DownCommand {
     return code;
   }
 
-  /// What the keeper gives up: nothing, if it was about to end or is one of another build.
+  /// What the keeper gives up: nothing, if it was about to end or belongs to another build.
   Result<GivenUp> ask(KeeperLine line, const GiveUp& wish) const {
     const std::string build = line.build();
     if (build.empty()) return tl::unexpected(no_answer(line));

@@ -18,9 +18,9 @@ struct AzureSize {
   bool operator==(const AzureSize&) const = default;
 };
 
-/// Accepts "Standard_ND96asr_v4" and "ND96asr_v4" in upper or lower case. For a size that is not in
-/// the table, the letters of its name decide. Errors: exit_code::kUsage if `name` is not the name
-/// of a size.
+/// Accepts "Standard_ND96asr_v4" and "ND96asr_v4" in upper or lower case. If the size is not in the
+/// table, its features are derived from the letters of its name. Errors: exit_code::kUsage if
+/// `name` is not the name of a size.
 [[nodiscard]] Result<AzureSize> azure_size(std::string_view name);
 
 }  // namespace dlaunch::fabric

@@ -546,7 +546,7 @@ constexpr auto kFailures = std::to_array<KnownFailure>({
 // How many last lines to search if there is no exception; Open MPI's text has 15.
 constexpr std::size_t kLines = 20;
 
-// Marks of information and warnings of libraries, which are not what ended the program.
+// Marks of informational messages and warnings of libraries, which did not end the program.
 constexpr std::array<std::string_view, 9> kHarmless{
     " NCCL INFO ",     "cannot be preloaded", "[c10d] The ",   "Warning: ",    "WARNING: ",
     ": I tensorflow/", ": W tensorflow/",     ": I external/", ": W external/"};
