@@ -1,6 +1,7 @@
 """One node of a cluster: its life cycle, its settings and its faults. Made by Cluster; see there."""
 
 import os
+import shlex
 import signal
 import subprocess
 
@@ -148,6 +149,9 @@ class Node:
 
     def link_up(self):
         self.cluster.ip("link", "set", self.link, "up")
+
+    def ip(self, *words):
+        self.sh(shlex.join(["ip", *words]))
 
     def drop(self, direction, peer=None):
         """Silently drops what the node receives ("in") or sends ("out"), from or to one node if `peer` says so; the other direction works."""
