@@ -64,20 +64,20 @@ def compressed_archives_are_unpacked_while_they_arrive(box):
         cluster[1].sh(f"rm -r {DATA} {TO}/.dlaunch-unpacked-data")
 
 
-@case(budget=400, alone=True, long=True)
+@case(budget=900, alone=True, long=True)
 def a_hundred_thousand_small_files(box):
     cluster, files = box.make_cluster(2), 100_000
     for number in range(files):
         write(f"{FROM}/many/{number % 300}/{number}", b"%d\n" % number)
     stage = f"[{{from: {FROM}/many, to: {TO}/many}}]"
-    launch(box, stage).end(0, patience=200)
+    launch(box, stage).end(0, patience=300)
     own = picture(f"{FROM}/many")
     for node in cluster.nodes:
         expect(picture(node.path(f"{TO}/many")) == own, f"the folder on {node.name} differs")
-    launch(box, stage).end(0, patience=200)
+    launch(box, stage).end(0, patience=300)
     expect_equal([event["bytes"] for event in staged(box).values()], [0, 0], "sent again")
     write(f"{FROM}/many/7/7", b"changed\n")
-    launch(box, stage).end(0, patience=200)
+    launch(box, stage).end(0, patience=300)
     expect_equal([event["bytes"] for event in staged(box).values()], [8, 8], "for a file that has changed")
 
 
@@ -91,12 +91,12 @@ def one_percent_of_a_gibibyte(box):
     stage = f"[{{from: {FROM}/large, to: {TO}/large}}]"
     for node in cluster.nodes:
         node.sh(f"mkdir -p {TO} && mount -t tmpfs -o size=3g none {TO}")
-    launch(box, stage).end(0, patience=200)
+    launch(box, stage).end(0, patience=300)
     with open(f"{FROM}/large", "r+b") as file:
         for number in range(places):
             file.seek(size * (2 * number + 1) // (2 * places) + 12345)
             file.write(pseudo_random_bytes(size // 100 // places, 1000 + number))
-    launch(box, stage).end(0, patience=200)
+    launch(box, stage).end(0, patience=300)
     sent = staged(box)[1]["from_launcher"]
     expect(size // 100 <= sent <= size // 100 + 2 * places * BLOCK and sent <= size // 50, f"{sent} bytes of {size} for a change of 1 %")
     for node in cluster.nodes:
