@@ -21,7 +21,8 @@ def progress_with_rate_and_time_left(box):
     write(f"{FROM}/large", pseudo_random_bytes(1 << 20, 1) * (size >> 20))
     for node in cluster.nodes:
         node.slow_link("20mbit")
-    run = box.start_on_terminal("stage", "--hosts", "node[1-2]", "--set", f"connect.ssh={cluster.ssh}", "--from", f"{FROM}/large", "--to", f"{TO}/large")
+    hosts = ("--hosts", "node[1-2]", "--set", f"connect.ssh={cluster.ssh}")
+    run = box.start_on_terminal("stage", *hosts, "--from", f"{FROM}/large", "--to", f"{TO}/large")
     lines = []
 
     def look():  # a line is cut to the width of the terminal

@@ -167,7 +167,8 @@ SHARED = "/var/tmp/shared"
 
 def as_trainer(box, stage, *options, **more):
     """By a user who is not root on the node."""
-    box.write("job.yaml", f"command: /bin/true\nhosts: [{{name: node1, user: trainer}}]\nconnect: {{ssh: {box.cluster.ssh}}}\nworkdir: /\nstage: {stage}\n")
+    hosts = f"hosts: [{{name: node1, user: trainer}}]\nconnect: {{ssh: {box.cluster.ssh}}}\n"
+    box.write("job.yaml", f"command: /bin/true\nworkdir: /\nstage: {stage}\n{hosts}")
     return box.start("run", "job.yaml", *options, **more)
 
 
@@ -179,7 +180,7 @@ def a_folder_of_another_user(box):
     run = as_trainer(box, stage).end(NOT_COPIED)
     expect_in(f"node1: {SHARED}", run.text, "where")
     expect_in("Permission denied", run.text, "why")
-    expect_equal(node.sh(f"cat {SHARED}/corpus/a.txt; ls -A {SHARED} {SHARED}/corpus"), f"precious\n{SHARED}:\ncorpus\n\n{SHARED}/corpus:\na.txt\n", "what is there")
+    expect_equal(node.sh(f"cd {SHARED} && cat corpus/a.txt && find . -type f"), "precious\n./corpus/a.txt\n", "what is there")
     node.sh(f"rm -r {SHARED} && mkdir -m 1777 {SHARED}")
     as_trainer(box, stage).end(0)
     expect_equal(node.sh(f"stat -c %u {SHARED}/corpus/a.txt {SHARED}/w.bin"), "2000\n2000\n", "whose files they are")
