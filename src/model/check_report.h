@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/cluster.h"
@@ -20,14 +21,25 @@ struct DiskFact {
   bool operator==(const DiskFact&) const = default;
 };
 
-/// The time to read files in the way an interpreter reads the modules it imports.
+/// How quickly a folder's files are found and read, in the way an interpreter reads the modules it
+/// imports, and how quickly its largest files are.
 struct FolderSpeed {
   std::string path;
-  std::string file_system;    // "nfs4 at /home (home.lan:/home)"; empty: unknown
-  std::uint32_t files = 0;    // number read, in the folder and below it
-  std::uint64_t took_ns = 0;  // to open and read them
+  std::string file_system;      // "nfs4 at /home (home.lan:/home)"; empty: unknown
+  std::uint32_t files = 0;      // number read, in the folder and below it
+  std::uint64_t took_ns = 0;    // to find, open and read them
+  std::uint64_t lookup_ns = 0;  // of this: to list the folders, stat and open
+  std::uint64_t bytes = 0;      // read from the largest of them; 0: they are too small for a rate
+  std::uint64_t read_ns = 0;    // this took
   bool operator==(const FolderSpeed&) const = default;
+
+  /// nullopt: not measured.
+  [[nodiscard]] std::optional<double> files_per_second() const;
+  [[nodiscard]] std::optional<double> bytes_per_second() const;
 };
+
+/// Judges by the type of the file system, with which `file_system` begins.
+[[nodiscard]] bool is_of_network(std::string_view file_system);
 
 /// A node's condition beyond its NodeFacts: collected only for checks, because it takes a while.
 struct NodeCondition {
@@ -40,6 +52,7 @@ struct NodeCondition {
   std::uint64_t open_files_hard = 0;       // the hard limit
   std::vector<DiskFact> disks;             // of the requested folders
   std::vector<FolderSpeed> code;           // of the requested folders that exist
+  FolderSpeed local;                       // with `code`: of a sample on a local disk; may be empty
   std::vector<std::string> collectives;    // "mpi: ready, Open MPI v4.1.4", or why one is not ready
   std::string boot_id;                     // equal for containers of one kernel; empty: unknown
   std::uint32_t load_hundredths = 0;       // load average of the last minute, proc(5), times 100

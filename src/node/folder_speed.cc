@@ -1,9 +1,13 @@
 #include "node/folder_speed.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <system_error>
+#include <utility>
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -12,20 +16,102 @@
 #include "os/clock.h"
 #include "os/stuck.h"
 #include "os/unique_fd.h"
+#include "os/write_all.h"
 
 namespace dlaunch {
 
 namespace {
 
-bool read_beginning(const std::string& path, std::uint64_t most) {
-  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+namespace fs = std::filesystem;
+
+struct OpenFile {
+  UniqueFd file;
+  std::uint64_t size = 0;
+};
+
+std::optional<OpenFile> open_regular(const std::string& path) {
+  OpenFile opened{UniqueFd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY))};
   struct stat info {};
-  if (!file || ::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) return false;
-  char bytes[16 * 1024];
-  for (std::uint64_t done = 0; done < most;) {
-    const ssize_t n = ::read(file.get(), bytes, sizeof bytes);
+  if (!opened.file || ::fstat(opened.file.get(), &info) != 0 || !S_ISREG(info.st_mode))
+    return std::nullopt;
+  opened.size = static_cast<std::uint64_t>(info.st_size);
+  return opened;
+}
+
+/// Returns the bytes read.
+std::uint64_t read_beginning(const UniqueFd& file, std::uint64_t most, MonotonicTime end) {
+  (void)::posix_fadvise(file.get(), 0, static_cast<off_t>(most), POSIX_FADV_DONTNEED);
+  static char bytes[128 * 1024];
+  std::uint64_t done = 0;
+  while (done < most && monotonic_now() < end) {
+    const auto part = std::min<std::uint64_t>(sizeof bytes, most - done);
+    const ssize_t n = ::read(file.get(), bytes, part);
     if (n <= 0) break;
     done += static_cast<std::uint64_t>(n);
+  }
+  return done;
+}
+
+std::uint64_t ns_since(MonotonicTime then) {
+  return static_cast<std::uint64_t>((monotonic_now() - then).count());
+}
+
+using Sizes = std::vector<std::pair<std::uint64_t, std::string>>;
+
+/// Adds `files`, `took_ns` and `lookup_ns`. Returns the files' sizes and paths.
+Sizes read_many(const FolderSpeedLimits& limits, FolderSpeed& speed) {
+  const MonotonicTime began = monotonic_now();
+  const MonotonicTime end = began + limits.time;
+  std::uint64_t reading_ns = 0;
+  Sizes found;
+  std::error_code error;
+  fs::recursive_directory_iterator at(speed.path, fs::directory_options::skip_permission_denied,
+                                      error);
+  for (; !error && at != fs::recursive_directory_iterator(); at.increment(error)) {
+    if (speed.files >= limits.files || monotonic_now() >= end) break;
+    std::error_code ignored;
+    if (at->is_symlink(ignored) || !at->is_regular_file(ignored)) continue;
+    const auto opened = open_regular(at->path());
+    if (!opened) continue;
+    const MonotonicTime before = monotonic_now();
+    (void)read_beginning(opened->file, limits.bytes_of_each, MonotonicTime::max());
+    reading_ns += ns_since(before);
+    ++speed.files;
+    found.emplace_back(opened->size, at->path());
+  }
+  speed.took_ns = ns_since(began);
+  speed.lookup_ns = speed.took_ns - std::min(reading_ns, speed.took_ns);
+  return found;
+}
+
+/// Adds `bytes` and `read_ns`, if there is enough to read for a rate.
+void read_large(Sizes found, const FolderSpeedLimits& limits, FolderSpeed& speed) {
+  constexpr std::uint64_t kLarge = std::uint64_t{1} << 20U;
+  std::sort(found.begin(), found.end(), std::greater<>());
+  if (found.size() > limits.large_files) found.resize(limits.large_files);
+  const MonotonicTime end = monotonic_now() + limits.reading;
+  for (const auto& [size, path] : found) {
+    if (size < kLarge || speed.bytes >= limits.bytes || monotonic_now() >= end) break;
+    const auto opened = open_regular(path);
+    if (!opened) continue;
+    const MonotonicTime before = monotonic_now();
+    speed.bytes += read_beginning(opened->file, limits.bytes - speed.bytes, end);
+    speed.read_ns += ns_since(before);
+  }
+}
+
+std::string file_system_at(const std::string& path) {
+  const std::unique_ptr<char, void (*)(void*)> real(::realpath(path.c_str(), nullptr), &::free);
+  return file_system_of(real ? real.get() : path);
+}
+
+bool write_sample(const std::string& folder) {
+  constexpr int kFiles = 100;
+  const std::string content(8 * 1024, 'x');  // about what a module has
+  for (int i = 0; i < kFiles; ++i) {
+    const std::string path = folder + '/' + std::to_string(i);
+    const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    if (!file || write_all(file.get(), content) != 0) return false;
   }
   return true;
 }
@@ -35,22 +121,35 @@ bool read_beginning(const std::string& path, std::uint64_t most) {
 FolderSpeed read_folder(const std::string& path, const FolderSpeedLimits& limits) {
   FolderSpeed speed;
   speed.path = path;
-  const MonotonicTime began = monotonic_now();
-  std::error_code error;
-  std::filesystem::recursive_directory_iterator at(
-      path, std::filesystem::directory_options::skip_permission_denied, error);
-  for (; !error && at != std::filesystem::recursive_directory_iterator(); at.increment(error)) {
-    if (speed.files >= limits.files || monotonic_now() - began >= limits.time) break;
-    std::error_code ignored;
-    if (!at->is_regular_file(ignored) || at->is_symlink(ignored)) continue;
-    const MonotonicTime before = monotonic_now();
-    if (!read_beginning(at->path(), limits.bytes_of_each)) continue;
-    ++speed.files;
-    speed.took_ns += static_cast<std::uint64_t>((monotonic_now() - before).count());
-  }
-  const std::unique_ptr<char, void (*)(void*)> real(::realpath(path.c_str(), nullptr), &::free);
-  speed.file_system = file_system_of(real ? real.get() : path);
+  read_large(read_many(limits, speed), limits, speed);
+  speed.file_system = file_system_at(path);
   return speed;
+}
+
+FolderSpeed read_local_sample(const std::vector<std::string>& folders) {
+  for (const std::string& folder : folders) {
+    if (!folder.starts_with('/') || is_of_network(file_system_at(folder))) continue;
+    std::string own = folder + "/dlaunch-check-XXXXXX";
+    if (::mkdtemp(own.data()) == nullptr) continue;
+    FolderSpeed speed;
+    if (write_sample(own)) speed = read_folder(own);
+    std::error_code ignored;
+    fs::remove_all(own, ignored);
+    if (speed.files == 0) continue;
+    speed.path = folder;
+    return speed;
+  }
+  return {};
+}
+
+std::string environment_of(const std::string& program) {
+  for (fs::path folder = fs::path(program).parent_path(); folder.has_relative_path();
+       folder = folder.parent_path()) {
+    std::error_code ignored;
+    if (fs::exists(folder / "pyvenv.cfg", ignored) || fs::exists(folder / "conda-meta", ignored))
+      return folder / "lib";
+  }
+  return "";
 }
 
 }  // namespace dlaunch

@@ -4,7 +4,9 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include <sys/resource.h>
@@ -146,6 +148,25 @@ void add_collectives(const wire::Inspect& question, NodeCondition& condition) {
   }
 }
 
+/// Adds how quickly code is found and read, and for comparison the same on a local disk.
+void add_code(const wire::Inspect& question, NodeCondition& condition) {
+  std::vector<std::string> folders = question.code;
+  for (const std::string& program : question.programs) {
+    if (std::string folder = environment_of(program); !folder.empty())
+      folders.push_back(std::move(folder));
+  }
+  std::set<std::string> seen;
+  for (const std::string& folder : folders) {
+    if (!seen.insert(folder).second) continue;
+    if (FolderSpeed speed = read_folder(folder); speed.files > 0)
+      condition.code.push_back(std::move(speed));
+  }
+  if (condition.code.empty()) return;
+  const char* temporary = ::getenv("TMPDIR");
+  condition.local =
+      read_local_sample({temporary == nullptr ? "" : temporary, "/tmp", "/var/tmp", "/dev/shm"});
+}
+
 /// "0.52 0.61 ...", proc(5); 0: unreadable.
 std::uint32_t load_hundredths(std::string_view text) {
   const std::size_t point = text.find('.');
@@ -168,10 +189,7 @@ Environment probe_environment(Environment login, const wire::Inspect& question,
 NodeCondition inspect_node(const wire::Inspect& question) {
   NodeCondition condition;
   for (const std::string& folder : question.folders) condition.disks.push_back(disk_of(folder));
-  for (const std::string& folder : question.code) {
-    if (FolderSpeed speed = read_folder(folder); speed.files > 0)
-      condition.code.push_back(std::move(speed));
-  }
+  add_code(question, condition);
   condition.shm_bytes = disk_of("/dev/shm").total_bytes;
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) condition.open_files_hard = limit.rlim_max;

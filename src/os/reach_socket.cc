@@ -133,10 +133,14 @@ int connect_error(int socket) {
   return ::getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno;
 }
 
-std::string local_address_of(int socket) {
+namespace {
+
+using GetName = int (*)(int, sockaddr*, socklen_t*);
+
+std::string address_of(int socket, GetName name) {
   sockaddr_storage storage{};
   socklen_t size = sizeof storage;
-  if (::getsockname(socket, reinterpret_cast<sockaddr*>(&storage), &size) != 0) return {};
+  if (name(socket, reinterpret_cast<sockaddr*>(&storage), &size) != 0) return {};
   IpAddress address;
   if (storage.ss_family == AF_INET6) {
     sockaddr_in6 v6{};
@@ -152,6 +156,16 @@ std::string local_address_of(int socket) {
     return {};
   }
   return ip_text(address);
+}
+
+}  // namespace
+
+std::string local_address_of(int socket) {
+  return address_of(socket, &::getsockname);
+}
+
+std::string peer_address_of(int socket) {
+  return address_of(socket, &::getpeername);
 }
 
 void reset_on_close(int socket) {

@@ -35,8 +35,9 @@ void stop_listening(ReservedPort& held);
 /// The result of begin_connect(): 0 or errno.
 [[nodiscard]] int connect_error(int socket);
 
-/// This end's address as ip_text() writes it, IPv4 without "::ffff:"; empty if there is none.
+/// An end's address as ip_text() writes it, IPv4 without "::ffff:"; empty if there is none.
 [[nodiscard]] std::string local_address_of(int socket);
+[[nodiscard]] std::string peer_address_of(int socket);
 
 /// close(2) will reset the connection instead of leaving it in TIME_WAIT here.
 void reset_on_close(int socket);

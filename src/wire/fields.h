@@ -419,9 +419,11 @@ inline constexpr auto kFields<DiskFact> = std::tuple{
     field("total_bytes", &DiskFact::total_bytes), field("is_read_only", &DiskFact::is_read_only),
     field("problem", &DiskFact::problem)};
 template <>
-inline constexpr auto kFields<FolderSpeed> =
-    std::tuple{field("path", &FolderSpeed::path), field("file_system", &FolderSpeed::file_system),
-               field("files", &FolderSpeed::files), field("took_ns", &FolderSpeed::took_ns)};
+inline constexpr auto kFields<FolderSpeed> = std::tuple{
+    field("path", &FolderSpeed::path),           field("file_system", &FolderSpeed::file_system),
+    field("files", &FolderSpeed::files),         field("took_ns", &FolderSpeed::took_ns),
+    field("lookup_ns", &FolderSpeed::lookup_ns), field("bytes", &FolderSpeed::bytes),
+    field("read_ns", &FolderSpeed::read_ns)};
 template <>
 inline constexpr auto kFields<NodeCondition> =
     std::tuple{field("problem", &NodeCondition::problem),
@@ -432,18 +434,16 @@ inline constexpr auto kFields<NodeCondition> =
                field("open_files_hard", &NodeCondition::open_files_hard),
                field("disks", &NodeCondition::disks),
                field("code", &NodeCondition::code),
+               field("local", &NodeCondition::local),
                field("collectives", &NodeCondition::collectives),
                field("boot_id", &NodeCondition::boot_id),
                field("load_hundredths", &NodeCondition::load_hundredths)};
 template <>
-inline constexpr auto kFields<Inspect> =
-    std::tuple{field("folders", &Inspect::folders),
-               field("code", &Inspect::code),
-               field("gpus", &Inspect::gpus),
-               field("collectives", &Inspect::collectives),
-               field("limit_ms", &Inspect::limit_ms, kInterval),
-               field("carried", &Inspect::carried),
-               field("env", &Inspect::env)};
+inline constexpr auto kFields<Inspect> = std::tuple{
+    field("folders", &Inspect::folders),         field("code", &Inspect::code),
+    field("programs", &Inspect::programs),       field("gpus", &Inspect::gpus),
+    field("collectives", &Inspect::collectives), field("limit_ms", &Inspect::limit_ms, kInterval),
+    field("carried", &Inspect::carried),         field("env", &Inspect::env)};
 template <>
 inline constexpr auto kFields<Inspected> = std::tuple{field("condition", &Inspected::condition)};
 

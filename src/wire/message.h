@@ -683,6 +683,7 @@ struct CheckpointsSeen {
 struct Inspect {
   std::vector<std::string> folders;  // absolute; report the free space of their file systems
   std::vector<std::string> code;     // absolute; report how quickly their files are read
+  std::vector<std::string> programs;  // absolute; likewise of the Python environments they are in
   bool gpus = true;                  // query nvidia-smi and the kernel's log
   bool collectives = true;           // run `dlaunch collectives --probe`
   std::uint32_t limit_ms = 20000;

@@ -181,6 +181,10 @@ def files_of_a_network_file_system_are_slow(box):
         found = json.loads(box.run("check", "job.yaml", "--no-fabric", "--json", code=None).out)
     finally:
         cluster[1].sh(f"umount {code}")
+    rows = {node["host"]: node["folders"] for node in found["nodes"]}
+    expect_equal({host: [(one["path"], one["network"], one["files"]) for one in row] for host, row in rows.items()},
+                 {"node1": [(code, True, 40)], "node2": [(code, False, 40)]}, "what was read")
+    expect(rows["node1"][0]["files_per_s"] * 5 < rows["node2"][0]["files_per_s"], f"sshfs is not slower: {rows}")
     slow = [one for one in found["findings"] if one["code"] == "slow-files"]
     expect_equal([one["hosts"] for one in slow], [["node1"]], "where files are slow to read")
     expect_in(f"files in {code} take", slow[0]["text"], "what is slow")

@@ -3,11 +3,13 @@ and nodes each have their own."""
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 
 from case import case
+from cases_lost_nodes import RESTARTS
 from cases_stage import write
 from cases_sync import last_run, picture
 from expectations import Skip, expect, expect_equal, expect_in, pseudo_random_bytes
@@ -201,16 +203,23 @@ def ctrl_c_in_the_middle_and_going_on(box):
     cluster[1].slow_link("20mbit")
     run = launch(box, f"[{{from: {OUT}, to: 'results/{{node}}'}}]")
     part = lambda: sum(os.path.getsize(box.path("results/node1", name)) for name in names(box) if name.startswith(".dlaunch-stage-"))  # noqa: E731
-    wait_until(lambda: part() > 8 * BLOCK, "the first blocks", 30, 0.01)
+    wait_until(lambda: part() > size // 4, "a quarter of the file", 60, 0.01)
     run.signal(signal.SIGINT)
     run.end(NOT_COLLECTED, patience=10)
     expect_in("node1: interrupted", run.text, "why")
     expect(not os.path.exists(box.path("results/node1/large")), "a half file under its name")
     there = part()
     cluster[1].fast_link()
-    box.run("collect", "-q", patience=60)
+    again = box.run("collect", os.path.basename(last_run(box)), patience=60)
     expect_collected(cluster.nodes, box.path("results/{node}"))
-    expect(there > 8 * BLOCK, "nothing was there")
+    sent = size_in(re.search(r": (\S+ \S+) sent", again.words)[1])
+    expect(there > size // 4 and sent <= (size - there) * 1.05 + 2 * BLOCK, f"{sent} of {size} bytes were sent again, and {there} were there")
+
+
+def size_in(text):
+    """The bytes of "1.2 MB", which has two digits."""
+    number, unit = text.split()
+    return float(number) * {"bytes": 1, "byte": 1, "kB": 1e3, "MB": 1e6}[unit]
 
 
 def names(box):
@@ -251,38 +260,70 @@ def the_command_says_what_is_wrong(box):
     run.end(130)
 
 
-@case(budget=180)
-def the_example_from_packed_images_to_collected_checkpoints(box):
-    """examples/local-disks: interrupted by a killed rank, a lost node and Ctrl-C, and each time gone on with."""
+def example(box, hosts, *settings):
+    """examples/local-disks in a folder of its own, and the arguments that train there on these nodes."""
     why = environments.why_not(environments.DEBIAN, ["python3-torch", "python3-sklearn"])
     if why:
         raise Skip(why)
-    cluster = box.make_cluster(2)
-    job = box.path("example")
+    cluster, job = box.make_cluster(hosts), box.path("example")
     shutil.copytree(os.path.join(TOP, "examples/local-disks"), job)
     subprocess.run(["/usr/bin/python3", "pack.py"], cwd=job, check=True, capture_output=True)
-    options = ("run", "job.yaml", "--hosts", "node[1-2]", "--set", f"connect.ssh={cluster.ssh}", "--set", "rendezvous.interface=eth0", "--set",
+    options = ("run", "job.yaml", "--hosts", f"node[1-{hosts}]", "--set", f"connect.ssh={cluster.ssh}", "--set", "rendezvous.interface=eth0", "--set",
                "stage=[{from: digits.tar.gz, to: /run/digits, unpack: true}]", "--set", "collect=[{from: /run/out, to: 'results/{node}/'}]",
-               "--set", "checkpoint.path=/run/out/epoch-*.pt", "--", "--data", "/run/digits", "--checkpoints", "/run/out")
+               "--set", "checkpoint.path=/run/out/epoch-*.pt", *settings, "--", "--data", "/run/digits", "--checkpoints", "/run/out")
+    return cluster, job, options
+
+
+def has_epoch(node, number):
+    return os.path.exists(node.path(f"/run/out/epoch-{number:03d}.pt"))
+
+
+def goes_on_after(out):
+    return int(out.split(b"goes on after epoch ")[1].split(b",")[0])
+
+
+def expect_trained(run, job, nodes, epochs):
+    """To its end; the last checkpoint was collected from these nodes."""
+    accuracy = float(run.out.split(b"test accuracy ")[1].split()[0])
+    expect(accuracy > 0.9, f"test accuracy {accuracy}")
+    last = f"epoch-{epochs:03d}.pt"
+    for node in nodes:
+        with open(node.path(f"/run/out/{last}"), "rb") as file, open(os.path.join(job, "results", node.name, last), "rb") as own:
+            expect(file.read() == own.read(), f"the last checkpoint of {node.name}")
+
+
+@case(budget=180)
+def the_example_from_packed_images_to_collected_checkpoints(box):
+    """Interrupted by a killed rank, on a node that has lost its checkpoints, and by Ctrl-C, and each time gone on with."""
+    cluster, job, options = example(box, 2)
     run = box.start(*options, "--epochs", "100", "--pause", "0.2", cwd=job)
-    at = lambda number: os.path.exists(cluster[2].path(f"/run/out/epoch-{number:03d}.pt"))  # noqa: E731
-    wait_until(lambda: at(2), "epoch 2", 90, 0.05)
+    wait_until(lambda: has_epoch(cluster[2], 2), "epoch 2", 90, 0.05)
     expect_equal(len(os.listdir(cluster[2].path("/run/digits/7"))), 179, "images of a seven")
     rank = [pid for pid in box.people(cluster[2])[2] if "train.py" in command_of(pid)]
     os.kill(rank[0], signal.SIGKILL)
     wait_until(lambda: b"goes on after epoch" in run.out, "the restart", 90, 0.05)
-    reached = int(run.out.split(b"goes on after epoch ")[1].split(b",")[0])
     shutil.rmtree(cluster[1].path("/run/out"))  # as a new node has none
-    wait_until(lambda: at(reached + 2), "two epochs more", 90, 0.05)
+    wait_until(lambda: has_epoch(cluster[2], goes_on_after(run.out) + 2), "two epochs more", 90, 0.05)
     run.signal(signal.SIGINT)
     run.end(130, patience=60)
     there = sorted(os.listdir(cluster[2].path("/run/out")))
     expect_equal(sorted(os.listdir(os.path.join(job, "results/node2"))), there, "collected")
     run = box.start(*options, "--epochs", str(len(there) + 8), cwd=job).end(0, patience=90)
     expect_in(f"goes on after epoch {len(there)}", run.out.decode(), "the next run")
-    accuracy = float(run.out.split(b"test accuracy ")[1].split()[0])
-    expect(accuracy > 0.9, f"test accuracy {accuracy}")
-    last = f"epoch-{len(there) + 8:03d}.pt"
-    for node in cluster.nodes:
-        with open(node.path(f"/run/out/{last}"), "rb") as file, open(os.path.join(job, "results", node.name, last), "rb") as own:
-            expect(file.read() == own.read(), f"the last checkpoint of {node.name}")
+    expect_trained(run, job, cluster.nodes, len(there) + 8)
+
+
+@case(budget=240, long=True)
+def the_example_when_the_node_of_rank_0_is_lost(box):
+    """A spare takes its place: it gets the images, and the newest checkpoint from the other node."""
+    cluster, job, options = example(box, 3, *RESTARTS, "--set", "spares=1")
+    run = box.start(*options, "--epochs", "20", "--pause", "0.3", cwd=job)
+    wait_until(lambda: has_epoch(cluster[2], 3), "epoch 3", 90, 0.05)
+    expect(not os.path.exists(cluster[3].path("/run/out")), "the spare has ranks")
+    cluster[1].power_off()
+    wait_until(lambda: b"goes on after epoch" in run.out, "the restart", 120, 0.05)
+    run.end(0, patience=90, left=1000)
+    expect_in("node1 is lost; a spare takes its place", run.text, "what happened")
+    expect(3 <= goes_on_after(run.out) < 20, run.out)
+    expect_equal(len(os.listdir(cluster[3].path("/run/digits/7"))), 179, "images of a seven on the spare")
+    expect_trained(run, job, [cluster[2], cluster[3]], 20)

@@ -19,6 +19,7 @@ import lab  # noqa: E402
 from census import Watch, listeners  # noqa: E402
 from expectations import expect  # noqa: E402
 from node import Node  # noqa: E402
+from wires import Wires  # noqa: E402
 
 # Hosts that fail, each in a different way. Every cluster has them in its ssh_config, beside its nodes.
 UNREACHABLE = {
@@ -45,6 +46,7 @@ class Cluster:
         self._hosts = {}  # additional ones: {name: ssh_config options}
         self._changed = {}  # {name of a node: options}
         self._watch = None
+        self._wires = None
         os.makedirs(os.path.join(folder, "ssh"))
         self.nodes = [Node(self, number) for number in range(1, count + 1)]
 
@@ -73,6 +75,8 @@ class Cluster:
         """Ends everything that runs on the nodes. The links end with the lab."""
         if self._watch:
             self._watch.stop()
+        if self._wires:
+            self._wires.stop()
         for node in self.nodes:
             node.down()
 
@@ -96,6 +100,13 @@ class Cluster:
 
     def launcher_link_up(self):
         self.ip("link", "set", "v0", "up")
+
+    def make_far(self, delay, loss=0.0):
+        """All traffic takes this long on the way from or to each machine, the launcher's included, and is lost with this probability: between
+        two machines each of them twice. Returns the Wires, which count bytes."""
+        ends = {"v0": self.ip, **{node.link: node.ip for node in self.nodes}}
+        self._wires = Wires(self, ends, delay, loss)
+        return self._wires
 
     # --- ssh
 

@@ -1,6 +1,7 @@
 """One node of a cluster (cluster.py): its life cycle, its settings and its faults."""
 
 import os
+import shlex
 import signal
 import subprocess
 
@@ -148,6 +149,9 @@ class Node:
 
     def link_up(self):
         self.cluster.ip("link", "set", self.link, "up")
+
+    def ip(self, *words):
+        self.sh(shlex.join(["ip", *words]))
 
     def drop(self, direction, peer=None):
         """Silently drops what the node receives ("in") or sends ("out"), only from or to `peer` if it is given. The other direction works."""

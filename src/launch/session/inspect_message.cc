@@ -1,9 +1,12 @@
 #include "launch/session/inspect_message.h"
 
 #include <filesystem>
+#include <vector>
 
+#include "plan/active_environment.h"
 #include "plan/inherited_env.h"
 #include "plan/user_env.h"
+#include "text/strings.h"
 
 namespace dlaunch {
 
@@ -15,6 +18,25 @@ Environment without_secrets(const std::vector<Variable>& variables) {
     if (variable.source != VariableSource::env_secret) env.emplace(variable.name, variable.value);
   }
   return env;
+}
+
+/// The programs with a path that the job's commands name, absolute.
+std::vector<std::string> programs_of(const JobSpec& spec, const std::filesystem::path& workdir) {
+  std::vector<const Command*> commands = {&spec.command};
+  for (const RoleSpec& role : spec.roles) {
+    if (role.command) commands.push_back(&*role.command);
+  }
+  std::vector<std::string> programs;
+  const auto add = [&](const std::string& program) {
+    if (program.find('/') == std::string::npos) return;
+    std::string path = (workdir / program).lexically_normal();
+    if (!contains(programs, path)) programs.push_back(std::move(path));
+  };
+  for (const Command* command : commands) {
+    if (!command->argv.empty()) add(command->argv.front());
+    for (const std::string& program : programs_in(command->line)) add(program);
+  }
+  return programs;
 }
 
 }  // namespace
@@ -34,6 +56,7 @@ wire::Inspect inspect_message(const JobSpec& spec, const PlanContext& context,
       const std::string folder = find_variable(context.launcher_env, variable).value_or("");
       if (folder.starts_with('/')) question.code.push_back(folder + "/lib");
     }
+    question.programs = programs_of(spec, workdir);
   }
   if (!wanted.collectives) return question;
   if (!is_launcher) question.carried = carried_variables(context.launcher_env);

@@ -11,7 +11,7 @@ struct InspectionScope {
   bool gpus = true;         // query nvidia-smi
   bool collectives = true;  // find out whether the node can measure with traffic
   bool workdir = false;  // the room on the workdir's file system; how quickly code is read from it
-                         // and from an active environment
+                         // and from an environment that is active or that a command's program is in
 };
 
 /// Contains the environment of the ranks that would measure for this job, so that the node finds a

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "measure/check/folder_findings.h"
 #include "plan/fabric_ports.h"
 #include "text/json_text.h"
 #include "text/size_text.h"
@@ -154,6 +155,30 @@ void put_finding(JsonText& text, const CheckReport& report, const CheckFinding& 
   text.end_array().key("text").string(one.text).key("remedy").string(one.remedy).end_object();
 }
 
+void put_folder(JsonText& text, const FolderSpeed& speed) {
+  constexpr double kMegabyte = 1e6;
+  text.begin_object().key("path").string(speed.path);
+  text.key("file_system").string_or_null(speed.file_system);
+  text.key("network").boolean(is_of_network(speed.file_system));
+  text.key("files").number(speed.files);
+  put_positive(text, "files_per_s", speed.files_per_second().value_or(0));
+  put_positive(text, "read_mbs", speed.bytes_per_second().value_or(0) / kMegabyte);
+  put_positive(text, "ms_per_file", static_cast<double>(speed.took_ns) / 1e6 / speed.files);
+  text.end_object();
+}
+
+/// Those of the job, and the one on a local disk to compare them with.
+void put_folders(JsonText& text, const NodeCondition& condition) {
+  text.key("folders").begin_array();
+  for (const FolderSpeed& speed : condition.code) put_folder(text, speed);
+  text.end_array().key("local_folder");
+  if (condition.local.files > 0) {
+    put_folder(text, condition.local);
+  } else {
+    text.null();
+  }
+}
+
 void put_node(JsonText& text, const CheckReport& report, std::uint32_t i) {
   const CheckedNode& node = report.nodes[i];
   const NodeFigures figures = i < report.figures.size() ? report.figures[i] : NodeFigures{};
@@ -174,13 +199,15 @@ void put_node(JsonText& text, const CheckReport& report, std::uint32_t i) {
   put_positive(text, "memory_gbs", figures.memory_gbs);
   put_positive(text, "exchange_gbs", figures.exchange_gbs);
   put_positive(text, "exchange_us", figures.exchange_us);
-  text.key("in_all_reduce").boolean(figures.in_all_reduce).end_object();
+  text.key("in_all_reduce").boolean(figures.in_all_reduce);
+  put_folders(text, node.condition);
+  text.end_object();
 }
 
 }  // namespace
 
 std::string check_text(const CheckReport& report) {
-  std::string out = table(report);
+  std::string out = table(report) + folders_text(report.nodes);
   for (const Severity severity : {Severity::bad, Severity::note}) {
     for (const CheckFinding& one : report.findings) {
       if (one.severity != severity) continue;

@@ -1,11 +1,12 @@
 #include "measure/check/node_checks.h"
 
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <map>
 #include <optional>
+#include <utility>
 
+#include "measure/check/folder_findings.h"
 #include "measure/check/port_checks.h"
 #include "plan/fabric_ports.h"
 #include "text/size_text.h"
@@ -115,64 +116,6 @@ void check_node(const CheckedNode& node, Finder found) {
   for (const DiskFact& disk : node.condition.disks) check_disk(disk, found);
   if (!node.condition.problem.empty()) found.bad("condition", node.condition.problem, "");
   for (const std::string& text : rails_without_address(node.facts)) found.note("roce", text);
-}
-
-// ---- what an interpreter reads
-
-std::string time_text(std::uint64_t ns) {
-  constexpr std::uint64_t kSecond = 1'000'000'000;
-  const std::uint64_t unit = ns < kSecond ? kSecond / 1000 : kSecond;
-  const std::uint64_t tenths = ns * 10 / unit;
-  return std::to_string(tenths / 10) + '.' + std::to_string(tenths % 10) +
-         (ns < kSecond ? " ms" : " s");
-}
-
-/// Judges by the file system type, with which a description of os/stuck.h begins.
-bool is_of_network(const std::string& file_system) {
-  static constexpr std::array kTypes = {"nfs",  "lustre", "gpfs", "cifs",    "smb", "ceph",
-                                        "fuse", "beegfs", "afs",  "gluster", "9p"};
-  return std::any_of(kTypes.begin(), kTypes.end(),
-                     [&](const char* type) { return file_system.starts_with(type); });
-}
-
-/// One note per folder, for the slowest node: a network file system is slow for all.
-void check_code(const CheckedNodes& nodes, Findings& findings) {
-  struct Slow {
-    std::uint32_t node = 0;
-    std::uint64_t each_ns = 0;  // per file
-    std::size_t count = 0;      // of slow nodes
-    const FolderSpeed* speed = nullptr;
-  };
-  std::map<std::string, Slow> slow;  // by folder
-  for (std::uint32_t i = 0; i < nodes.size(); ++i) {
-    for (const FolderSpeed& speed : nodes[i].condition.code) {
-      if (!answered(nodes[i]) || speed.files < kFewFiles) continue;
-      const std::uint64_t each = speed.took_ns / speed.files;
-      if (each < kSlowFileNs) continue;
-      Slow& known = slow[speed.path];
-      ++known.count;
-      if (each > known.each_ns) known = {i, each, known.count, &speed};
-    }
-  }
-  for (const auto& [path, one] : slow) {
-    std::string text = "files in " + path + " take " + time_text(one.each_ns) + " each to read";
-    if (!one.speed->file_system.empty()) text += ", from " + one.speed->file_system;
-    if (one.count > 1)
-      text +=
-          "; on " + counted(one.count - 1, "other node") + " more than " + time_text(kSlowFileNs);
-    text += ": importing some " + std::to_string(kFilesOfFramework) +
-            " files, as torch does, takes about " + time_text(one.each_ns * kFilesOfFramework);
-    const std::string preload = "import once per node (preload: [MODULE])";
-    const bool is_remote = is_of_network(one.speed->file_system);
-    findings.push_back(
-        {Severity::note,
-         {one.node},
-         "slow-files",
-         std::move(text),
-         is_remote ? "copy the folder to a local disk of each node (dlaunch stage --from " + path +
-                         " --to PATH), or " + preload
-                   : preload});
-  }
 }
 
 // ---- compared with the others
@@ -388,7 +331,7 @@ Findings check_nodes(const CheckedNodes& nodes, std::optional<std::uint32_t> exp
                           "dlaunch info on that node, dmesg | grep -i xid"});
     }
   }
-  check_code(nodes, findings);
+  for (CheckFinding& one : slow_files(nodes)) findings.push_back(std::move(one));
   check_ports(nodes, findings);
   check_memory(nodes, findings);
   for (const Alike& alike : alikes()) {

@@ -26,13 +26,6 @@ inline constexpr std::uint64_t kFewOpenFiles = 1024;
 /// Locked memory that suffices for InfiniBand and RoCE; a quarter of the node's memory does, too.
 inline constexpr std::uint64_t kMuchLocked = std::uint64_t{64} << 30U;
 
-/// Reading a source file takes less than 0.1 ms from the page cache or a local SSD. A network file
-/// system needs a few requests of 0.2 ms to 5 ms each.
-inline constexpr std::uint64_t kSlowFileNs = 500'000;
-inline constexpr std::uint32_t kFewFiles = 20;
-/// Modules that `import torch` loads (PyTorch 2), rounded.
-inline constexpr std::uint64_t kFilesOfFramework = 2000;
-
 /// The findings in the order of the nodes, each node's worst first; findings about all nodes come
 /// last. `expected_gpus`: GPUs that each node must have.
 [[nodiscard]] std::vector<CheckFinding> check_nodes(

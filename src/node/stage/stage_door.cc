@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <map>
 #include <utility>
 
 #include "node/stage/stage_files.h"
@@ -85,9 +86,21 @@ void StageDoor::tick() {
 void StageDoor::accept(UniqueFd socket) {
   const auto guest = std::make_shared<Guest>(loop_, std::move(socket));
   guest->until = monotonic_now() + kGreetingLimit;
+  guest->address = peer_address_of(guest->socket.get());
   guests_.push_back(guest);
-  if (guests_.size() > kMostGuests) dismiss(guests_.front());
   receive(guest);
+  if (guests_.size() > kMostGuests) dismiss(least_welcome());
+}
+
+/// The oldest guest of the address from which most have come.
+std::shared_ptr<StageDoor::Guest> StageDoor::least_welcome() const {
+  std::map<std::string, std::size_t> counts;
+  for (const auto& guest : guests_) ++counts[guest->address];
+  const auto most =
+      std::max_element(counts.begin(), counts.end(),
+                       [](const auto& x, const auto& y) { return x.second < y.second; });
+  return *std::find_if(guests_.begin(), guests_.end(),
+                       [&](const auto& guest) { return guest->address == most->first; });
 }
 
 void StageDoor::receive(const std::shared_ptr<Guest>& guest) {

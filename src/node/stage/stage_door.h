@@ -39,7 +39,8 @@ class StageFiles;
 class StageDoor {
  public:
   /// The most guests that have not sent their greeting, and the time that each has for it. One
-  /// guest more pushes the oldest out.
+  /// guest more pushes out the oldest of the machine that has most of them, so a flood from
+  /// elsewhere does not push out the node.
   static constexpr std::size_t kMostGuests = 64;
   static constexpr std::chrono::seconds kGreetingLimit{5};
 
@@ -67,6 +68,7 @@ class StageDoor {
   struct Guest {
     Guest(EventLoop& loop, UniqueFd fd) : socket(loop, std::move(fd)) {}
     WatchedFd socket;
+    std::string address;
     std::string said;
     MonotonicTime until{};
   };
@@ -80,6 +82,7 @@ class StageDoor {
   };
 
   void accept(UniqueFd socket);
+  [[nodiscard]] std::shared_ptr<Guest> least_welcome() const;
   void receive(const std::shared_ptr<Guest>& guest);
   void dismiss(const std::shared_ptr<Guest>& guest);
   void connect(const std::shared_ptr<Guest>& guest, std::uint64_t position);

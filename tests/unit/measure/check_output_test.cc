@@ -59,6 +59,26 @@ TEST(CheckText, CountsPortsByRate) {
   EXPECT_THAT(check_text(report), HasSubstr("2x400, 1 DOWN"));
 }
 
+/// Two nodes that read a job's folder from a server, the second in half the time.
+CheckReport report_with_folders() {
+  CheckReport report = report_of(3);
+  report.nodes[2].failure = "Connection refused";
+  for (std::uint64_t i = 0; i < 2; ++i) {
+    NodeCondition& condition = report.nodes[i].condition;
+    condition.code = {{"/job", "nfs4 at /job (srv:/job)", 300, 750'000'000 / (i + 1),
+                       600'000'000 / (i + 1), 32'000'000, 400'000'000 / (i + 1)}};
+    condition.local = {"/tmp", "ext4 at / (/dev/sda1)", 100, 5'000'000, 4'000'000, 0, 0};
+  }
+  return report;
+}
+
+TEST(CheckText, HasARowForEachFolderOverAllNodes) {
+  EXPECT_THAT(check_text(report_with_folders()),
+              HasSubstr("files in           files/s    MB/s     file system\n"
+                        "/job               500..1000  80..160  nfs4 at /job (srv:/job)\n"
+                        "/tmp (to compare)  25000      -        ext4 at / (/dev/sda1)\n"));
+}
+
 TEST(CheckText, NamesWhatWasNotMeasured) {
   CheckReport report = report_of(2);
   report.not_measured = "gpu02: libmpi.so.40 is not on this node";
@@ -151,6 +171,21 @@ TEST(CheckJson, HasStableNames) {
   EXPECT_EQ(json["nodes"][0]["clock_offset_ms"], -0.12);
   EXPECT_EQ(json["findings"][0]["hosts"], (nlohmann::json{"gpu01", "gpu02"}));
   EXPECT_EQ(json["findings"][0]["code"], "slow-link");
+}
+
+TEST(CheckJson, HasTheFoldersOfEachNode) {
+  const auto json = nlohmann::json::parse(check_json(report_with_folders()));
+  const nlohmann::json expected = {
+      {"path", "/job"},      {"file_system", "nfs4 at /job (srv:/job)"},
+      {"network", true},     {"files", 300},
+      {"files_per_s", 1000}, {"read_mbs", 160},
+      {"ms_per_file", 1.25}};
+  EXPECT_EQ(json["nodes"][1]["folders"], nlohmann::json::array({expected}));
+  EXPECT_EQ(json["nodes"][1]["local_folder"]["path"], "/tmp");
+  EXPECT_EQ(json["nodes"][1]["local_folder"]["network"], false);
+  EXPECT_TRUE(json["nodes"][1]["local_folder"]["read_mbs"].is_null()) << "too little to tell";
+  EXPECT_EQ(json["nodes"][2]["folders"], nlohmann::json::array());
+  EXPECT_TRUE(json["nodes"][2]["local_folder"].is_null());
 }
 
 /// Virtual machines whose only RDMA device is Azure's Ethernet; the first also has `ports` of

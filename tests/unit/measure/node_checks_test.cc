@@ -238,7 +238,10 @@ TEST(NodeChecks, LimitsOfASingleNode) {
 
 TEST(NodeChecks, FilesThatAreSlowToReadAreNotedOnce) {
   auto all = nodes(4);
-  for (auto& node : all) node.condition.code = {{"/job", "ext4 at /", 300, 15'000'000}};
+  for (auto& node : all) {
+    node.condition.code = {{"/job", "ext4 at /", 300, 15'000'000}};
+    node.condition.local = {"/tmp", "ext4 at /", 100, 10'000'000};
+  }
   EXPECT_THAT(check_nodes(all), IsEmpty());
   all[1].condition.code = {{"/job", "nfs4 at /job (srv:/job)", 300, 600'000'000}};
   all[2].condition.code = {{"/job", "nfs4 at /job (srv:/job)", 200, 1'260'000'000}};
@@ -250,8 +253,10 @@ TEST(NodeChecks, FilesThatAreSlowToReadAreNotedOnce) {
   EXPECT_EQ(findings[0].nodes, (std::vector<std::uint32_t>{2}));
   EXPECT_EQ(findings[0].code, "slow-files");
   EXPECT_EQ(findings[0].text,
-            "files in /job take 6.3 ms each to read, from nfs4 at /job (srv:/job); on 1 other node "
-            "more than 0.5 ms: importing some 2000 files, as torch does, takes about 12.6 s");
+            "files in /job take 6.3 ms each to find and read, from nfs4 at /job (srv:/job); on 1 "
+            "other node more than 0.5 ms: the some 2000 files of `import torch` take about 12.6 s "
+            "here, 200.0 ms from /tmp");
+  EXPECT_THAT(findings[0].remedy, HasSubstr("sync: {paths: [...]}"));
   EXPECT_THAT(findings[0].remedy, HasSubstr("dlaunch stage --from /job --to PATH"));
   all[2].condition.code[0].file_system = "ext4 at /";
   EXPECT_EQ(check_nodes(all)[0].remedy.find("stage"), std::string::npos) << "it is on a local disk";

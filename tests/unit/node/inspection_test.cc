@@ -15,6 +15,7 @@ namespace dlaunch {
 namespace {
 
 using testing::SizeIs;
+namespace fs = std::filesystem;
 
 wire::Inspect question() {
   wire::Inspect ask;
@@ -33,29 +34,84 @@ TEST(Inspection, FindsRoomAndWhatIsNotThere) {
   EXPECT_GT(found.open_files_hard, 0U);
 }
 
-TEST(Inspection, ReadsFilesOfCode) {
-  char base[] = "/tmp/dlaunch-code-XXXXXX";
-  ASSERT_NE(::mkdtemp(base), nullptr);
-  const std::filesystem::path folder = base;
-  std::filesystem::create_directories(folder / "a/b");
+/// A folder in /tmp, removed at the end.
+class InspectedFolder : public testing::Test {
+ protected:
+  InspectedFolder() { EXPECT_NE(::mkdtemp(base_), nullptr); }
+  ~InspectedFolder() override { fs::remove_all(base_); }
+  [[nodiscard]] fs::path folder() const { return base_; }
+
+ private:
+  char base_[sizeof "/tmp/dlaunch-code-XXXXXX"] = "/tmp/dlaunch-code-XXXXXX";
+};
+
+TEST_F(InspectedFolder, ItsFilesAreFoundAndRead) {
+  fs::create_directories(folder() / "a/b");
   for (const char* name : {"one.py", "a/two.py", "a/b/three.py"})
-    std::ofstream(folder / name) << std::string(100'000, 'x');
-  std::filesystem::create_symlink("one.py", folder / "link.py");
-  ::mkfifo((folder / "fifo").c_str(), 0600);
+    std::ofstream(folder() / name) << std::string(100'000, 'x');
+  fs::create_symlink("one.py", folder() / "link.py");
+  ::mkfifo((folder() / "fifo").c_str(), 0600);
   wire::Inspect ask = question();
-  ask.code = {folder, "/there/is/no/such/folder"};
+  ask.code = {folder(), folder(), "/there/is/no/such/folder"};
   const NodeCondition found = inspect_node(ask);
   ASSERT_THAT(found.code, SizeIs(1));
-  EXPECT_EQ(found.code[0].path, folder);
+  EXPECT_EQ(found.code[0].path, folder());
   EXPECT_EQ(found.code[0].files, 3U);
-  EXPECT_GT(found.code[0].took_ns, 0U);
+  EXPECT_GT(found.code[0].lookup_ns, 0U);
+  EXPECT_GT(found.code[0].took_ns, found.code[0].lookup_ns);
+  EXPECT_EQ(found.code[0].bytes, 0U) << "too small for a rate";
   EXPECT_NE(found.code[0].file_system, "");
   FolderSpeedLimits limits;
   limits.files = 2;
-  EXPECT_EQ(read_folder(folder, limits).files, 2U);
+  EXPECT_EQ(read_folder(folder(), limits).files, 2U);
   limits.time = std::chrono::milliseconds(0);
-  EXPECT_EQ(read_folder(folder, limits).files, 0U);
-  std::filesystem::remove_all(folder);
+  EXPECT_EQ(read_folder(folder(), limits).files, 0U);
+}
+
+TEST_F(InspectedFolder, ItsLargestFilesShowTheRate) {
+  std::ofstream(folder() / "small.py") << "x";
+  std::ofstream(folder() / "large.so") << std::string(3'000'000, 'x');
+  std::ofstream(folder() / "larger.so") << std::string(5'000'000, 'x');
+  FolderSpeed found = read_folder(folder());
+  EXPECT_EQ(found.files, 3U);
+  EXPECT_EQ(found.bytes, 8'000'000U);
+  EXPECT_GT(found.read_ns, 0U);
+  FolderSpeedLimits limits;
+  limits.bytes = 6'000'000;
+  EXPECT_EQ(read_folder(folder(), limits).bytes, 6'000'000U);
+  limits.large_files = 1;
+  EXPECT_EQ(read_folder(folder(), limits).bytes, 5'000'000U);
+  limits.reading = std::chrono::milliseconds(0);
+  EXPECT_EQ(read_folder(folder(), limits).bytes, 0U);
+}
+
+TEST_F(InspectedFolder, IsReadWhereAProgramIsInAnEnvironment) {
+  for (const char* one :
+       {"venv/bin", "venv/lib/python3", "conda/conda-meta", "conda/lib", "usr/bin"})
+    fs::create_directories(folder() / one);
+  std::ofstream(folder() / "venv/pyvenv.cfg") << "home = /usr/bin\n";
+  std::ofstream(folder() / "venv/lib/python3/module.py") << "x";
+  EXPECT_EQ(environment_of(folder() / "venv/bin/python"), folder() / "venv/lib");
+  EXPECT_EQ(environment_of(folder() / "conda/bin/python"), folder() / "conda/lib");
+  EXPECT_EQ(environment_of(folder() / "usr/bin/python"), "");
+  wire::Inspect ask = question();
+  ask.programs = {folder() / "venv/bin/python", folder() / "usr/bin/python"};
+  const NodeCondition found = inspect_node(ask);
+  ASSERT_THAT(found.code, SizeIs(1));
+  EXPECT_EQ(found.code[0].path, folder() / "venv/lib");
+}
+
+TEST_F(InspectedFolder, IsComparedWithALocalDisk) {
+  EXPECT_EQ(inspect_node(question()).local.files, 0U) << "there is nothing to compare";
+  const FolderSpeed found =
+      read_local_sample({"", "relative", "/there/is/no/such/folder", folder(), "/tmp"});
+  EXPECT_EQ(found.path, folder());
+  EXPECT_EQ(found.files, 100U);
+  EXPECT_TRUE(fs::is_empty(folder())) << "it is removed";
+  std::ofstream(folder() / "module.py") << "x";
+  wire::Inspect ask = question();
+  ask.code = {folder()};
+  EXPECT_EQ(inspect_node(ask).local.files, 100U);
 }
 
 TEST(Inspection, AnswersOnceFromAProcessOfItsOwn) {

@@ -66,5 +66,20 @@ TEST(InspectMessage, AsksForTheRoomThatTheJobNeeds) {
   EXPECT_THAT(question.code, ElementsAre("/home/eve/venv/lib"));
 }
 
+TEST(InspectMessage, NamesTheProgramsWhoseEnvironmentIsRead) {
+  JobSpec spec;
+  spec.workdir = "../data";
+  spec.command.argv = {"/nfs/venv/bin/python", "train.py"};
+  spec.roles.resize(3);
+  spec.roles[0].command =
+      Command{true, "exec .venv/bin/python ps.py && /nfs/venv/bin/python x.py", {}};
+  spec.roles[1].command = Command{false, "", {"python3", "of/the/path.py"}};
+  InspectionScope wanted;
+  EXPECT_THAT(inspect_message(spec, context_of_a_shell(), wanted, false).programs, IsEmpty());
+  wanted.workdir = true;
+  EXPECT_THAT(inspect_message(spec, context_of_a_shell(), wanted, false).programs,
+              ElementsAre("/nfs/venv/bin/python", "/home/eve/data/.venv/bin/python"));
+}
+
 }  // namespace
 }  // namespace dlaunch

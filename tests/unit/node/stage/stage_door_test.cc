@@ -2,9 +2,12 @@
 #include "node/stage/stage_door.h"
 
 #include <gmock/gmock.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
 
@@ -22,6 +25,7 @@ namespace fs = std::filesystem;
 
 constexpr std::chrono::seconds kPatience{20};
 constexpr std::uint64_t kBlocks = 40;
+constexpr std::size_t kFlood = 1000;
 
 StageKey key_of(char c) {
   return {std::string(32, c), std::string(32, static_cast<char>(c + 1)),
@@ -90,8 +94,10 @@ class StageDoorTest : public testing::Test {
     while (!condition() && monotonic_now() < end) loop_.run_one(end);
     return condition();
   }
-  UniqueFd stranger(const std::string& says) {
-    auto socket = begin_connect("127.0.0.2", door_->addresses().front().port);
+  /// A connection to the door; from 127.0.0.1 as a node's, unless it says otherwise.
+  UniqueFd stranger(const std::string& says, const std::string& from = "") {
+    const std::uint16_t port = door_->addresses().front().port;
+    auto socket = from.empty() ? begin_connect("127.0.0.2", port) : connect_from(from, port);
     EXPECT_TRUE(socket);
     if (!socket) return {};
     bool said = false;
@@ -102,6 +108,30 @@ class StageDoorTest : public testing::Test {
       return said;
     }));
     return std::move(*socket);
+  }
+  static tl::expected<UniqueFd, int> connect_from(const std::string& from, std::uint16_t port) {
+    UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    const std::string own = raw_address(from, 0);
+    const std::string other = raw_address("127.0.0.2", port);
+    if (::bind(socket.get(), reinterpret_cast<const sockaddr*>(own.data()),
+               static_cast<socklen_t>(own.size())) != 0)
+      return tl::unexpected(errno);
+    if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(other.data()),
+                  static_cast<socklen_t>(other.size())) != 0 &&
+        errno != EINPROGRESS)
+      return tl::unexpected(errno);
+    return socket;
+  }
+  static void allow_descriptors(rlim_t count) {
+    rlimit limit{};
+    ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &limit), 0);
+    if (limit.rlim_cur >= count) return;
+    limit.rlim_cur = std::min(count, limit.rlim_max);
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &limit), 0);
+  }
+  static std::size_t descriptors() {
+    const fs::directory_iterator all("/proc/self/fd");
+    return static_cast<std::size_t>(std::distance(begin(all), end(all)));
   }
   /// What it reads until its connection ends.
   std::string last_words(const UniqueFd& socket) {
@@ -169,7 +199,26 @@ TEST_F(StageDoorTest, AGreetingThatWasOverheardOpensNothingTwice) {
   }));
 }
 
-TEST_F(StageDoorTest, SilentGuestsPushEachOtherOut) {
+TEST_F(StageDoorTest, AFloodOfSilentGuestsCostsLittleAndPushesOutNoNode) {
+  allow_descriptors(2 * kFlood);
+  write_until(kBlocks);
+  open();
+  const std::string greeting = stage_greeting(key_of('A'), 0);
+  const UniqueFd node = stranger(greeting.substr(0, 40));  // the rest is late
+  const std::size_t before = descriptors();
+  std::vector<UniqueFd> silent;
+  for (std::size_t i = 0; i < kFlood; ++i) silent.push_back(stranger("half", "127.0.0.9"));
+  EXPECT_EQ(last_words(silent.front()), "") << "the oldest one";
+  EXPECT_LE(descriptors() - before, kFlood + StageDoor::kMostGuests);
+  const std::string rest = greeting.substr(40);
+  ASSERT_EQ(::send(node.get(), rest.data(), rest.size(), MSG_NOSIGNAL),
+            static_cast<ssize_t>(rest.size()));
+  EXPECT_TRUE(wait_for([&] { return !door_->listens(); })) << "the node was pushed out";
+  EXPECT_FALSE(door_->is_over());
+  EXPECT_EQ(last_words(silent.back()), "") << "nobody stays when the node is there";
+}
+
+TEST_F(StageDoorTest, SilentGuestsOfTheNodesOwnMachinePushEachOtherOut) {
   write_until(kBlocks);
   open();
   std::vector<UniqueFd> silent;
@@ -177,7 +226,6 @@ TEST_F(StageDoorTest, SilentGuestsPushEachOtherOut) {
   EXPECT_EQ(last_words(silent.front()), "") << "the oldest one";
   const auto node = guest(key_of('A'), 0);
   EXPECT_TRUE(wait_for([&] { return node->blocks.size() == kBlocks; }));
-  EXPECT_EQ(last_words(silent.back()), "") << "nobody stays when the node is there";
 }
 
 TEST_F(StageDoorTest, ClosesWhenNobodyComes) {
