@@ -38,7 +38,8 @@ TEST_F(StageSettingsTest, NodesMayConnectToTheLauncherForLargeFiles) {
 }
 
 TEST_F(StageSettingsTest, NodesWithSlowNetworkCardsComeLast) {
-  const std::vector<std::vector<std::uint32_t>> cards = {{1000}, {10'000}, {}, {1000, 25'000}, {100}};
+  const std::vector<std::vector<std::uint32_t>> cards = {
+      {1000}, {10'000}, {}, {1000, 25'000}, {100}};
   cluster_.nodes.clear();
   for (const auto& speeds : cards) {
     Node& node = cluster_.nodes.emplace_back();
