@@ -222,6 +222,7 @@ class Agent {
   void on(wire::OneOf<wire::StageAnswer> auto& answer) { collecting_.on(answer); }
   void on(wire::StageFrom& order) { stage_from_.on(order); }
   void on(wire::StageLetter& letter) { stage_from_.on(letter); }
+  void on(wire::StageLost& lost) { stage_from_.on(lost); }
   void on(wire::StopRanks& stop) { ranks_.stop(stop); }
   void on(wire::KillRanks& kill) { ranks_.kill(kill); }
   void on(wire::SignalRanks& pass) { ranks_.pass(pass); }

@@ -116,7 +116,8 @@ constexpr std::tuple kMessages{Named<Hello>{"Hello"},
                                Named<StageFrom>{"StageFrom"},
                                Named<StageLetter>{"StageLetter"},
                                Named<StageSaid>{"StageSaid"},
-                               Named<StageReported>{"StageReported"}};
+                               Named<StageReported>{"StageReported"},
+                               Named<StageLost>{"StageLost"}};
 static_assert(std::tuple_size_v<decltype(kMessages)> == kTypes);
 
 template <std::size_t I>

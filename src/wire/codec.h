@@ -18,7 +18,7 @@
 namespace dlaunch::wire {
 
 /// Number of message types; the types are 1 to kTypes.
-inline constexpr std::uint16_t kTypes = 95;
+inline constexpr std::uint16_t kTypes = 96;
 
 [[nodiscard]] Frame encode_message(const ToAgent& message);
 [[nodiscard]] Frame encode_message(const FromAgent& message);

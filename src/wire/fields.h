@@ -653,10 +653,12 @@ inline constexpr auto kFields<StageEntries> =
                field("last", &StageEntries::last)};
 
 template <>
-inline constexpr auto kFields<StageStream> =
-    std::tuple{field("id", &StageStream::id), field("runs", &StageStream::runs),
-               field("same", &StageStream::same), field("last", &StageStream::last),
-               field("direct", &StageStream::is_direct)};
+inline constexpr auto kFields<StageStream> = std::tuple{field("id", &StageStream::id),
+                                                        field("runs", &StageStream::runs),
+                                                        field("same", &StageStream::same),
+                                                        field("last", &StageStream::last),
+                                                        field("direct", &StageStream::is_direct),
+                                                        field("holds", &StageStream::holds)};
 
 template <>
 inline constexpr auto kFields<StageHashes> =
@@ -736,6 +738,10 @@ inline constexpr auto kFields<StageFrom> =
                field("for_ranks", &StageFrom::for_ranks),
                field("needs_all", &StageFrom::needs_all),
                field("window_ms", &StageFrom::window_ms, kInterval)};
+
+template <>
+inline constexpr auto kFields<StageLost> =
+    std::tuple{field("id", &StageLost::id), field("node", &StageLost::node)};
 
 template <>
 inline constexpr auto kFields<StageSaid> =

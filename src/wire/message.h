@@ -842,6 +842,7 @@ struct StageStream {
   /// The blocks come from the sender itself, never from another node: a file whose blocks are all
   /// in the stream needs no hash.
   bool is_direct = false;
+  bool holds = false;  // the node has all these blocks in its files, and may feed others with them
   bool operator==(const StageStream&) const = default;
 };
 /// launcher -> agent: the hashes of whole files, four words for each.
@@ -998,6 +999,12 @@ struct StageLetter {
   std::string payload;
   bool operator==(const StageLetter&) const = default;
 };
+/// launcher -> agent: this peer is lost; the staging goes on with the others.
+struct StageLost {
+  std::uint32_t id = 0;
+  NodeId node;
+  bool operator==(const StageLost&) const = default;
+};
 /// agent -> launcher: the progress line for a terminal, which may be empty, or a note.
 struct StageSaid {
   std::uint32_t id = 0;
@@ -1088,16 +1095,15 @@ using StageOrder = std::variant<StageBegin, StageEntries, StageStream, StageHash
                                 StageFeed, StageData, StageOver>;
 using StageAnswer = std::variant<StageWants, StageReady, StageListening, StageLinked, StageProgress,
                                  StageDone, StageClaimed>;
-using ToAgent =
-    std::variant<Hello, Heartbeat, Bye, FactsRequest, StartRanks, StopRanks, KillRanks,
-                 OutputCredit, StdinData, CheckPrerequisites, FetchOutput, ForgetOutput, OpenDoor,
-                 Knock, CloseDoor, SyncBegin, SyncEntries, SyncSettled, SyncRemove, SyncData,
-                 SyncEnd, PreparePmix, PmixFence, PmixWanted, PmixData, SignalRanks, StartMpirun,
-                 Deadline, Inspect, TakeStacks, OpenTerminal, TerminalInput, ResizeTerminal,
-                 TerminalTaken, CloseTerminal, PySpyData, SeeCheckpoints, StageBegin, StageEntries,
-                 StageStream, StageHashes, StageServe, StageFeed, StageData, StageOver,
-                 CollectBegin, StageWants, StageReady, StageListening, StageLinked, StageProgress,
-                 StageDone, StageClaimed, SeeStaged, ServeProgram, StageFrom, StageLetter>;
+using ToAgent = std::variant<
+    Hello, Heartbeat, Bye, FactsRequest, StartRanks, StopRanks, KillRanks, OutputCredit, StdinData,
+    CheckPrerequisites, FetchOutput, ForgetOutput, OpenDoor, Knock, CloseDoor, SyncBegin,
+    SyncEntries, SyncSettled, SyncRemove, SyncData, SyncEnd, PreparePmix, PmixFence, PmixWanted,
+    PmixData, SignalRanks, StartMpirun, Deadline, Inspect, TakeStacks, OpenTerminal, TerminalInput,
+    ResizeTerminal, TerminalTaken, CloseTerminal, PySpyData, SeeCheckpoints, StageBegin,
+    StageEntries, StageStream, StageHashes, StageServe, StageFeed, StageData, StageOver,
+    CollectBegin, StageWants, StageReady, StageListening, StageLinked, StageProgress, StageDone,
+    StageClaimed, SeeStaged, ServeProgram, StageFrom, StageLetter, StageLost>;
 
 /// Handled by the session itself (launch/session/session.h).
 using SessionMessages = std::variant<Hello, Heartbeat, Bye, ProgramServed>;

@@ -10,7 +10,6 @@
 #include "launch/stage/stage_settings.h"
 #include "launch/sync/workdir_settings.h"
 #include "os/clock.h"
-#include "os/own_machine.h"
 #include "os/random.h"
 #include "report/own_messages.h"
 #include "supervise/wording.h"
@@ -30,12 +29,6 @@ Duration limit_within(Duration timeout) {
 
 Duration left_until(MonotonicTime due) {
   return std::max(std::chrono::duration_cast<Duration>(due - monotonic_now()), Duration(0));
-}
-
-/// How long copied data may wait in the channel: heartbeats queue behind it.
-Duration window_delay(const Timeouts& timeouts) {
-  constexpr Duration kSoon{500};
-  return std::min(kSoon, timeouts.fence_after / 8);
 }
 
 }  // namespace
@@ -68,6 +61,7 @@ Preparation::Preparation(EventLoop& loop, const JobSpec& spec, PrepareSettings s
                       .done =
                           [this](Status status) {
                             staged_all_ = std::move(status);
+                            is_staging_ = false;
                             go_on();
                           },
                       .show = [this](std::string text) { listener_.show(std::move(text)); },
@@ -91,7 +85,7 @@ Coroutine Preparation::talk() {  // NOLINT(readability-function-size)
   if (!outcome_.lost.empty()) co_return fail_at(PrepareStep::facts, lost_nodes());
   if (settings_.up_to == PrepareStep::facts) co_return;
 
-  // From here on, a lost node ends the conversation at once: node_lost().
+  // From here on, a lost node ends the conversation: node_lost().
   MonotonicTime due = monotonic_now() + limit_within(spec_.timeouts.connect);
   nodes_.set_meeting(std::nullopt);
   if (settings_.adapt) {
@@ -129,9 +123,14 @@ Coroutine Preparation::talk() {  // NOLINT(readability-function-size)
   }
   const bool copies = settings_.up_to == PrepareStep::copies;
   if ((starts || copies) && needs_staging()) {
+    listener_.copying(true);
+    // One that has lost a node brings the others what they need for this one. Its errors, if any,
+    // come again.
+    co_await until(&Preparation::has_staged);
     begin_staging();
     co_await until(&Preparation::has_staged);  // which has limits of its own
-    if (!*staged_all_) co_return fail_at(PrepareStep::copies, staged_all_->error());
+    if (!outcome_.lost.empty()) co_return fail_at(PrepareStep::facts, lost_while_staging());
+    if (!staged_all_) co_return fail_at(PrepareStep::copies, staged_all_.error());
     take_staging();
     due = monotonic_now() + limit_within(spec_.timeouts.connect);
   }
@@ -150,23 +149,27 @@ Coroutine Preparation::talk() {  // NOLINT(readability-function-size)
 }
 
 void Preparation::begin(PlanContext context) {
-  cancel();
+  end_questions();
   context_ = std::move(context);
   outcome_ = {};
   met_.reset();
   synced_report_.reset();
-  staged_all_.reset();
   awaited_ = nullptr;
   talk_ = talk();
   go_on();
 }
 
 void Preparation::cancel() {
+  end_questions();
+  staging_.cancel();
+  is_staging_ = false;
+}
+
+void Preparation::end_questions() {
   talk_ = {};
   limit_.cancel();
   reach_.cancel();
   sync_.cancel();
-  staging_.cancel();
   // Questions to many nodes are many megabytes, which nothing needs while the ranks run.
   missing_ = MissingPrerequisites();
   pmix_ = PmixStart();
@@ -196,7 +199,7 @@ void Preparation::go_on() {
 }
 
 void Preparation::end() {
-  cancel();
+  end_questions();
   listener_.done(std::exchange(outcome_, {}));
 }
 
@@ -211,12 +214,17 @@ void Preparation::node_lost(NodeId node, const std::string& why) {
   staged_.erase(node);
   prerequisites_asked_.forget(node);
   pmix_asked_.forget(node);
-  if (!talk_.is_waiting()) return;
-  outcome_.lost.emplace(node, why);
-  outcome_.conditions.erase(node);
-  if (gathers_) return go_on();
-  fail_at(PrepareStep::facts, lost_nodes());
-  end();
+  if (talk_.is_waiting()) {
+    outcome_.lost.emplace(node, why);
+    outcome_.conditions.erase(node);
+    if (gathers_) {
+      go_on();
+    } else if (!is_staging_ || settings_.up_to != PrepareStep::copies) {
+      fail_at(PrepareStep::facts, lost_nodes());
+      end();
+    }
+  }
+  staging_.node_lost(node);
 }
 
 // ---- facts
@@ -296,66 +304,6 @@ void Preparation::give_up_inspections() {
     if (outcome_.conditions.contains(node.id) || outcome_.lost.contains(node.id)) continue;
     outcome_.conditions[node.id].problem = "its agent did not answer";
   }
-}
-
-// ---- the workdir
-
-/// A sync is needed once for each agent. If an agent is new, all nodes are brought to the same
-/// state again.
-bool Preparation::needs_sync() const {
-  if (!syncs_workdir(spec_)) return false;
-  const auto& nodes = outcome_.plan->nodes;
-  return std::any_of(nodes.begin(), nodes.end(), [this](const NodePlan& node) {
-    return node.is_remote && !synced_.contains(node.id);
-  });
-}
-
-void Preparation::begin_sync() {
-  WorkdirSyncSettings settings;
-  settings.list = workdir_settings(spec_, context_, outcome_.plan->workdir);
-  settings.origin = own_hostname();
-  settings.window_delay = window_delay(spec_.timeouts);
-  settings.removes = spec_.sync.remove == SyncSpec::Delete::owned;
-  for (const NodePlan& node : outcome_.plan->nodes) {
-    if (node.is_remote) settings.nodes.push_back({node.id, node.name});
-  }
-  listener_.copying(true);
-  sync_.begin(std::move(settings));
-}
-
-void Preparation::take_sync(const SyncReport& report) {
-  outcome_.plan->sync = report.extent;
-  for (const SyncedNode& node : report.nodes) synced_.insert(node.node);
-  listener_.synced(report);
-  listener_.copying(false);
-}
-
-// ---- staged files
-
-/// Staging is needed once for each agent, like needs_sync().
-bool Preparation::needs_staging() const {
-  const auto& nodes = outcome_.plan->nodes;
-  return !staged_items(spec_).empty() &&
-         std::any_of(nodes.begin(), nodes.end(),
-                     [this](const auto& node) { return !staged_.contains(node.id); });
-}
-
-void Preparation::begin_staging() {
-  const bool to_all = settings_.up_to == PrepareStep::copies;
-  StageRunSettings common;
-  common.by = stages_as(context_.run_id);
-  common.for_ranks = !context_.run_id.empty();
-  common.window_delay = window_delay(spec_.timeouts);
-  auto parts = stage_parts(spec_, *outcome_.plan, nodes_.cluster(),
-                           to_all ? StageTo::cluster : StageTo::plan, home(), std::move(common));
-  if (!parts) return void(staged_all_ = tl::unexpected(parts.error()));
-  listener_.copying(true);
-  staging_.begin(std::move(*parts));
-}
-
-void Preparation::take_staging() {
-  for (const NodePlan& node : outcome_.plan->nodes) staged_.insert(node.id);
-  listener_.copying(false);
 }
 
 // ---- what the ranks need

@@ -104,7 +104,9 @@ class Preparation {
   void facts_known(NodeId node, Attempt attempt);
   /// The session with the node is over; may be called at any time. A node that returns has a new
   /// agent, which knows nothing of this conversation. The loss ends the conversation, but only when
-  /// every other node has reported its facts or is lost.
+  /// every other node has reported its facts or is lost. A staging goes on without the node: up to
+  /// PrepareStep::copies the conversation ends with it; otherwise the next begin() finds it under
+  /// way, or over.
   void node_lost(NodeId node, const std::string& why);
 
  private:
@@ -126,6 +128,7 @@ class Preparation {
   [[nodiscard]] Coroutine::Wait until(Condition holds, Duration limit);
   void go_on();
   void end();
+  void end_questions();
   void fail_at(PrepareStep step, Error error);
 
   void ask_for_facts();
@@ -143,8 +146,9 @@ class Preparation {
   void take_sync(const SyncReport& report);
   [[nodiscard]] bool needs_staging() const;
   void begin_staging();
-  [[nodiscard]] bool has_staged() const { return staged_all_.has_value(); }
+  [[nodiscard]] bool has_staged() const { return !is_staging_; }
   void take_staging();
+  [[nodiscard]] Error lost_while_staging() const;
   [[nodiscard]] std::string home() const {
     return find_variable(context_.launcher_env, "HOME").value_or("");
   }
@@ -179,7 +183,8 @@ class Preparation {
   WorkdirSync sync_;
   std::optional<Result<SyncReport>> synced_report_;
   JobStaging staging_;
-  std::optional<Status> staged_all_;
+  bool is_staging_ = false;  // perhaps since before the conversation
+  Status staged_all_;
   MissingPrerequisites missing_;
   PmixStart pmix_;
 };

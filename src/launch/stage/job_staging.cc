@@ -79,22 +79,35 @@ void JobStaging::begin(std::vector<StagePart> parts) {
   parts_ = std::move(parts);
   part_ = 0;
   is_on_ = true;
+  lost_.clear();
+  lost_source_ = {};
   begin_part();
 }
 
 void JobStaging::cancel() {
   run_.cancel();
   if (!std::exchange(is_on_, false) || !parts_[part_].source) return;
-  // The node that was lost may be the source.
-  for (const auto& [node, told] : told_) callbacks_.send(node, wire::StageOver{told.id});
+  tell_over();
   wire::StageFrom nothing;
   nothing.id = id_;
   callbacks_.send(*parts_[part_].source, nothing);
   callbacks_.show("");
 }
 
+/// For the source, which may be lost.
+void JobStaging::tell_over() {
+  for (const auto& [node, told] : told_) callbacks_.send(node, wire::StageOver{told.id});
+  told_.clear();
+}
+
 void JobStaging::begin_part() {
   StagePart& part = parts_[part_];
+  if (part.source && lost_.contains(*part.source)) return end_with_source();
+  begin_at_source(part);
+  for (const NodeId node : lost_) leave_out(node);
+}
+
+void JobStaging::begin_at_source(StagePart& part) {
   if (!part.source) return run_.begin(part.settings);
   told_.clear();
   listening_.clear();
@@ -106,12 +119,41 @@ void JobStaging::begin_part() {
 
 void JobStaging::part_done(const Result<StageReport>& report) {
   if (report) callbacks_.staged(*report);
-  if (report && part_ + 1 < parts_.size()) {
+  if (report) return next_part();
+  is_on_ = false;
+  callbacks_.done(tl::unexpected(report.error()));
+}
+
+void JobStaging::next_part() {
+  if (part_ + 1 < parts_.size()) {
     ++part_;
     return begin_part();
   }
   is_on_ = false;
-  callbacks_.done(report ? Status() : tl::unexpected(report.error()));
+  callbacks_.done(lost_source_);
+}
+
+// ---- lost nodes
+
+void JobStaging::node_lost(NodeId node) {
+  if (!is_on_ || !lost_.insert(node).second) return;
+  parts_[part_].source == node ? end_with_source() : leave_out(node);
+}
+
+void JobStaging::leave_out(NodeId node) {
+  const auto& source = parts_[part_].source;
+  source ? callbacks_.send(*source, wire::StageLost{id_, node}) : run_.node_lost(node);
+}
+
+/// Only the source knew what the others still need.
+void JobStaging::end_with_source() {
+  tell_over();
+  callbacks_.show("");
+  lost_source_ = fail(exit_code::kNodeLost,
+                      "stage: from " + parts_[part_].settings.self +
+                          ": that node is lost; what has arrived stays, and the next staging goes "
+                          "on from it");
+  next_part();
 }
 
 bool JobStaging::is_from(NodeId source, std::uint32_t id) const {

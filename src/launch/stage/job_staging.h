@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -33,7 +34,8 @@ class JobStaging {
     std::function<void(NodeId, wire::ToAgent)> send;
     /// A part is staged. Called for each, in order; not from within begin().
     std::function<void(const StageReport&)> staged;
-    /// All parts are staged, or one has failed as in StageRun::Callbacks::done.
+    /// All parts are staged, or one has failed as in StageRun::Callbacks::done. kNodeLost: no node
+    /// is left, or the source of a part was lost; the other parts are staged.
     std::function<void(Status)> done;
     std::function<void(std::string)> show;  // as in StageRun
     std::function<void(std::string)> note;
@@ -49,11 +51,18 @@ class JobStaging {
   void on(NodeId source, const wire::StageLetter& letter);
   void on(NodeId source, const wire::StageSaid& said);
   void on(NodeId source, const wire::StageReported& reported);
+  /// The others go on without the node. May call staged() and done().
+  void node_lost(NodeId node);
   /// Never calls done().
   void cancel();
 
  private:
   void begin_part();
+  void begin_at_source(StagePart& part);
+  void next_part();
+  void tell_over();
+  void leave_out(NodeId node);
+  void end_with_source();
   void part_done(const Result<StageReport>& report);
   void pass_on(NodeId node, const wire::StageAnswer& answer);
   void add_addresses(NodeId holder, wire::StageServe& serve) const;
@@ -71,6 +80,8 @@ class JobStaging {
   std::vector<StagePart> parts_;
   std::size_t part_ = 0;
   bool is_on_ = false;
+  std::set<NodeId> lost_;
+  Status lost_source_;
   std::uint32_t id_ = 0;  // of a part whose files are on a node
   /// What the source of that part last told a node.
   struct Told {

@@ -13,6 +13,7 @@
 #include "node/stage/stage_source.h"
 #include "os/own_machine.h"
 #include "plan/candidates.h"
+#include "sync/pace.h"
 #include "sync/rules.h"
 #include "text/plain_text.h"
 
@@ -39,6 +40,33 @@ std::vector<std::string> addresses_between(RendezvousSpec rendezvous, const Node
     if (candidate.is_ip && candidate.is_own) addresses.push_back(candidate.address);
   }
   return addresses;
+}
+
+/// Of its fastest network card, in Mbit/s; 0: unknown.
+std::uint32_t speed_of(const Node* node) {
+  std::uint32_t speed = 0;
+  if (node == nullptr) return speed;
+  for (const NetworkInterface& one : node->facts.interfaces) {
+    if (one.is_up && !one.addresses.empty()) speed = std::max(speed, one.speed_mbit);
+  }
+  return speed;
+}
+
+/// Nodes whose network cards are far slower than the others' would slow those after them. What the
+/// cards do not show is found while the blocks flow (sync/pace.h).
+void put_slow_last(std::vector<StageRunSettings::To>& nodes, const Cluster& cluster) {
+  std::vector<std::uint32_t> speeds;
+  for (const auto& to : nodes) {
+    if (const std::uint32_t speed = speed_of(cluster.find(to.node)); speed > 0)
+      speeds.push_back(speed);
+  }
+  if (speeds.empty()) return;
+  const auto median = speeds.begin() + static_cast<std::ptrdiff_t>(speeds.size() / 2);
+  std::nth_element(speeds.begin(), median, speeds.end());
+  std::stable_partition(nodes.begin(), nodes.end(), [&](const auto& to) {
+    const std::uint32_t speed = speed_of(cluster.find(to.node));
+    return speed == 0 || speed > *median / sync::Pace::kFar;
+  });
 }
 
 std::string absolute(const std::string& from, const std::string& workdir, const std::string& home) {
@@ -201,6 +229,7 @@ Result<std::vector<StagePart>> stage_parts(const JobSpec& spec, const LaunchPlan
     const bool forwards = !node.is_launcher && spec.stage_via == StageVia::nodes;
     settings.nodes.push_back({node.id, node.name, forwards});
   }
+  put_slow_last(settings.nodes, cluster);
   std::vector<StagePart> parts;
   const std::vector<std::string> targets = stage_targets(spec, plan.workdir, home);
   const std::vector<Transfer> lines = staged_items(spec);

@@ -71,7 +71,8 @@ void StageRun::take(Node& node, const wire::StageClaimed& claimed) {
 void StageRun::all_claimed() {
   if (!all([](const Node& node) { return node.has_claimed || !node.problem.empty(); })) return;
   for (const Node& node : nodes_) {
-    if (!node.other.by.empty()) return any_failed() ? fail_at_nodes() : wait_for(node);
+    if (node.is_lost || node.other.by.empty()) continue;
+    return any_failed() ? fail_at_nodes() : wait_for(node);
   }
   if (waiting_from_)
     report_.notes.push_back("stage: the other staging ended after " +
@@ -79,7 +80,7 @@ void StageRun::all_claimed() {
   stage_ = Stage::looking;
   patient_from_ = monotonic_now();
   for (Node& node : nodes_) {
-    if (node.problem.empty()) announce(node);
+    if (node.problem.empty() && !node.is_lost) announce(node);
   }
   all_looked();
 }
@@ -195,7 +196,7 @@ bool StageRun::hash_some() {
     bytes.clear();
     if (const std::string problem = source_->read(hashing_->block, hashing_->reader, bytes);
         !problem.empty()) {
-      fail(problem);
+      fail_to_read(problem);
       return false;
     }
     hashing_->strong.add(bytes);
@@ -240,6 +241,7 @@ void StageRun::compare() {
   const sync::BlockMap& map = source_->map();
   std::vector<bool> missing(map.total());
   for (Node& node : nodes_) {
+    if (node.is_lost) continue;
     for (const auto& [entry, hashes] : node.wants) {
       const std::vector<std::uint64_t>* const own = hashes.empty() ? nullptr : &blocks_.at(entry);
       bool is_same = true;
@@ -256,9 +258,15 @@ void StageRun::compare() {
   }
   stream_ = sync::BlockStream(missing);
   std::vector<bool> forwards;
-  for (std::size_t i = 0; i < nodes_.size(); ++i)
-    forwards.push_back(nodes_[i].needs && settings_.nodes[i].forwards);
-  chain_.emplace(std::move(forwards));
+  std::vector<bool> holds;
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    Node& node = nodes_[i];
+    node.holds = settings_.nodes[i].forwards && may_hold(node);
+    holds.push_back(node.holds);
+    forwards.push_back(node.holds || (node.needs && settings_.nodes[i].forwards));
+    if (node.is_lost) forwards.back() = false;
+  }
+  chain_.emplace(std::move(forwards), holds);
   // Without a node in the middle, the connection alone protects what is sent.
   const bool all_direct = all([this](const Node& node) { return is_direct(node); });
   for (const BlockRun& run : stream_.runs()) {
@@ -283,14 +291,29 @@ void StageRun::compare() {
   for (Node& node : nodes_) send_stream(node);
 }
 
+/// Whether the node has all blocks of the stream, in files. An archive was unpacked there; the
+/// machine that the files come from feeds others with them anyway.
+bool StageRun::may_hold(const Node& node) const {
+  if (node.needs || node.is_lost || stream_.size() == 0 || node.result.name == settings_.self)
+    return false;
+  const auto& entries = source_->entries();
+  return std::all_of(stream_.runs().begin(), stream_.runs().end(), [&](const BlockRun& run) {
+    const std::uint32_t last = source_->map().place_of(run.first + run.count - 1).entry;
+    for (std::uint32_t i = source_->map().place_of(run.first).entry; i <= last; ++i) {
+      if (!entries[i].unpack.empty()) return false;
+    }
+    return true;
+  });
+}
+
 void StageRun::send_stream(Node& node) {
   const std::vector<BlockRun> none;
-  const std::vector<BlockRun>& runs = node.needs ? stream_.runs() : none;
+  const std::vector<BlockRun>& runs = node.needs || node.holds ? stream_.runs() : none;
   std::size_t run = 0;
   std::size_t same = 0;
   wire::StageStream message;
   do {
-    message = {id_, {}, {}, false, is_direct(node)};
+    message = {id_, {}, {}, false, is_direct(node), node.holds};
     for (; run < runs.size() && message.runs.size() < kMostInMessage; ++run)
       message.runs.push_back(runs[run]);
     for (; same < node.same.size() && message.same.size() < kMostInMessage; ++same)

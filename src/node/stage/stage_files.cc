@@ -206,12 +206,14 @@ void StageFiles::hash_some(std::vector<StageWant>& wants) {
 
 // ---- the stream
 
-void StageFiles::add(const std::vector<BlockRun>& runs, const std::vector<std::uint32_t>& same) {
+void StageFiles::add(const std::vector<BlockRun>& runs, const std::vector<std::uint32_t>& same,
+                     bool holds) {
   for (const BlockRun& run : runs) {
     if (!stream_.add(run, map_.total())) {
       problem_ = "blocks were announced out of order";
       return;
     }
+    if (holds) continue;
     const std::uint32_t last = map_.place_of(run.first + run.count - 1).entry;
     for (std::uint32_t i = map_.place_of(run.first).entry; i <= last; ++i)
       items_[i].is_fetched = map_.first_of(i) < map_.end_of(i) || items_[i].is_fetched;
@@ -219,6 +221,7 @@ void StageFiles::add(const std::vector<BlockRun>& runs, const std::vector<std::u
   for (const std::uint32_t number : same) {
     if (number < items_.size()) items_[number].is_same = true;
   }
+  if (holds) position_ = stream_.size();
 }
 
 // ---- writing
@@ -405,16 +408,21 @@ int StageFiles::read(std::uint64_t position, Reader& reader, std::string& out) {
     fd = current_->basis.part.get();
   } else {
     if (!reader.fd || reader.entry != place.entry) {
-      const Item& item = items_[place.entry];
-      reader = {place.entry, tree_of(item).open_file(item.at.entry.path)};
+      // What has not arrived was here before.
+      const std::uint32_t from =
+          position < block_hashes_.size() ? place.entry : content_holder(place.entry);
+      reader = {place.entry, tree_of(items_[from]).open_file(entry_of(from).path)};
       if (!reader.fd) return errno;
     }
     fd = reader.fd.get();
   }
   std::string bytes;
   const int error = read_exactly(fd, place.offset, place.size, bytes);
-  if (error == 0) sync::append_piece({stream_.at(position), block_hashes_[position], bytes}, out);
-  return error;
+  if (error != 0) return error;
+  const std::uint64_t hash =
+      position < block_hashes_.size() ? block_hashes_[position] : block_hash(bytes);
+  sync::append_piece({stream_.at(position), hash, bytes}, out);
+  return 0;
 }
 
 void StageFiles::fail(const Item& item, int error) {

@@ -44,7 +44,9 @@ class StageFiles {
 
   // ---- the stream
 
-  void add(const std::vector<BlockRun>& runs, const std::vector<std::uint32_t>& same);
+  /// `holds`: all blocks are here, for others.
+  void add(const std::vector<BlockRun>& runs, const std::vector<std::uint32_t>& same,
+           bool holds = false);
   /// Call it after the last run: checks that the file systems have room for all.
   void check_room();
   /// Call after check_room(). The targets in which this staging will change more than modes and
@@ -227,7 +229,7 @@ class StageFiles {
   std::uint64_t queued_ = 0;
   std::uint64_t position_ = 0;
   std::uint64_t work_ = 0;
-  std::vector<std::uint64_t> block_hashes_;  // by position
+  std::vector<std::uint64_t> block_hashes_;  // by position, of blocks that have arrived
   std::optional<Current> current_;
 };
 

@@ -63,6 +63,10 @@ void StageFromService::on(const wire::StageLetter& letter) {
       *message);
 }
 
+void StageFromService::on(const wire::StageLost& lost) {
+  if (lost.id == id_) run_.node_lost(lost.node);
+}
+
 void StageFromService::abandon() {
   run_.cancel();
 }

@@ -23,6 +23,7 @@ class StageFromService {
   void on(wire::StageFrom& order);
   /// A node's answer. Anything but a StageAnswer is ignored.
   void on(const wire::StageLetter& letter);
+  void on(const wire::StageLost& lost);
   void abandon();
 
  private:

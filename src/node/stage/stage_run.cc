@@ -6,7 +6,6 @@
 #include "node/sync/sync_remarks.h"
 #include "os/clock.h"
 #include "os/content_hash.h"
-#include "os/random.h"
 #include "sync/pieces.h"
 #include "text/duration_text.h"
 #include "text/plain_text.h"
@@ -22,7 +21,6 @@ constexpr std::chrono::seconds kMoment{1};  // a shorter staging shows no line
 // Limits for data in transit to all nodes together, and to one.
 constexpr std::uint64_t kMostOnTheWay = std::uint64_t{128} << 20;
 constexpr std::uint64_t kMostToOne = std::uint64_t{4} << 20;
-constexpr std::uint32_t kConnectMs = 5000;
 constexpr const char* kIndent = "\n         ";
 
 }  // namespace
@@ -76,7 +74,9 @@ void StageRun::cancel() {
   untold_.clear();
   stream_ = {};
   stream_bytes_ = appended_ = zero_bytes_ = 0;
+  began_again_ = false;
   chain_.reset();
+  pace_ = {};
   waiting_from_.reset();
   report_ = {};
   if (std::exchange(shown_, false)) callbacks_.show("");
@@ -99,18 +99,25 @@ void StageRun::work_on() {
 void StageRun::work() {
   if (stage_ == Stage::listing) return list_some();
   bool more = hash_some();
-  if (stage_ == Stage::idle) return;
+  if (stage_ <= Stage::listing) return;
   if (stage_ == Stage::comparing && !more) return compare();
   if (stage_ == Stage::moving) more = move_some() || more;
-  if (stage_ != Stage::idle && more) work_on();
+  if (stage_ > Stage::listing && more) work_on();
 }
 
 // ---- what the nodes say
 
+/// nullptr: it is lost, or not of this staging.
+StageRun::Node* StageRun::find(NodeId id) {
+  const auto node = std::find_if(nodes_.begin(), nodes_.end(), [&](const Node& one) {
+    return one.result.node == id && !one.is_lost;
+  });
+  return node == nodes_.end() ? nullptr : &*node;
+}
+
 void StageRun::hear(NodeId id, const wire::StageAnswer& answer) {
-  const auto node = std::find_if(nodes_.begin(), nodes_.end(),
-                                 [&](const Node& one) { return one.result.node == id; });
-  if (node == nodes_.end()) return;
+  Node* const node = find(id);
+  if (node == nullptr) return;
   std::visit(
       [&](const auto& one) {
         if (one.id != id_) return;
@@ -134,126 +141,10 @@ void StageRun::all_ready() {
   stage_ = Stage::moving;
   moving_from_ = patient_from_ = monotonic_now();
   flush_hashes();
-  for (std::size_t i = 0; i < nodes_.size() && stage_ == Stage::moving; ++i) feed(i);
+  for (std::size_t i = 0; i < nodes_.size() && stage_ == Stage::moving; ++i) {
+    if (!nodes_[i].is_lost) feed(i);
+  }
   work_on();
-}
-
-// ---- where the nodes get their blocks
-
-void StageRun::feed(std::size_t index) {
-  Node& node = nodes_[index];
-  node.link = ++last_link_;
-  node.is_linked = false;
-  node.moved_at = monotonic_now();
-  node.source = chain_->source_of(index);
-  node.door.reset();
-  if (!node.source) return feed_from_here(index);
-  if (!make_key(node.key)) return;
-  send(nodes_[*node.source],
-       wire::StageServe{id_, node.link, node.key, settings_.addresses(*node.source, index),
-                        2 * kConnectMs, node.result.node});
-}
-
-bool StageRun::make_key(StageKey& key) {
-  auto ticket = random_secret();
-  auto up = random_secret();
-  auto down = random_secret();
-  const bool made = ticket && up && down;
-  if (made) {
-    key = {*std::move(ticket), *std::move(up), *std::move(down)};
-  } else {
-    fail("this machine has no random numbers");
-  }
-  return made;
-}
-
-void StageRun::feed_from_here(std::size_t index) {
-  Node& node = nodes_[index];
-  wire::StageFeed feed{id_, node.link, {}, {}, kConnectMs};
-  if (node.needs && settings_.own_addresses && !node.has_no_door &&
-      stream_bytes_ >= settings_.least_direct) {
-    feed.limit_ms = static_cast<std::uint32_t>(settings_.reach.count());
-    if (!make_key(feed.key)) return;
-    node.door = std::make_unique<StageDoor>(
-        loop_, blocks_for(index),
-        wire::StageServe{id_, node.link, feed.key, settings_.own_addresses(index),
-                         2 * feed.limit_ms, node.result.node});
-    feed.at = node.door->addresses();
-    if (feed.at.empty()) {
-      node.door.reset();
-      feed.key = {};
-    }
-  }
-  send(node, std::move(feed));
-}
-
-StageDoor::Blocks StageRun::blocks_for(std::size_t index) {
-  return {.position = [this] { return stream_.size(); },
-          .append =
-              [this, index, reader = std::make_shared<StageSource::Reader>()](
-                  std::uint64_t position, std::string& pieces) {
-                const std::size_t before = pieces.size() + sync::kPieceHeader;
-                // The error will be reported when the block is sent by send().
-                if (!append_block(position, *reader, pieces).empty()) return false;
-                nodes_[index].moved_at = monotonic_now();
-                if (settings_.self.empty())
-                  nodes_[index].result.from_launcher += pieces.size() - before;
-                return true;
-              }};
-}
-
-void StageRun::take(Node& source, const wire::StageListening& listening) {
-  const auto node = std::find_if(nodes_.begin(), nodes_.end(), [&](const Node& one) {
-    return one.link == listening.link && one.source == index_of(source) && !one.is_done;
-  });
-  if (stage_ != Stage::moving || node == nodes_.end()) return;
-  if (listening.at.empty())
-    return source_failed(index_of(*node), "the two nodes have no address in common");
-  send(*node,
-       wire::StageFeed{id_, node->link, std::exchange(node->key, {}), listening.at, kConnectMs});
-}
-
-void StageRun::take(Node& node, const wire::StageLinked& linked) {
-  if (stage_ != Stage::moving || linked.link != node.link || node.is_done) return;
-  if (!linked.problem.empty()) {
-    if (node.source || node.door) source_failed(index_of(node), plain_line(linked.problem));
-    return;
-  }
-  if (linked.position > stream_.size()) return;
-  node.is_linked = true;
-  node.position = node.fed = linked.position;
-  node.moved_at = node.heard_at;
-  node.window.restart();
-  node.result.source = node.source ? nodes_[*node.source].result.name : settings_.self;
-  work_on();
-}
-
-/// What has arrived counts: the next source goes on after it.
-void StageRun::source_failed(std::size_t index, const std::string& why) {
-  Node& node = nodes_[index];
-  const bool is_from_launcher = !node.source && settings_.self.empty();
-  const bool was_linked = node.is_linked;
-  const std::string from = node.source ? nodes_[*node.source].result.name : settings_.self;
-  if (node.source) {
-    chain_->failed(*node.source, index);
-  } else {
-    node.has_no_door = true;
-  }
-  feed(index);
-  if (stage_ != Stage::moving) return;
-  if (is_from_launcher) {
-    // Many launchers are where nodes cannot reach them.
-    if (was_linked)
-      report_.notes.push_back("stage: " + node.result.name +
-                              " lost its connection to the launcher (" + why +
-                              "); the rest went through the connection of its agent");
-    return;
-  }
-  std::string by = "the launcher";
-  if (node.source) by = nodes_[*node.source].result.name;
-  if (node.door) by = settings_.self;
-  report_.notes.push_back("stage: " + from + " could not feed " + node.result.name + " (" + why +
-                          "); " + by + " fed it instead");
 }
 
 void StageRun::take(Node& node, const wire::StageProgress& progress) {
@@ -279,8 +170,13 @@ void StageRun::take(Node& node, const wire::StageDone& done) {
   node.is_done = true;
   node.result.removed = done.removed;
   skipped_ = std::max(skipped_, done.skipped);
+  all_done();
+}
+
+void StageRun::all_done() {
   if (!all([](const Node& one) { return one.is_done; })) return;
   for (Node& one : nodes_) {
+    if (one.is_lost) continue;
     if (one.needs) one.result.bytes = stream_bytes_ - zero_bytes_;
     report_.nodes.push_back(one.result);
   }
@@ -298,9 +194,11 @@ bool StageRun::move_some() {
   bool more = false;
   const MonotonicTime now = monotonic_now();
   for (Node& node : nodes_) {
-    if (node.source || node.door || !node.is_linked || !node.needs || !node.window.open()) continue;
+    if (node.is_lost || node.source || node.door || !node.is_linked || !node.needs ||
+        !node.window.open())
+      continue;
     more = send_blocks(node, now) || more;
-    if (stage_ == Stage::idle) return false;
+    if (stage_ != Stage::moving) return false;
   }
   return more;
 }
@@ -326,7 +224,7 @@ bool StageRun::send_blocks(Node& node, MonotonicTime now) {
     const std::size_t before = data.bytes.size();
     if (const std::string problem = append_block(node.fed, node.reader, data.bytes);
         !problem.empty()) {
-      fail(problem);
+      fail_to_read(problem);
       return false;
     }
     node.result.from_launcher += data.bytes.size() - before - sync::kPieceHeader;
@@ -346,6 +244,7 @@ void StageRun::tick() {
   if (stage_ == Stage::listing || hashing_) patient_from_ = now;  // the nodes wait for us
   if (stage_ == Stage::waiting) claim_again(now);
   watch_links(now);
+  watch_pace(now);
   if (stage_ != Stage::idle && stage_ != Stage::waiting && now - began_ >= kMoment) tell_progress();
 }
 
@@ -357,7 +256,7 @@ void StageRun::watch_links(MonotonicTime now) {
                           (stage_ == Stage::looking && !node.has_looked) ||
                           (stage_ == Stage::checking && !node.is_ready) ||
                           (is_moving && !node.is_done);
-    if (!is_asked || !node.problem.empty()) continue;
+    if (!is_asked || node.is_lost || !node.problem.empty()) continue;
     const Node* const source = is_moving && node.source ? &nodes_[*node.source] : nullptr;
     // The node has all that its source has, so the source is the slow one.
     if (source != nullptr && node.is_linked && source->position <= node.position) continue;
@@ -376,8 +275,10 @@ void StageRun::watch_links(MonotonicTime now) {
 
 void StageRun::tell_progress() {
   shown_ = true;
-  std::string text = "dlaunch: staging " + size_text(report_.extent.bytes) + " to " +
-                     std::to_string(nodes_.size()) + (nodes_.size() == 1 ? " node" : " nodes");
+  const auto left = static_cast<std::size_t>(
+      std::count_if(nodes_.begin(), nodes_.end(), [](const Node& node) { return !node.is_lost; }));
+  std::string text =
+      "dlaunch: staging " + size_text(report_.extent.bytes) + " to " + counted(left, "node");
   if (stage_ != Stage::moving) {
     text += stage_ == Stage::listing ? ", reading the list" : ", comparing";
   } else if (stream_.size() > 0) {
@@ -385,7 +286,7 @@ void StageRun::tell_progress() {
                                      [](const StageItem& item) { return item.unpack; });
     std::uint64_t least = stream_.size();
     for (const Node& node : nodes_) {
-      if (node.needs && !node.is_done) least = std::min(least, node.position);
+      if (node.needs && !node.is_done && !node.is_lost) least = std::min(least, node.position);
     }
     const double share = static_cast<double>(least) / static_cast<double>(stream_.size());
     const double there = share * static_cast<double>(stream_bytes_);
@@ -395,9 +296,9 @@ void StageRun::tell_progress() {
     if (least == stream_.size() && unpacks) text += ", unpacking";
     if (least > 0 && least < stream_.size() && passed.count() > 1) {
       const auto rate = static_cast<std::uint64_t>(there / passed.count());
-      const auto left =
+      const auto time =
           std::chrono::seconds(static_cast<std::int64_t>(passed.count() * (1 / share - 1)) + 1);
-      text += ", " + size_text(rate) + "/s, " + duration_text(left) + " left";
+      text += ", " + size_text(rate) + "/s, " + duration_text(time) + " left";
     }
   }
   callbacks_.show(std::move(text));
@@ -407,6 +308,21 @@ void StageRun::tell_progress() {
 
 void StageRun::fail(std::string problem) {
   finish(dlaunch::fail(exit_code::kPreflight, what() + std::move(problem)));
+}
+
+/// Files that have changed are listed and compared again, once.
+void StageRun::fail_to_read(const std::string& problem) {
+  // `collect` accepts only one list.
+  if (!source_->has_changed() || began_again_ || settings_.collects) return fail(problem);
+  callbacks_.note(what() + problem + "; it is read again");
+  std::vector<NodeId> lost;
+  for (const Node& node : nodes_) {
+    if (node.is_lost) lost.push_back(node.result.node);
+  }
+  StageRunSettings settings = std::move(settings_);
+  begin(std::move(settings));
+  began_again_ = true;
+  for (const NodeId node : lost) node_lost(node);
 }
 
 void StageRun::fail_at_nodes() {

@@ -30,6 +30,7 @@
 #include "os/event_loop.h"
 #include "os/file_hash.h"
 #include "sync/chain.h"
+#include "sync/pace.h"
 #include "sync/window.h"
 #include "wire/message.h"
 
@@ -83,6 +84,9 @@ class StageRun {
 
   void begin(StageRunSettings settings);
   void on(NodeId node, const wire::OneOf<wire::StageAnswer> auto& answer) { hear(node, answer); }
+  /// The others go on without the node, and the report leaves it out. The last one ends the
+  /// staging.
+  void node_lost(NodeId id);
   /// Never calls done(). What nodes have received stays there.
   void cancel();
 
@@ -101,6 +105,7 @@ class StageRun {
     explicit Node(sync::Window first) : window(std::move(first)) {}
     StagedNode result;
     std::string problem;
+    bool is_lost = false;         // nothing waits for it, or is sent to it
     std::uint32_t announced = 0;  // entries
     std::uint32_t looked = 0;     // of these
     bool all_announced = false;
@@ -111,6 +116,7 @@ class StageRun {
     bool is_ready = false;
     bool is_done = false;
     bool needs = false;                                         // blocks of the stream
+    bool holds = false;  // has all of them, and may feed others
     std::map<std::uint32_t, std::vector<std::uint64_t>> wants;  // by entry: hashes of its blocks
     std::vector<std::uint32_t> same;
     std::uint32_t link = 0;
@@ -144,6 +150,7 @@ class StageRun {
   void take(Node& node, const wire::StageLinked& linked);
   void take(Node& node, const wire::StageProgress& progress);
   void take(Node& node, const wire::StageDone& done);
+  [[nodiscard]] Node* find(NodeId id);
 
   void work_on();
   void work();
@@ -159,16 +166,20 @@ class StageRun {
   void end_hash();
   void compare();
   void send_stream(Node& node);
-  /// Whether the node gets its blocks from here, whatever fails.
+  /// Whether the node gets its blocks from here, whatever happens.
   [[nodiscard]] bool is_direct(const Node& node) const {
-    return !node.needs || !chain_->source_of(index_of(node));
+    return !node.needs || !chain_->may_have_source(index_of(node));
   }
   void all_ready();
+  void all_done();
+  [[nodiscard]] bool may_hold(const Node& node) const;
   void feed(std::size_t index);
   void feed_from_here(std::size_t index);
   [[nodiscard]] StageDoor::Blocks blocks_for(std::size_t index);
   [[nodiscard]] bool make_key(StageKey& key);
   void source_failed(std::size_t index, const std::string& why);
+  void close_gap(std::size_t lost);
+  void watch_pace(MonotonicTime now);
   [[nodiscard]] std::string what() const;
   [[nodiscard]] bool move_some();
   [[nodiscard]] std::string append_block(std::uint64_t position, StageSource::Reader& reader,
@@ -181,15 +192,18 @@ class StageRun {
   [[nodiscard]] std::size_t index_of(const Node& node) const {
     return static_cast<std::size_t>(&node - nodes_.data());
   }
+  /// Whether it is true of all nodes that are not lost.
   template <class Holds>
   [[nodiscard]] bool all(Holds holds) const {
-    return std::all_of(nodes_.begin(), nodes_.end(), holds);
+    return std::all_of(nodes_.begin(), nodes_.end(),
+                       [&](const Node& node) { return node.is_lost || holds(node); });
   }
   [[nodiscard]] bool any_failed() const;
   void send(const Node& node, wire::StageOrder message) {
-    callbacks_.send(node.result.node, std::move(message));
+    if (!node.is_lost) callbacks_.send(node.result.node, std::move(message));
   }
   void fail(std::string problem);
+  void fail_to_read(const std::string& problem);
   void fail_at_nodes();
   void finish(Result<StageReport> report);
 
@@ -222,8 +236,10 @@ class StageRun {
   std::uint64_t appended_ = 0;    // positions of the stream before this one were read
   std::uint64_t zero_bytes_ = 0;  // of `stream_bytes_`: in blocks that are sent without bytes
   std::optional<sync::Chain> chain_;
+  sync::Pace pace_;
   StageReport report_;
   bool shown_ = false;
+  bool began_again_ = false;
 };
 
 }  // namespace dlaunch

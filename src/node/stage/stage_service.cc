@@ -79,7 +79,7 @@ void StageService::on(wire::StageEntries& entries) {
 
 void StageService::on(const wire::StageStream& stream) {
   if (!is_current(stream.id) || stage_ != Stage::looked) return;
-  files_->add(stream.runs, stream.same);
+  files_->add(stream.runs, stream.same, stream.holds);
   if (stream.is_direct) files_->trust_sender();
   if (stream.last && files_->problem().empty()) files_->check_room();
   if (stream.last && files_->problem().empty()) refuse_what_others_use();

@@ -211,7 +211,7 @@ StagedEnvironments StageSource::environments() const {
                               [this](std::uint32_t entry) { return source_of(entry); }});
 }
 
-std::string StageSource::read(std::uint64_t block, Reader& reader, std::string& bytes) const {
+std::string StageSource::read(std::uint64_t block, Reader& reader, std::string& bytes) {
   const auto place = map_.place_of(block);
   const StageEntry& at = entries_[place.entry];
   auto outcome = EntryFile::Outcome::good;
@@ -237,6 +237,7 @@ std::string StageSource::read(std::uint64_t block, Reader& reader, std::string& 
   if (outcome == EntryFile::Outcome::good) return {};
   const std::string path = plain_line(source_of(place.entry));
   if (outcome == EntryFile::Outcome::failed) return path + ": " + errno_text(reader.file.error());
+  has_changed_ = true;
   return path + ": changed while it was copied";
 }
 

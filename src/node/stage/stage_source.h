@@ -56,7 +56,9 @@ class StageSource {
     EntryFile file;
   };
   /// Appends the bytes of a block. Returns what is wrong with its file; empty if nothing is.
-  [[nodiscard]] std::string read(std::uint64_t block, Reader& reader, std::string& bytes) const;
+  [[nodiscard]] std::string read(std::uint64_t block, Reader& reader, std::string& bytes);
+  /// Whether read() found a file that is not as it was listed.
+  [[nodiscard]] bool has_changed() const { return has_changed_; }
 
  private:
   void begin_item(const StageItem& item);
@@ -88,6 +90,7 @@ class StageSource {
   sync::BlockMap map_;
   SyncExtent extent_;
   std::vector<std::string> special_;
+  bool has_changed_ = false;
 };
 
 }  // namespace dlaunch

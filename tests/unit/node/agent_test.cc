@@ -366,6 +366,7 @@ struct EachMessage {
     std::ofstream(agent.path("data")) << "text";
     wire::StageFrom order;
     order.id = 5;
+    order.self = "gpu1";
     order.items = {{agent.path("data"), "/local/data"}};
     order.peers = {{NodeId(3), "gpu3", true, {"127.0.0.1"}}};
     agent.say(order);
@@ -389,6 +390,11 @@ struct EachMessage {
     agent.say(wire::StageLetter{5, NodeId(3), 9999, "?"});
     agent.say(wire::StageFrom{});
     agent.settle();
+  }
+  void of(wire::StageLost*) {
+    of(static_cast<wire::StageFrom*>(nullptr));
+    agent.say(wire::StageLost{5, NodeId(3)});
+    EXPECT_EQ(agent.answer<wire::StageReported>().problem, "stage: from gpu1: no node is left");
   }
   template <class Order>
   Order expect_order() {

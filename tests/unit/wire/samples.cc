@@ -393,7 +393,7 @@ std::vector<Message> samples() {
                      3,
                      std::uint64_t{1} << 40}},
                    true},
-      StageStream{2, {{3, std::uint64_t{1} << 40}}, {0, 4294967295U}, true, true},
+      StageStream{2, {{3, std::uint64_t{1} << 40}}, {0, 4294967295U}, true, true, true},
       StageHashes{2, {7, 8}, {1, 2, 3, 4, 5, 6, 7, ~std::uint64_t{0}}},
       StageServe{2, 3, {"ticket", "up", "down"}, {"10.0.0.4", "fd00::4"}, 5000, NodeId(9)},
       StageFeed{2, 3, {"ticket", "up", "down"}, {{"10.0.0.4", 65535}}, 5000},
@@ -444,6 +444,7 @@ std::vector<Message> samples() {
                     4096,
                     {"/data/fifo"},
                     {"stage: gpu2 could not feed gpu3"}},
+      StageLost{2, NodeId(3)},
   };
 }
 

@@ -37,6 +37,33 @@ TEST_F(StageSettingsTest, NodesMayConnectToTheLauncherForLargeFiles) {
   EXPECT_THAT(settings().own_addresses(0), testing::IsEmpty());
 }
 
+TEST_F(StageSettingsTest, NodesWithSlowNetworkCardsComeLast) {
+  const std::vector<std::vector<std::uint32_t>> cards = {
+      {1000}, {10'000}, {}, {1000, 25'000}, {100}};
+  cluster_.nodes.clear();
+  for (const auto& speeds : cards) {
+    Node& node = cluster_.nodes.emplace_back();
+    node.id = NodeId(static_cast<std::uint32_t>(cluster_.nodes.size()));
+    node.name = "node" + std::to_string(cluster_.nodes.size());
+    for (const std::uint32_t speed : speeds) {
+      NetworkInterface& card = node.facts.interfaces.emplace_back();
+      card.is_up = true;
+      card.speed_mbit = speed;
+      card.addresses = {{"10.0.0.1", 24}};
+    }
+  }
+  const auto order = [this] {
+    std::vector<std::string> names;
+    for (const auto& to : settings().nodes) names.push_back(to.name);
+    return names;
+  };
+  // The median is 10 Gbit/s; what is not known counts as fast.
+  EXPECT_THAT(order(), testing::ElementsAre("node2", "node3", "node4", "node1", "node5"));
+  cluster_.nodes[1].facts.interfaces[0].is_up = false;
+  cluster_.nodes[3].facts.interfaces[1].addresses.clear();
+  EXPECT_THAT(order(), testing::ElementsAre("node1", "node2", "node3", "node4", "node5"));
+}
+
 TEST_F(StageSettingsTest, NothingListensIfTheLauncherIsToSend) {
   spec_.stage_via = StageVia::launcher;
   EXPECT_FALSE(settings().own_addresses);
