@@ -100,7 +100,6 @@ struct Scenario {
   std::vector<MonotonicTime> hangs;  // no progress for timeouts.hang, as the launcher reports it
   std::vector<TakenAway> notices;  // where no node could take its place
   bool plan_fails = false;
-  bool forgets_fences = false;    // a planted bug: ranks on a node that is cut off count as ended
   MonotonicTime launcher_lag{};  // maximum lateness for a deadline
   double duplicates = 0;         // chance that a message comes twice
   double strays = 0;             // chance that a message of another attempt comes first

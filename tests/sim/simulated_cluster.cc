@@ -15,10 +15,11 @@ using namespace std::chrono_literals;
 
 class Cluster {
  public:
-  explicit Cluster(const Scenario& scenario)
+  Cluster(const Scenario& scenario, Bug bug)
       : scenario_(scenario),
+        bug_(std::move(bug)),
         dice_(scenario.seed ^ 0x9e3779b97f4a7c15),
-        supervisor_(scenario.config) {
+        supervisor_(config()) {
     trace_.scenario = scenario;
     nodes_.resize(scenario.nodes.size());
     agents_.resize(scenario.nodes.size());
@@ -44,6 +45,12 @@ class Cluster {
   }
 
  private:
+  [[nodiscard]] SupervisorConfig config() const {
+    SupervisorConfig config = scenario_.config;
+    if (bug_.configure) bug_.configure(config);
+    return config;
+  }
+
   struct Agent {
     std::vector<std::uint32_t> ranks;
     std::uint32_t running = 0;
@@ -100,7 +107,7 @@ class Cluster {
 
   /// The launcher's loop: the next message, or a tick at (or slightly after) the deadline.
   bool take_step() {
-    const auto due = supervisor_.deadline();
+    const auto due = bug_.loses_deadlines ? std::nullopt : supervisor_.deadline();
     if (due && (queue_.empty() || *due < queue_.top().at)) {
       now_ = std::max(now_, *due) + dice_.time(0ns, scenario_.launcher_lag);
       tell(event::Tick{});
@@ -121,14 +128,21 @@ class Cluster {
     what();
   }
 
-  void tell(const Event& event) { record(event, supervisor_.on(event, now_)); }
+  void tell(const Event& event) {
+    if (!bug_.hear) return record(event, supervisor_.on(event, now_));
+    Event heard = event;
+    bug_.hear(heard);
+    record(event, supervisor_.on(heard, now_));
+  }
 
   void record(std::optional<Event> event, std::vector<Action> actions) {
-    for (const Action& action : actions) {
+    StepRecord step{now_, std::move(event), std::move(actions), supervisor_.deadline(),
+                    supervisor_.done()};
+    if (bug_.act) bug_.act(step);
+    for (const Action& action : step.actions) {
       std::visit([this](const auto& a) { perform(a); }, action);
     }
-    trace_.steps.push_back(
-        {now_, std::move(event), std::move(actions), supervisor_.deadline(), supervisor_.done()});
+    trace_.steps.push_back(std::move(step));
   }
 
   // ---- channels: in order per node and direction
@@ -150,7 +164,7 @@ class Cluster {
   void send_stray(MonotonicTime at, Event event) {
     std::visit(
         [](auto& e) {
-          if constexpr (requires { e.attempt; }) e.attempt = Attempt{1000};
+          if constexpr (requires { e.attempt; }) e.attempt = kStray;
         },
         event);
     schedule(at - 1ns, [this, event] { tell(event); });
@@ -467,7 +481,7 @@ class Cluster {
     if (n == 0 && std::exchange(mpirun_.runs, false)) leave_ranks();
     const MonotonicTime seen = std::max(agent.last_to_launcher, now_ + death.seen_after);
     event::NodeLost lost{NodeId{n}, "died"};
-    if (death.cut && !scenario_.forgets_fences)
+    if (death.cut)
       lost.may_run_for = std::chrono::ceil<Duration>(std::max(now_ + kFence - seen, 0ns));
     // Unless it was removed and connected anew meanwhile: the old connection says nothing more.
     schedule(seen, [this, lost, life = agent.life] {
@@ -476,6 +490,7 @@ class Cluster {
   }
 
   const Scenario& scenario_;
+  Bug bug_;
   Dice dice_;
   Supervisor supervisor_;
   Trace trace_;
@@ -499,8 +514,8 @@ WallTime wall(MonotonicTime t) {
   return WallTime(std::chrono::seconds(1'800'000'000)) + t;
 }
 
-Trace simulate(const Scenario& scenario) {
-  return Cluster(scenario).run();
+Trace simulate(const Scenario& scenario, Bug bug) {
+  return Cluster(scenario, std::move(bug)).run();
 }
 
 }  // namespace dlaunch::sim
