@@ -60,6 +60,7 @@ std::vector<Trace> attempts_of(const Trace& run) {
   bool waiting = true;  // for the step that begins an attempt
   std::vector<Membership> members(run.scenario.nodes.size());
   for (const StepRecord& step : run.steps) {
+    const std::vector<Membership> before = waiting ? members : std::vector<Membership>();
     if (step.event) note(*step.event, members);
     for (const Action& action : step.actions) {
       if (!is_of_next(action)) note(action, members);
@@ -69,7 +70,7 @@ std::vector<Trace> attempts_of(const Trace& run) {
       Trace part;
       part.scenario = run.scenario;
       become(Attempt{static_cast<std::uint32_t>(parts.size())}, run, part);
-      part.members = members;
+      part.members = before;
       part.nodes = run.nodes;
       part.ran_out_of_events = run.ran_out_of_events;
       part.ranks_began = run.ranks_began;

@@ -155,7 +155,7 @@ Finding kills_after_the_grace(const Trace& t, const Digest& d) {
     const NodeDigest& x = d.nodes[n];
     if (!from || x.started.empty()) continue;
     const MonotonicTime closed = x.closed() ? t.steps[*x.closed()].now : end;
-    const MonotonicTime latest = *from + t.scenario.launcher_lag;
+    const MonotonicTime latest = *from + t.scenario.lateness();
     if (closed > latest && (x.killed.empty() || t.steps[x.killed[0]].now > latest)) return node(n);
   }
   return {};
@@ -262,7 +262,7 @@ Finding reports_the_decision(const Trace& t, const Digest& d) {
         return report.outcome.exit_code != 0 ? Finding{} : Finding{"success"};
       if (!report.outcome.first) return "no first rank";
       const RankTruth& r = t.ranks[report.outcome.first->value];
-      const int expected = r.start_failed ? exit_code::kNotFound : r.status.code();
+      const int expected = r.start_failed ? r.start_code : r.status.code();
       if (report.outcome.exit_code != expected) return "not the code of the first rank";
       if (report.outcome.from_rank == r.start_failed) return "origin";
       return {};
@@ -315,6 +315,7 @@ Finding names_the_first_failure(const Trace& t, const Digest& d) {
   const Rank first = *d.report->outcome.first;
   if (!earliest || !t.ranks[first.value].failed())
     return rank(first.value) + " did not fail by itself";
+  if (t.scenario.has_clock_steps()) return {};  // no order is known then
   const auto& perhaps = d.report->outcome.perhaps_first;
   if (t.scenario.clocks_are_exact()) {
     for (const Rank r : perhaps) {

@@ -5,8 +5,9 @@
 #include <algorithm>
 #include <csignal>
 #include <functional>
-#include <queue>
 #include <utility>
+
+#include "event_queue.h"
 
 namespace dlaunch::sim {
 namespace {
@@ -29,7 +30,7 @@ class Cluster {
 
   Trace run() {
     schedule_faults();
-    record(std::nullopt, supervisor_.start(now_));
+    record(std::nullopt, supervisor_.start(now()));
     while (!supervisor_.done() && take_step()) {
     }
     truth_.push_back(ranks_);
@@ -40,7 +41,7 @@ class Cluster {
     trace_.ranks = ranks_;
     trace_.nodes = nodes_;
     // Messages in transit when it ended must change nothing.
-    for (int i = 0; i < 20 && !queue_.empty(); ++i) run_next();
+    for (int i = 0; i < 20 && !queue_.empty(); ++i) queue_.run_next();
     return std::move(trace_);
   }
 
@@ -65,22 +66,17 @@ class Cluster {
     MonotonicTime fenced{};                   // its ranks are cut off, and run until then
     MonotonicTime last_to_launcher{};
     MonotonicTime last_to_agent{};
+    WallTime last_time{};      // of an event there
+    bool answers_not = false;  // once it is connected again
   };
   struct Mpirun {
     bool runs = false;
     bool is_gone = false;
   };
-  struct Item {
-    MonotonicTime at;
-    std::uint64_t order;
-    std::function<void()> what;
-    bool operator<(const Item& other) const {
-      return std::tie(at, order) > std::tie(other.at, other.order);
-    }
-  };
 
+  [[nodiscard]] MonotonicTime now() const { return queue_.now(); }
   void schedule(MonotonicTime at, std::function<void()> what) {
-    queue_.push({std::max(at, now_), next_order_++, std::move(what)});
+    queue_.schedule(at, std::move(what));
   }
 
   void schedule_faults() {
@@ -107,9 +103,10 @@ class Cluster {
 
   /// The launcher's loop: the next message, or a tick at (or slightly after) the deadline.
   bool take_step() {
-    const auto due = bug_.loses_deadlines ? std::nullopt : supervisor_.deadline();
-    if (due && (queue_.empty() || *due < queue_.top().at)) {
-      now_ = std::max(now_, *due) + dice_.time(0ns, scenario_.launcher_lag);
+    auto due = bug_.loses_deadlines ? std::nullopt : supervisor_.deadline();
+    if (due) due = after(scenario_.pauses, *due);
+    if (due && (queue_.empty() || *due < queue_.next())) {
+      queue_.move_to(std::max(now(), *due) + dice_.time(0ns, scenario_.launcher_lag));
       tell(event::Tick{});
       return true;
     }
@@ -117,26 +114,21 @@ class Cluster {
       trace_.ran_out_of_events = true;
       return false;
     }
-    run_next();
+    queue_.run_next();
     return true;
   }
 
-  void run_next() {
-    std::function<void()> what = queue_.top().what;
-    now_ = std::max(now_, queue_.top().at);
-    queue_.pop();
-    what();
-  }
-
   void tell(const Event& event) {
-    if (!bug_.hear) return record(event, supervisor_.on(event, now_));
+    const MonotonicTime awake = after(scenario_.pauses, now());
+    if (awake > now()) return schedule(awake, [this, event] { tell(event); });
+    if (!bug_.hear) return record(event, supervisor_.on(event, now()));
     Event heard = event;
     bug_.hear(heard);
-    record(event, supervisor_.on(heard, now_));
+    record(event, supervisor_.on(heard, now()));
   }
 
   void record(std::optional<Event> event, std::vector<Action> actions) {
-    StepRecord step{now_, std::move(event), std::move(actions), supervisor_.deadline(),
+    StepRecord step{now(), std::move(event), std::move(actions), supervisor_.deadline(),
                     supervisor_.done()};
     if (bug_.act) bug_.act(step);
     for (const Action& action : step.actions) {
@@ -147,15 +139,22 @@ class Cluster {
 
   // ---- channels: in order per node and direction
 
-  MonotonicTime latency(std::uint32_t node) {
+  /// Of a message that is sent now; what was in transit in an outage is sent again after it.
+  MonotonicTime arrival(std::uint32_t node) {
     const MonotonicTime mean = scenario_.nodes[node].latency;
-    return dice_.time(mean / 2, mean * 3 / 2);
+    const MonotonicTime latency = dice_.time(mean / 2, mean * 3 / 2);
+    MonotonicTime at = now() + latency;
+    for (const Span& outage : scenario_.nodes[node].outages) {
+      const bool is_hit = at >= outage.from && now() <= outage.to;
+      if (is_hit) at = std::max(at, outage.to + latency);
+    }
+    return at;
   }
 
   void send(std::uint32_t node, Event event) {
     if (nodes_[node].dead) return;
     MonotonicTime& last = agents_[node].last_to_launcher;
-    last = std::max(last, now_ + latency(node));
+    last = std::max(last, arrival(node));
     const int copies = dice_.chance(scenario_.duplicates) ? 2 : 1;
     for (int i = 0; i < copies; ++i) schedule(last, [this, event] { tell(event); });
     if (dice_.chance(scenario_.strays)) send_stray(last, event);
@@ -172,8 +171,8 @@ class Cluster {
 
   void command(std::uint32_t node, std::function<void()> what) {
     MonotonicTime& last = agents_[node].last_to_agent;
-    last = std::max(last, now_ + latency(node));
-    schedule(last, [this, node, life = agents_[node].life, what = std::move(what)] {
+    last = std::max(last, arrival(node));
+    schedule_on(node, last, [this, node, life = agents_[node].life, what = std::move(what)] {
       if (!nodes_[node].dead && agents_[node].life == life) what();
     });
   }
@@ -184,10 +183,11 @@ class Cluster {
     const std::uint32_t n = a.node.value;
     const NodeFate& fate = scenario_.nodes[n];
     trace_.joined_running =
-        trace_.joined_running || (agents_[n].removed && now_ < agents_[n].fenced);
+        trace_.joined_running || (agents_[n].removed && now() < agents_[n].fenced);
     if (a.attempt.value > 0 || a.within) return connect_again(a);
     if (fate.connect == NodeFate::Connect::silent) return;
-    schedule(now_ + fate.connect_takes, [this, n, ok = fate.connect == NodeFate::Connect::answers] {
+    schedule(now() + fate.connect_takes, [this, n,
+                                          ok = fate.connect == NodeFate::Connect::answers] {
       ok ? send(n, event::NodeReady{NodeId{n}, Attempt{0}})
          : send(n, event::NodeLost{NodeId{n}, "refused"});
     });
@@ -199,7 +199,7 @@ class Cluster {
   }
   void perform(const action::Restart& a) { next_ = a.next; }
   void perform(const action::MakePlan& a) {
-    schedule(now_, [this, a] {
+    schedule(now(), [this, a] {
       if (scenario_.plan_fails) return tell(event::PlanFailed{Error{exit_code::kJobFile, "no"}});
       place_ranks();
       event::PlanMade made{a.attempt, node_of_, scenario_.decides};
@@ -223,8 +223,8 @@ class Cluster {
     }
   }
   void perform(const action::StartRanks& a) {
-    if (!trace_.ranks_began) trace_.ranks_began = now_;
-    for (const Agent& agent : agents_) trace_.overlap = trace_.overlap || now_ < agent.fenced;
+    if (!trace_.ranks_began) trace_.ranks_began = now();
+    for (const Agent& agent : agents_) trace_.overlap = trace_.overlap || now() < agent.fenced;
     command(a.node.value, [this, n = a.node.value] { start_ranks(n); });
   }
   void perform(const action::StopRanks& a) {
@@ -241,7 +241,7 @@ class Cluster {
   void perform(const action::RemoveNode& a) {
     Agent& agent = agents_[a.node.value];
     agent.removed = true;
-    if (now_ < agent.fenced || agent.running > 0) trace_.removed_running.push_back(a.node);
+    if (now() < agent.fenced || agent.running > 0) trace_.removed_running.push_back(a.node);
   }
   void perform(const action::Tell& a) {
     if (is_wait(a)) begin_next();
@@ -261,12 +261,12 @@ class Cluster {
     const MonotonicTime within = a.within.value_or(scenario_.config.connect_limit);
     const MonotonicTime takes = scenario_.nodes[n].connect_takes;
     Agent& agent = agents_[n];
-    const bool back = agent.returns_at && now_ >= *agent.returns_at;
+    const bool back = agent.returns_at && now() >= *agent.returns_at;
     const bool is_let_in = back && takes < within;
     const MonotonicTime refused_after =
         is_let_in || dice_.chance(0.5) ? std::min(takes, within) : within;
     // A try ends the one before it, which then says nothing.
-    schedule(now_ + refused_after, [this, a, is_let_in, mine = ++agent.tries] {
+    schedule(now() + refused_after, [this, a, is_let_in, mine = ++agent.tries] {
       if (agents_[a.node.value].tries != mine) return;
       is_let_in ? connected_again(a) : tell(event::NodeLost{a.node, "refused"});
     });
@@ -274,7 +274,7 @@ class Cluster {
 
   void connected_again(const action::ConnectNode& a) {
     const std::uint32_t n = a.node.value;
-    if (!agents_[n].returns_at || now_ < *agents_[n].returns_at)  // it has died meanwhile
+    if (!agents_[n].returns_at || now() < *agents_[n].returns_at)  // it has died meanwhile
       return tell(event::NodeLost{a.node, "reset"});
     Agent fresh;
     fresh.ranks = agents_[n].ranks;
@@ -284,9 +284,18 @@ class Cluster {
     fresh.life = agents_[n].life + 1;
     fresh.last_to_launcher = agents_[n].last_to_launcher;
     fresh.last_to_agent = agents_[n].last_to_agent;
+    fresh.last_time = agents_[n].last_time;
+    const bool answers_not = agents_[n].answers_not;
     agents_[n] = fresh;
     nodes_[n].dead = false;
+    if (answers_not) return fall_silent(n);
     send(n, event::NodeReady{a.node, a.attempt});
+  }
+
+  /// It hangs while it gathers its facts. The next try finds it well.
+  void fall_silent(std::uint32_t n) {
+    nodes_[n].dead = true;
+    agents_[n].returns_at = now();
   }
 
   /// Facts are requested after every node was empty: nothing of the last attempt may be alive.
@@ -308,26 +317,40 @@ class Cluster {
     }
   }
   const RankFate& fate_of(std::uint32_t r) const { return scenario_.ranks_of(attempt_)[r]; }
-  /// For messages planned in an attempt that arrive after its end.
+  /// On a node that may be frozen then, and goes on with it afterwards.
+  void schedule_on(std::uint32_t n, MonotonicTime at, std::function<void()> what) {
+    schedule(at, [this, n, what = std::move(what)] {
+      const MonotonicTime thawed = after(scenario_.nodes[n].freezes, now());
+      thawed > now() ? schedule_on(n, thawed, what) : what();
+    });
+  }
+  /// For what is planned in an attempt and comes after its end.
   template <class What>
-  void schedule_in_attempt(MonotonicTime at, What what) {
-    schedule(at, [this, attempt = attempt_, what] {
+  void schedule_in_attempt(std::uint32_t n, MonotonicTime at, What what) {
+    schedule_on(n, at, [this, attempt = attempt_, what] {
       if (attempt == attempt_) what();
     });
   }
 
-  WallTime clock_of(std::uint32_t node) { return wall(now_) + scenario_.nodes[node].clock_offset; }
+  /// On the launcher's clock, as far as the node's is known. Times of a node keep their order.
+  WallTime clock_of(std::uint32_t node) {
+    WallTime at = wall(now()) + scenario_.nodes[node].clock_offset;
+    for (const ClockStep& step : scenario_.nodes[node].clock_steps)
+      if (now() >= step.at && now() < step.at + kClockUnknown) at += step.by;
+    agents_[node].last_time = std::max(agents_[node].last_time, at);
+    return agents_[node].last_time;
+  }
 
   void start_ranks(std::uint32_t n) {
     Agent& agent = agents_[n];
     agent.started = true;
     if (scenario_.mpirun && n == 0) start_mpirun();
-    MonotonicTime at = now_;
+    MonotonicTime at = now();
     for (const std::uint32_t rank : agent.ranks) {
-      schedule_in_attempt(at, [this, n, rank] { start_rank(n, rank); });
+      schedule_in_attempt(n, at, [this, n, rank] { start_rank(n, rank); });
       at += 100us;  // a fork and an exec
     }
-    schedule_in_attempt(at, [this, n] { consider_empty(n); });
+    schedule_in_attempt(n, at, [this, n] { consider_empty(n); });
   }
 
   void start_rank(std::uint32_t n, std::uint32_t r) {
@@ -338,11 +361,9 @@ class Cluster {
     if (scenario_.mpirun && (fate.never_begins || mpirun_.is_gone)) return;
     if (fate.cannot_start) {
       agent.start_failed = true;
-      truth = {false, true, true, now_, {}, true};
-      send(n, event::RankNotStarted{attempt_,
-                                    Rank{r},
-                                    {StartFailure::Step::execute, 2, "x", ""},
-                                    clock_of(n),
+      truth = {false, true, true, now(), {}, true};
+      truth.start_code = fate.start_failure.code();
+      send(n, event::RankNotStarted{attempt_, Rank{r}, fate.start_failure, clock_of(n),
                                     scenario_.nodes[n].clock_error});
       return;
     }
@@ -350,7 +371,8 @@ class Cluster {
     ++agent.running;
     send(n, event::RankStarted{attempt_, Rank{r}, static_cast<std::int32_t>(r + 100), clock_of(n)});
     if (fate.runs_for == MonotonicTime::max()) return;
-    schedule_in_attempt(now_ + fate.runs_for, [this, n, r] { end_rank(n, r, fate_of(r).status); });
+    schedule_in_attempt(n, now() + fate.runs_for,
+                        [this, n, r] { end_rank(n, r, fate_of(r).status); });
   }
 
   void end_rank(std::uint32_t n, std::uint32_t r, ExitStatus status) {
@@ -358,7 +380,7 @@ class Cluster {
     if (nodes_[n].dead || truth.ended) return;
     truth.ended = true;
     truth.own = !agents_[n].told_to_stop && !truth.left;
-    truth.ended_at = now_;
+    truth.ended_at = now();
     truth.status = status;
     --agents_[n].running;
     if (truth.own && !status.ok() && fate_of(r).port_taken)
@@ -382,7 +404,7 @@ class Cluster {
       end_mpirun_after(fate.dies_at, fate.status, false);
   }
   void end_mpirun_after(MonotonicTime time, ExitStatus status, bool told) {
-    schedule_in_attempt(now_ + time, [this, status, told] { end_mpirun(status, told); });
+    schedule_in_attempt(0, now() + time, [this, status, told] { end_mpirun(status, told); });
   }
   void end_mpirun(const ExitStatus& status, bool told) {
     if (!std::exchange(mpirun_.runs, false) || nodes_[0].dead) return;
@@ -405,7 +427,8 @@ class Cluster {
     mpirun_.is_gone = true;
     for (std::uint32_t r = 0; r < ranks_.size(); ++r) {
       if (!ranks_[r].started || ranks_[r].ended) continue;
-      schedule_in_attempt(now_ + dice_.time(0ns, 1ms), [this, r] { leave_rank(r); });
+      schedule_in_attempt(node_of_[r].value, now() + dice_.time(0ns, 1ms),
+                          [this, r] { leave_rank(r); });
     }
   }
   void leave_rank(std::uint32_t r) {
@@ -413,10 +436,10 @@ class Cluster {
     if (nodes_[n].dead || agents_[n].told_to_stop || ranks_[r].ended) return;
     ranks_[r].left = true;
     if (!fate_of(r).outlives_mpirun) {
-      return schedule_in_attempt(now_ + fate_of(r).left_takes,
+      return schedule_in_attempt(n, now() + fate_of(r).left_takes,
                                  [this, n, r] { end_rank(n, r, fate_of(r).left_status); });
     }
-    schedule_in_attempt(now_ + kGivenUp, [this, n, r] {
+    schedule_in_attempt(n, now() + kGivenUp, [this, n, r] {
       if (agents_[n].told_to_stop || ranks_[r].ended) return;
       ranks_[r].left = false;
       end_rank(n, r, {true, SIGKILL, false});
@@ -428,7 +451,7 @@ class Cluster {
     for (const std::uint32_t r : agents_[n].ranks) {
       const RankFate& fate = fate_of(r);
       if (!ranks_[r].started || ranks_[r].ended || fate.ignores_stop) continue;
-      schedule_in_attempt(now_ + fate.stop_takes,
+      schedule_in_attempt(n, now() + fate.stop_takes,
                           [this, n, r] { end_rank(n, r, fate_of(r).stop_status); });
     }
     if (agents_[n].running == 0) terminate_mpirun(n);
@@ -455,12 +478,12 @@ class Cluster {
                                           [this](auto r) { return ranks_[r].ended; });
     if (!none_to_come) return;
     agent.emptying = true;
-    schedule(now_ + scenario_.nodes[n].emptying_takes,
-             [this, n, attempt = attempt_, life = agent.life] {
-               if (nodes_[n].dead || agents_[n].life != life) return;
-               nodes_[n].leftovers = scenario_.nodes[n].leftovers;
-               send(n, event::NodeEmpty{attempt, NodeId{n}, scenario_.nodes[n].leftovers});
-             });
+    schedule_on(n, now() + scenario_.nodes[n].emptying_takes,
+                [this, n, attempt = attempt_, life = agent.life] {
+                  if (nodes_[n].dead || agents_[n].life != life) return;
+                  nodes_[n].leftovers = scenario_.nodes[n].leftovers;
+                  send(n, event::NodeEmpty{attempt, NodeId{n}, scenario_.nodes[n].leftovers});
+                });
   }
 
   void die(std::uint32_t n, const Death& death) {
@@ -470,19 +493,20 @@ class Cluster {
     // A node that is away already may be hit again on its way back.
     if (was_dead && !agent.returns_at) return;
     agent.returns_at.reset();
-    if (death.returns_after) agent.returns_at = now_ + *death.returns_after;
+    if (death.returns_after) agent.returns_at = now() + *death.returns_after;
+    agent.answers_not = death.answers_not;
     if (was_dead) return;
     for (const std::uint32_t r : agent.ranks) {
       RankTruth& rank = ranks_[r];
       rank.lost = rank.started && !rank.ended;
-      if (death.cut && rank.lost) agent.fenced = now_ + kFence;
+      if (death.cut && rank.lost) agent.fenced = now() + kFence;
     }
     agent.running = 0;
     if (n == 0 && std::exchange(mpirun_.runs, false)) leave_ranks();
-    const MonotonicTime seen = std::max(agent.last_to_launcher, now_ + death.seen_after);
+    const MonotonicTime seen = std::max(agent.last_to_launcher, now() + death.seen_after);
     event::NodeLost lost{NodeId{n}, "died"};
     if (death.cut)
-      lost.may_run_for = std::chrono::ceil<Duration>(std::max(now_ + kFence - seen, 0ns));
+      lost.may_run_for = std::chrono::ceil<Duration>(std::max(now() + kFence - seen, 0ns));
     // Unless it was removed and connected anew meanwhile: the old connection says nothing more.
     schedule(seen, [this, lost, life = agent.life] {
       if (agents_[lost.node.value].life == life) tell(lost);
@@ -496,9 +520,7 @@ class Cluster {
   Trace trace_;
   std::vector<Agent> agents_;
   std::vector<NodeId> node_of_;  // index = Rank, in the attempt
-  std::priority_queue<Item> queue_;
-  std::uint64_t next_order_ = 0;
-  MonotonicTime now_{};
+  EventQueue queue_;
   Attempt attempt_;
   Mpirun mpirun_;
   Attempt next_;  // begins when something is asked for it

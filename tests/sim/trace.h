@@ -28,6 +28,7 @@ struct RankTruth {
   MonotonicTime ended_at{};  // true time
   ExitStatus status;         // unless start_failed
   bool start_failed = false;
+  int start_code = 0;  // the exit code of that
   bool lost = false;  // with its node
   bool left = false;  // mpirun is gone: its end is not its own failure
   bool failed() const { return own && (start_failed || !status.ok()); }
