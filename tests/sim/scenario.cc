@@ -327,6 +327,7 @@ Scenario draw_spares_scenario(std::uint64_t seed) {
   s.config.nodes_wanted = static_cast<std::uint32_t>(dice.between(1, most));
   s.config.nodes_needed = static_cast<std::uint32_t>(dice.between(1, s.config.nodes_wanted));
   s.config.restart = draw_policy(dice);
+  s.config.restart.exclude_bad_nodes = Dice(seed ^ 0x9e3779b1).chance(0.2);
   if (s.later.empty()) {
     s.later.push_back(s.ranks);
     for (RankFate& rank : s.later.back()) {
