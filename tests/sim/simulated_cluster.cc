@@ -127,6 +127,18 @@ class Cluster {
     record(event, supervisor_.on(heard, now()));
   }
 
+  /// Unless something has changed when the launcher reads it.
+  template <class Holds>
+  void tell_if(Holds holds, const Event& event) {
+    const MonotonicTime awake = after(scenario_.pauses, now());
+    if (awake > now()) return schedule(awake, [this, holds, event] { tell_if(holds, event); });
+    if (holds()) tell(event);
+  }
+  /// While the launcher has the connection to this agent.
+  void tell_of(std::uint32_t node, std::uint32_t life, const Event& event) {
+    tell_if([this, node, life] { return agents_[node].life == life; }, event);
+  }
+
   void record(std::optional<Event> event, std::vector<Action> actions) {
     StepRecord step{now(), std::move(event), std::move(actions), supervisor_.deadline(),
                     supervisor_.done()};
@@ -156,7 +168,10 @@ class Cluster {
     MonotonicTime& last = agents_[node].last_to_launcher;
     last = std::max(last, arrival(node));
     const int copies = dice_.chance(scenario_.duplicates) ? 2 : 1;
-    for (int i = 0; i < copies; ++i) schedule(last, [this, event] { tell(event); });
+    for (int i = 0; i < copies; ++i) {
+      schedule(last,
+               [this, node, life = agents_[node].life, event] { tell_of(node, life, event); });
+    }
     if (dice_.chance(scenario_.strays)) send_stray(last, event);
   }
 
@@ -186,8 +201,9 @@ class Cluster {
         trace_.joined_running || (agents_[n].removed && now() < agents_[n].fenced);
     if (a.attempt.value > 0 || a.within) return connect_again(a);
     if (fate.connect == NodeFate::Connect::silent) return;
-    schedule(now() + fate.connect_takes, [this, n,
-                                          ok = fate.connect == NodeFate::Connect::answers] {
+    const bool ok = fate.connect == NodeFate::Connect::answers;
+    schedule(now() + fate.connect_takes, [this, n, ok, mine = agents_[n].tries] {
+      if (agents_[n].tries != mine) return;
       ok ? send(n, event::NodeReady{NodeId{n}, Attempt{0}})
          : send(n, event::NodeLost{NodeId{n}, "refused"});
     });
@@ -237,11 +253,22 @@ class Cluster {
       if (a.attempt == attempt_) kill_ranks(a.node.value);
     });
   }
-  void perform(const action::ReleaseNode&) {}
+  void perform(const action::ReleaseNode& a) {
+    if (!supervisor_.done()) let_go(a.node.value);
+  }
+  /// What its agent has said and the launcher has not read is never read. It can be connected anew.
+  void let_go(std::uint32_t n) {
+    ++agents_[n].tries;
+    ++agents_[n].life;
+    if (nodes_[n].dead) return;
+    nodes_[n].dead = true;
+    agents_[n].returns_at = now();
+  }
   void perform(const action::RemoveNode& a) {
     Agent& agent = agents_[a.node.value];
     agent.removed = true;
     if (now() < agent.fenced || agent.running > 0) trace_.removed_running.push_back(a.node);
+    let_go(a.node.value);
   }
   void perform(const action::Tell& a) {
     if (is_wait(a)) begin_next();
@@ -267,8 +294,9 @@ class Cluster {
         is_let_in || dice_.chance(0.5) ? std::min(takes, within) : within;
     // A try ends the one before it, which then says nothing.
     schedule(now() + refused_after, [this, a, is_let_in, mine = ++agent.tries] {
-      if (agents_[a.node.value].tries != mine) return;
-      is_let_in ? connected_again(a) : tell(event::NodeLost{a.node, "refused"});
+      const auto is_last = [this, n = a.node.value, mine] { return agents_[n].tries == mine; };
+      if (!is_last()) return;
+      is_let_in ? connected_again(a) : tell_if(is_last, event::NodeLost{a.node, "refused"});
     });
   }
 
@@ -508,9 +536,7 @@ class Cluster {
     if (death.cut)
       lost.may_run_for = std::chrono::ceil<Duration>(std::max(now() + kFence - seen, 0ns));
     // Unless it was removed and connected anew meanwhile: the old connection says nothing more.
-    schedule(seen, [this, lost, life = agent.life] {
-      if (agents_[lost.node.value].life == life) tell(lost);
-    });
+    schedule(seen, [this, lost, life = agent.life] { tell_of(lost.node.value, life, lost); });
   }
 
   const Scenario& scenario_;
