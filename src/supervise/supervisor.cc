@@ -208,7 +208,7 @@ void Supervisor::handle(const event::NodeReady& e) {
   if (returns_.is_trying(e.node)) {
     returns_.came_back(e.node);
     ask(action::Tell{wording::node_is_back(node_name(e.node))});
-    if (outside_.erase(e.node) > 0) gather(e.node);
+    if (outside_.contains(e.node)) gather(e.node);
     leave_out_lost();  // the others that are waited for may not be needed any more
   }
   if (nodes_opening_ == 0) all_opened();

@@ -217,6 +217,7 @@ void Supervisor::connect_again() {
 void Supervisor::gather(NodeId node) {
   phase_due_ = after(config_.connect_limit);
   nodes_.at(node) = Channel::opening;
+  outside_.erase(node);
   ++nodes_opening_;
   ask(action::GatherFacts{attempt_.number, node});
 }

@@ -13,13 +13,6 @@ bool is_of_next(const Action& action) {
          std::holds_alternative<action::ConnectNode>(action);
 }
 
-void note_gone(const StepRecord& step, std::vector<bool>& gone) {
-  for (const Action& action : step.actions) {
-    if (const auto* removed = std::get_if<action::RemoveNode>(&action))
-      gone.at(removed->node.value) = true;
-  }
-}
-
 /// What makes a part that of this attempt: what its ranks were to do, did, and where.
 void become(Attempt attempt, const Trace& run, Trace& part) {
   part.attempt = attempt;
@@ -32,6 +25,28 @@ void become(Attempt attempt, const Trace& run, Trace& part) {
 
 }  // namespace
 
+void note(const Event& event, std::vector<Membership>& members) {
+  if (const auto* ready = std::get_if<event::NodeReady>(&event)) {
+    Membership& node = members.at(ready->node.value);
+    if (node.gone && node.tried && ready->attempt != kStray) node = {false, true, true};
+  }
+  if (const auto* lost = std::get_if<event::NodeLost>(&event))
+    members.at(lost->node.value).tried = false;
+}
+
+void note(const Action& action, std::vector<Membership>& members) {
+  if (const auto* removed = std::get_if<action::RemoveNode>(&action))
+    members.at(removed->node.value) = {true, false, false};
+  if (const auto* released = std::get_if<action::ReleaseNode>(&action))
+    members.at(released->node.value).tried = false;
+  if (const auto* asked = std::get_if<action::GatherFacts>(&action))
+    members.at(asked->node.value) = {};
+  const auto* connect = std::get_if<action::ConnectNode>(&action);
+  if (connect == nullptr) return;
+  Membership& node = members.at(connect->node.value);
+  node.tried = node.gone || node.joins;
+}
+
 bool is_wait(const action::Tell& told) {
   return told.line.starts_with("waiting up to ");
 }
@@ -43,14 +58,19 @@ bool begins_attempt(const StepRecord& step) {
 std::vector<Trace> attempts_of(const Trace& run) {
   std::vector<Trace> parts;
   bool waiting = true;  // for the step that begins an attempt
-  std::vector<bool> gone(run.scenario.nodes.size());
+  std::vector<Membership> members(run.scenario.nodes.size());
   for (const StepRecord& step : run.steps) {
+    const std::vector<Membership> before = waiting ? members : std::vector<Membership>();
+    if (step.event) note(*step.event, members);
+    for (const Action& action : step.actions) {
+      if (!is_of_next(action)) note(action, members);
+    }
     const bool begins = parts.empty() || (waiting && begins_attempt(step));
     if (waiting && begins) {
       Trace part;
       part.scenario = run.scenario;
       become(Attempt{static_cast<std::uint32_t>(parts.size())}, run, part);
-      part.gone = gone;
+      part.members = before;
       part.nodes = run.nodes;
       part.ran_out_of_events = run.ran_out_of_events;
       part.ranks_began = run.ranks_began;
@@ -58,10 +78,8 @@ std::vector<Trace> attempts_of(const Trace& run) {
       parts.push_back(std::move(part));
       waiting = false;
     }
-    note_gone(step, gone);
-    if (waiting) continue;
-    parts.back().steps.push_back(step);
-    if (find_action<action::Restart>(step) != nullptr) {
+    if (!waiting) parts.back().steps.push_back(step);
+    if (!waiting && find_action<action::Restart>(step) != nullptr) {
       parts.back().is_last = false;
       waiting = true;
     }
@@ -70,7 +88,7 @@ std::vector<Trace> attempts_of(const Trace& run) {
       waiting = false;
       Trace next = parts.back();
       become(Attempt{static_cast<std::uint32_t>(parts.size())}, run, next);
-      next.gone = gone;
+      next.members = members;
       next.steps.assign(1, step);
       next.is_last = true;
       auto& actions = next.steps.front().actions;
@@ -79,6 +97,9 @@ std::vector<Trace> attempts_of(const Trace& run) {
       auto& ending = parts.back().steps.back().actions;
       std::erase_if(ending, is_of_next);
       parts.push_back(std::move(next));
+    }
+    for (const Action& action : step.actions) {
+      if (is_of_next(action)) note(action, members);
     }
   }
   return parts;

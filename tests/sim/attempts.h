@@ -16,6 +16,9 @@ namespace dlaunch::sim {
 
 /// Announces that the next attempt waits for lost nodes; may be the first action for that attempt.
 [[nodiscard]] bool is_wait(const action::Tell& told);
+/// Call for the event of a step, then for its actions.
+void note(const Event& event, std::vector<Membership>& members);
+void note(const Action& action, std::vector<Membership>& members);
 /// In a wait: the step begins the next attempt.
 [[nodiscard]] bool begins_attempt(const StepRecord& step);
 

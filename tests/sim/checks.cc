@@ -10,7 +10,6 @@
 #include <gtest/gtest.h>
 
 #include "attempts.h"
-#include "invariants.h"
 
 namespace dlaunch::sim {
 namespace {
@@ -18,6 +17,7 @@ namespace {
 /// Just the report, which points into the run.
 Part end_of_wait(const Trace& run) {
   Part part;
+  part.is_wait = true;
   for (const StepRecord& step : run.steps) {
     if (const auto* finish = find_action<action::Finish>(step))
       part.digest.report = &finish->report;
@@ -41,6 +41,16 @@ void add_names(const std::array<std::uint64_t, sizeof...(Index)>& counts,
 }
 
 }  // namespace
+
+std::vector<Part> parts_of(const Trace& run) {
+  std::vector<Part> parts;
+  for (Trace& part : attempts_of(run)) {
+    Digest d = digest(part);
+    parts.push_back({std::move(part), std::move(d)});
+  }
+  if (ended_in_wait(run)) parts.push_back(end_of_wait(run));
+  return parts;
+}
 
 void Coverage::count(const Trace& run) {
   ++runs_;
@@ -77,15 +87,9 @@ RunReport check(const Trace& run, Coverage& coverage, const char* which) {
   const std::string where = "seed " + std::to_string(scenario.seed) + which + ", " +
                             std::to_string(scenario.nodes.size()) + " nodes, " +
                             std::to_string(scenario.ranks.size()) + " ranks";
-  std::vector<Part> parts;
-  for (Trace& part : attempts_of(run)) {
-    Digest d = digest(part);
-    parts.push_back({std::move(part), std::move(d)});
-  }
-  // The last attempt of a run that ended in a wait has no end of its own; the run has one.
-  if (ended_in_wait(run)) parts.push_back(end_of_wait(run));
+  const std::vector<Part> parts = parts_of(run);
   for (const Part& part : parts) {
-    if (ended_in_wait(run) && &part == &parts.back()) continue;
+    if (part.is_wait) continue;
     for (const Invariant& invariant : invariants()) {
       const Finding finding = invariant.check(part.trace, part.digest);
       EXPECT_FALSE(finding) << where << ", attempt " << part.trace.attempt.value << ": "

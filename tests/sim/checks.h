@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "invariants.h"
 #include "model/report.h"
 #include "trace.h"
 
@@ -31,6 +32,9 @@ class Coverage {
   std::array<std::uint64_t, kEvents> events_{};
   std::array<std::uint64_t, kActions> actions_{};
 };
+
+/// The attempts of a run, and the wait in which it ended.
+[[nodiscard]] std::vector<Part> parts_of(const Trace& run);
 
 /// Expects every invariant of the run and of its attempts; the report of its end. `which`: for the
 /// message, behind the seed.

@@ -13,7 +13,13 @@ class Reader {
  public:
   explicit Reader(const Trace& trace) : trace_(trace), config_(trace.scenario.config) {
     d_.nodes.resize(trace.scenario.nodes.size());
-    gone_ = trace.gone;
+    members_ = trace.members;
+    for (std::size_t n = 0; n < d_.nodes.size(); ++n) {
+      const Membership& member = members_[n];
+      d_.nodes[n].up = member.tried;
+      d_.nodes[n].left = member.gone || member.joins;
+    }
+    asked_.resize(d_.nodes.size());
     d_.ranks.resize(trace.scenario.ranks.size());
     running_on_.resize(d_.nodes.size());
     for (const RankFate& rank : trace.scenario.ranks) {
@@ -33,12 +39,14 @@ class Reader {
     for (i_ = 0; i_ < trace_.steps.size(); ++i_) {
       const StepRecord& step = trace_.steps[i_];
       if (!finished_ && step.event) {
+        dlaunch::sim::note(*step.event, members_);
         std::visit([this](const auto& e) { see(e); }, *step.event);
         see_limits(step.now);
         see_end();
       }
       for (const Action& action : step.actions) {
         std::visit([this](const auto& a) { note(a); }, action);
+        dlaunch::sim::note(action, members_);
       }
     }
     return std::move(d_);
@@ -49,12 +57,15 @@ class Reader {
 
   NodeDigest& node(NodeId n) { return d_.nodes.at(n.value); }
   void note(const action::ConnectNode& a) {
-    node(a.node).connected.push_back(i_);
+    if (!members_[a.node.value].gone) node(a.node).connected.push_back(i_);
     node(a.node).up = true;
   }
   void note(const action::GatherFacts& a) {
-    node(a.node).gathered.push_back(i_);
-    node(a.node).up = true;
+    NodeDigest& n = node(a.node);
+    n.asked_again = n.asked_again || asked_[a.node.value];
+    asked_[a.node.value] = true;
+    n.gathered.push_back(i_);
+    n.up = true;
   }
   void note(const action::MakePlan&) {}
   void note(const action::Restart&) {
@@ -74,8 +85,8 @@ class Reader {
     n.up = false;
   }
   void note(const action::RemoveNode& a) {
-    node(a.node).up = false;
-    gone_[a.node.value] = true;
+    node(a.node).up = asked_[a.node.value] = false;
+    node(a.node).left = true;
   }
   void note(const action::Tell&) {}
   void note(const action::Finish& a) {
@@ -96,6 +107,7 @@ class Reader {
   void see(const event::NodeReady& e) {
     ready_.resize(d_.nodes.size());
     if (e.attempt != trace_.attempt || ready_[e.node.value] || running_phase()) return;
+    if (members_[e.node.value].gone || members_[e.node.value].joins) return;
     if (!d_.nodes[e.node.value].up) return;
     if (waits_) d_.nodes[e.node.value].lost.reset();
     if (d_.nodes[e.node.value].lost) return;
@@ -154,7 +166,7 @@ class Reader {
   }
   void see(const event::NodeLost& e) {
     const std::uint32_t n = e.node.value;
-    d_.nodes[n].up = false;
+    d_.nodes[n].up = asked_[n] = false;
     if (waits_ && !running_phase()) return see_lost_in_wait(n);
     if (d_.nodes[n].lost) return;
     if (running_phase() && !open(n)) {
@@ -187,7 +199,7 @@ class Reader {
   }
   void see(const event::Preempted& e) {
     if (e.attempt != trace_.attempt || !running_phase()) return;
-    if (gone_[e.node.value]) return;
+    if (members_[e.node.value].gone) return;
     if (d_.decision) d_.notices.push_back(i_);
     if (running_ > 0) decide(Decision::Kind::preempted);
   }
@@ -277,7 +289,8 @@ class Reader {
   const SupervisorConfig& config_;
   Digest d_;
   StepIndex i_ = 0;
-  std::vector<bool> gone_;  // from the set of nodes
+  std::vector<Membership> members_;
+  std::vector<bool> asked_;  // for their facts, and neither lost nor out of the set since
   std::vector<bool> ready_;
   std::size_t ready_count_ = 0;
   std::size_t lost_while_connecting_ = 0;  // without an answer

@@ -17,6 +17,8 @@ struct NodeDigest {
   std::vector<StepIndex> gathered;
   bool up = false;  // at the end: connected or being connected, neither lost nor released
   bool released_down = false;        // it was released when it was not up
+  bool left = false;                 // it was out of the set, if only for a part of the attempt
+  bool asked_again = false;          // without having been lost since, or having left
   std::optional<StepIndex> lost;     // NodeLost arrived
   std::optional<StepIndex> emptied;  // a valid NodeEmpty arrived
   std::optional<StepIndex> given_up;

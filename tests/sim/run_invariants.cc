@@ -99,7 +99,7 @@ Finding waits_as_long_as_it_says(const Trace& t, const std::vector<Part>&) {
     if (restart != nullptr) from = step.now + restart->failed.wait;
     const bool asks = from && begins_attempt(step);
     if (asks && from && step.now < *from) return "attempt begins too early";
-    if (from && !asks && step.now > *from + t.scenario.launcher_lag && !step.done &&
+    if (from && !asks && step.now > *from + t.scenario.lateness() && !step.done &&
         find_action<action::Restart>(step) == nullptr)
       return "attempt begins too late";
     if (asks) from.reset();
@@ -148,7 +148,7 @@ Finding waits_for_nodes_as_long_as_it_says(const Trace& t, const std::vector<Par
     // The last try may fail early, and begins no later than 2 s before the limit.
     const MonotonicTime limit = t.scenario.config.return_limit;
     if (step.now < *first + limit - std::min<MonotonicTime>(limit, 2s)) return "too early";
-    if (step.now > last + limit + kFence + t.scenario.launcher_lag) return "too late";
+    if (step.now > last + limit + kFence + t.scenario.lateness()) return "too late";
     return {};
   }
   return {};
@@ -164,7 +164,7 @@ Finding ends_when_cancelled(const Trace& t, const std::vector<Part>&) {
   const SupervisorConfig& config = t.scenario.config;
   std::optional<MonotonicTime> due;
   for (const StepRecord& step : t.steps) {
-    if (due && step.now > *due + 2 * t.scenario.launcher_lag) return "it goes on";
+    if (due && step.now > *due + 2 * t.scenario.lateness()) return "it goes on";
     if (is_cancel(step)) {
       const MonotonicTime killed = step.now + config.end_limit;
       due = due ? std::min(*due, killed) : killed + config.stop_grace;

@@ -200,7 +200,8 @@ bool Scenario::waits_for_nodes() const {
 
 bool Scenario::clocks_are_exact() const {
   return std::all_of(nodes.begin(), nodes.end(),
-                     [](const NodeFate& node) { return node.clock_error.count() == 0; });
+                     [](const NodeFate& node) { return node.clock_error.count() == 0; }) &&
+         !has_clock_steps();
 }
 
 const std::vector<RankFate>& Scenario::ranks_of(Attempt attempt) const {
@@ -229,6 +230,7 @@ MonotonicTime Scenario::longest_attempt() const {
     for (const NodeFate& node : nodes)
       run += static_cast<int>(node.deaths.size()) * (config.return_limit + 60s);
   }
+  run += longest_disturbance();
   // connect, plan, then the ranks; then grace, kill, given up; or a node's death seen late instead.
   return 2 * MonotonicTime(config.connect_limit) + run + config.stop_grace + 2 * config.end_limit +
          30s;
@@ -300,6 +302,7 @@ Scenario draw_scenario(std::uint64_t seed, std::uint32_t max_ranks) {
     if (dice.chance(0.7)) notice.left = Duration(dice.between(0, 60'000));
     s.notices.push_back(notice);
   }
+  draw_disturbances(s, all_end_at);
   return s;
 }
 
@@ -319,10 +322,12 @@ Scenario draw_spares_scenario(std::uint64_t seed) {
     s.config.nodes[NodeId{n}] = "";
     s.nodes.push_back(draw_node(dice, mood, worst_clock, 60s));
   }
+  draw_disturbances(s, 60s);
   const auto most = std::min<std::uint64_t>(nodes, s.ranks.size());
   s.config.nodes_wanted = static_cast<std::uint32_t>(dice.between(1, most));
   s.config.nodes_needed = static_cast<std::uint32_t>(dice.between(1, s.config.nodes_wanted));
   s.config.restart = draw_policy(dice);
+  s.config.restart.exclude_bad_nodes = Dice(seed ^ 0x9e3779b1).chance(0.2);
   if (s.later.empty()) {
     s.later.push_back(s.ranks);
     for (RankFate& rank : s.later.back()) {

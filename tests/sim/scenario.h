@@ -18,6 +18,7 @@ namespace dlaunch::sim {
 struct RankFate {
   NodeId node;
   bool cannot_start = false;
+  StartFailure start_failure{StartFailure::Step::execute, 2, "x", ""};  // if so
   MonotonicTime runs_for{};  // from its start; max: until it is stopped
   ExitStatus status;
   bool ignores_stop = false;
@@ -46,12 +47,29 @@ inline constexpr MonotonicTime kGivenUp = std::chrono::seconds(5);
 /// How long an agent without contact keeps its ranks running (node/session/lease.h).
 inline constexpr MonotonicTime kFence = std::chrono::seconds(13);
 
+/// Both ends belong to it.
+struct Span {
+  MonotonicTime from{};
+  MonotonicTime to{};
+};
+/// `at`, or the first moment after the spans that it falls into.
+[[nodiscard]] MonotonicTime after(const std::vector<Span>& spans, MonotonicTime at);
+
+/// The node's wall clock is set, or the launcher's, which has the same effect.
+struct ClockStep {
+  MonotonicTime at{};
+  std::chrono::nanoseconds by{};
+};
+/// Until a heartbeat has measured a clock that was set (launch/session/node_clock.h).
+inline constexpr MonotonicTime kClockUnknown = std::chrono::seconds(1);
+
 /// The node is lost to the launcher. A further death while it is away changes nothing.
 struct Death {
   MonotonicTime at{};  // since the start of the run
   MonotonicTime seen_after{};
   bool cut = false;  // its ranks keep running until they are fenced; else everything ends at once
   std::optional<MonotonicTime> returns_after;  // from when on it can be connected; never
+  bool answers_not = false;                    // the first agent after its return
 };
 
 struct NodeFate {
@@ -62,6 +80,10 @@ struct NodeFate {
   std::chrono::nanoseconds clock_offset{};  // after correction
   std::chrono::nanoseconds clock_error{};   // maximum of clock_offset, in both directions
   std::vector<Death> deaths;                // in the order of their times
+  std::vector<Span> outages;  // its connection breaks, and is resumed: messages come after it
+  std::vector<Span> freezes;  // nothing happens there, as on a suspended machine; not long enough
+                              // to be lost
+  std::vector<ClockStep> clock_steps;
   bool never_empties = false;
   MonotonicTime emptying_takes{};
   std::uint32_t leftovers = 0;
@@ -100,16 +122,22 @@ struct Scenario {
   std::vector<MonotonicTime> hangs;  // no progress for timeouts.hang, as the launcher reports it
   std::vector<TakenAway> notices;  // where no node could take its place
   bool plan_fails = false;
-  bool forgets_fences = false;    // a planted bug: ranks on a node that is cut off count as ended
   MonotonicTime launcher_lag{};  // maximum lateness for a deadline
+  std::vector<Span> pauses;      // the launcher is suspended, and comes late for everything
   double duplicates = 0;         // chance that a message comes twice
   double strays = 0;             // chance that a message of another attempt comes first
   /// Lost nodes are waited for.
   [[nodiscard]] bool waits_for_nodes() const;
   /// Ranks run on as many nodes of the set as are wanted, and lost nodes may be left out of it.
   [[nodiscard]] bool has_spares() const { return config.nodes_needed > 0; }
+  /// The sum of all that only takes time.
+  [[nodiscard]] MonotonicTime longest_disturbance() const;
+  /// The launcher's maximum lateness.
+  [[nodiscard]] MonotonicTime lateness() const;
   /// All nodes' clocks are exact.
   [[nodiscard]] bool clocks_are_exact() const;
+  /// A clock is set during the run.
+  [[nodiscard]] bool has_clock_steps() const;
   [[nodiscard]] const std::vector<RankFate>& ranks_of(Attempt) const;
   /// In this attempt mpirun may die.
   [[nodiscard]] bool mpirun_may_die_in(Attempt) const;
@@ -124,6 +152,10 @@ struct Scenario {
 /// The same with 2 to 64 nodes, mostly few, some of them spares, many deaths and notices, and
 /// restarts.
 [[nodiscard]] Scenario draw_spares_scenario(std::uint64_t seed);
+
+/// Adds what disturbs without being a loss: pauses of the launcher, connections that are resumed,
+/// frozen nodes, clocks that are set, and full disks. For draw_scenario().
+void draw_disturbances(Scenario& scenario, MonotonicTime all_end_at);
 
 /// For all randomness of the simulation, independent of the library's distributions.
 class Dice {

@@ -13,6 +13,9 @@ inline std::optional<std::uint64_t> number_from_environment(const char* name) {
   return std::strtoull(text, nullptr, 10);
 }
 
+/// Of each kind; a sanitizer takes fifty times as long.
+inline constexpr std::uint64_t kUsualSeeds = DLAUNCH_SIM_USUAL_SEEDS;
+
 /// Both inclusive.
 struct Seeds {
   std::uint64_t first = 1;

@@ -13,7 +13,6 @@
 namespace dlaunch::sim {
 namespace {
 
-constexpr std::uint64_t kSeeds = 300;
 constexpr std::uint64_t kMaxRanks = 2000;
 
 /// The run as drawn, and the same run when it is cancelled twice at some time.
@@ -28,7 +27,7 @@ RunReport check_run(std::uint64_t seed, Coverage& coverage) {
 }
 
 TEST(SupervisorSim, InvariantsHoldInEveryRun) {
-  const Seeds some = seeds(kSeeds);
+  const Seeds some = seeds(kUsualSeeds);
   std::map<Cause, int> causes;
   Coverage coverage;
   std::size_t ranks = 0;

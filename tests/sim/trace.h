@@ -28,9 +28,20 @@ struct RankTruth {
   MonotonicTime ended_at{};  // true time
   ExitStatus status;         // unless start_failed
   bool start_failed = false;
+  int start_code = 0;  // the exit code of that
   bool lost = false;  // with its node
   bool left = false;  // mpirun is gone: its end is not its own failure
   bool failed() const { return own && (start_failed || !status.ok()); }
+};
+
+/// The attempt of stray messages; no run has so many.
+inline constexpr Attempt kStray{1000};
+
+/// A node as a member of the set: it may leave, and return when it is connected again.
+struct Membership {
+  bool gone = false;   // out of the set
+  bool joins = false;  // in the set again, and not asked for its facts since
+  bool tried = false;  // either of them, and connected or being connected
 };
 
 struct NodeTruth {
@@ -48,7 +59,7 @@ struct Trace {
   std::vector<RankTruth> ranks;               // of `attempt`
   std::vector<std::vector<NodeId>>
       placed;              // index = Attempt, then Rank: its node, if it was planned
-  std::vector<bool> gone;  // of a part: the nodes that had left the set before
+  std::vector<Membership> members;            // of a part: before it
   bool is_last = true;                        // of a part: no attempt follows
   std::optional<MonotonicTime> ranks_began;   // the first StartRanks of the whole run
   bool overlap =

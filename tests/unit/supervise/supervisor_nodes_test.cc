@@ -505,6 +505,25 @@ TEST(SupervisorNodes, ANodeThatReturnedAndWasLostAgainIsAskedBeforeItIsUsed) {
   EXPECT_EQ(run.ready(1), "plan 2");
 }
 
+TEST(SupervisorNodes, ANodeThatLeftAfterThatAndIsConnectedForItsFactsIsNotAskedTwice) {
+  Script run(of_one_or_two(), {0, 1});
+  shrink(run);
+  EXPECT_EQ(run.at(seconds(17)).tick(), "connect 1");
+  (void)run.ready(1);
+  EXPECT_EQ(run.at(seconds(30)).lost(1), "");
+  (void)run.at(seconds(60)).exited(0, code(1));
+  EXPECT_THAT(run.empty(0), testing::HasSubstr("attempt 2 follows"));
+  EXPECT_THAT(run.at(seconds(120)).tick(), testing::HasSubstr("remove 1"));
+  (void)run.attempt(2).ready(0);
+  (void)run.plan({0});
+  EXPECT_EQ(run.at(seconds(122)).tick(), "connect 1");
+  (void)run.ready(1);
+  EXPECT_THAT(run.at(seconds(150)).lost(0), testing::HasSubstr("attempt 3 follows"));
+  EXPECT_THAT(run.at(seconds(300)).tick(), testing::HasSubstr("gather 1 for 3"));
+  EXPECT_THAT(run.at(seconds(301)).lost(1), testing::EndsWith("connect 1"));
+  EXPECT_EQ(run.attempt(3).ready(1), "tell \"node2 answers again\"; plan 3");
+}
+
 TEST(SupervisorNodes, ANodeThatReturnsDuringAPlanIsAskedWhenThePlanIsMadeAgain) {
   SupervisorConfig c = named(4);
   c.nodes_wanted = 3;
