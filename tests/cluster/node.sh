@@ -22,7 +22,7 @@ for path in "$@"; do
   case $path in
     /tmp/*)
       mkdir -p "/run/own${path#/tmp}"
-      mount --bind "$path" "/run/own${path#/tmp}"
+      mount --rbind "$path" "/run/own${path#/tmp}"
       ;;
   esac
 done
