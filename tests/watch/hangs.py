@@ -135,7 +135,7 @@ def told(box, kind):
         found[:] = stalls(box)
         return any(one["verdict"] == kind for one in found)
     try:
-        wait_until(look, f"the verdict {kind}", 120, 0.2)
+        wait_until(look, f"the verdict {kind}", 90, 0.2)
     except AssertionError as error:
         raise AssertionError(f"{error}\n{json.dumps(found, indent=1)}") from None
     verdict = next(one for one in found if one["verdict"] == kind)

@@ -253,18 +253,21 @@ def lost(box):
 
 
 def slow_node(box, job=Job(ranks=2, nodes=2)):
-    """Its ranks have 5 % of a CPU, and their steps need more."""
-    with CpuLimit() as little:
+    """Its ranks have 2 % of a CPU, and their steps need more."""
+    with CpuLimit(2) as little:
         run = train(box, "work", job)
         of_node = [rank for rank in range(job.ranks) if job.host(box, rank) == job.host(box)]
         little.hold(pid_of(box, run, job, rank) for rank in of_node)
-        before = len(stalls(box))
         verdict = told(box, "slow")
-        place = f"({line_of('# of all that work')})"
-        for one in stalls(box)[before:]:
-            expect(one["verdict"] in ("slow", "working", "unknown"), json.dumps(one, indent=1))
-        expect(verdict["ranks"] and set(verdict["ranks"]) <= set(of_node), json.dumps(verdict, indent=1))
-        expect_verdict(verdict, verdict["ranks"], f" on {job.host(box)} ", f"all_reduce {place}")
+        text = json.dumps(stalls(box), indent=1)
+        for one in stalls(box):
+            expect(one["verdict"] != "hang" and set(one["ranks"]) <= set(of_node), text)
+        # Of two ranks that share so little, one may have come to the end of its step.
+        late = re.search(r": ranks? ([0-9, ]+) on (\w+) (?:is|are) in work \((.*)\), waiting for a CPU most of the time.*; ", verdict["headline"])
+        expect(late, text)
+        expect_equal([late[2], late[3]], [job.host(box), line_of("sum(range")], text)
+        expect_equal(sorted(map(int, late[1].split(","))), verdict["ranks"], text)
+        expect_in(f" in all_reduce ({line_of('# of all that work')})", verdict["headline"], text)
         end(box, run)
 
 

@@ -109,6 +109,24 @@ TEST(Verdict, OfTwoEqualSidesNoneIsGuilty) {
             "all_reduce (train.py:41); rank 1 on b waits in broadcast (train.py:44)");
 }
 
+TEST(Verdict, RanksThatWaitForAMessageAreMissingInTheCollective) {
+  const auto receiving = [](std::uint32_t rank) {
+    return standing(rank, "b", in_collective("recv", 30));
+  };
+  Verdict verdict =
+      judge_twice(reply_of({receiving(0), receiving(1), waiting(2, "a"), waiting(3, "a")}));
+  EXPECT_EQ(verdict.odd, ranks({0, 1}));
+  EXPECT_EQ(
+      verdict.headline,
+      "no rank has moved for 8 s: ranks 0, 1 on b wait in recv (train.py:30); 2 ranks wait in "
+      "all_reduce (train.py:41)");
+  verdict = judge_twice(reply_of({receiving(0), receiving(1), waiting(2, "a")}));
+  EXPECT_THAT(verdict.odd, IsEmpty()) << "rank 2 may owe them a message, or they each other";
+  EXPECT_EQ(verdict.headline,
+            "no rank has moved for 8 s: ranks stand in different places: ranks 0, 1 on b wait in "
+            "recv (train.py:30); rank 2 on a waits in all_reduce (train.py:41)");
+}
+
 TEST(Verdict, AllInOneCollectiveIsSaidWithoutAGuess) {
   const Verdict verdict = judge_twice(reply_of({waiting(0, "a"), waiting(1, "b")}));
   EXPECT_THAT(verdict.odd, IsEmpty());
@@ -215,6 +233,17 @@ TEST(Verdict, ARankThatGetsNoCpuInAWaitIsLateItself) {
                   reply_of({standing(0, "a", {kMain}), without_cpu(late)}), seconds(8));
   EXPECT_EQ(verdict.kind, Kind::working) << "none waits for it";
   EXPECT_THAT(verdict.odd, IsEmpty());
+}
+
+TEST(Verdict, ARankThatWorksWithoutCpuIsSlowAndDoesNotHang) {
+  const RankStacks late = standing(1, "b", {kForward, kMain}, "running");
+  const Verdict verdict = judge(reply_of({waiting(0, "a"), late}),
+                                reply_of({waiting(0, "a"), without_cpu(late)}), seconds(8));
+  EXPECT_EQ(verdict.kind, Kind::slow);
+  EXPECT_EQ(verdict.odd, ranks({1}));
+  EXPECT_EQ(verdict.headline,
+            "nothing printed for 8 s: rank 1 on b is in forward (train.py:52), waiting for a CPU "
+            "most of the time; 1 rank waits for it in all_reduce (train.py:41)");
 }
 
 TEST(Verdict, RanksThatSpinOnTooFewCpusStillWait) {
