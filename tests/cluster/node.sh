@@ -27,7 +27,7 @@ for path in "$@"; do
   esac
 done
 mount --rbind /run/own /tmp
-umount -R /run/own
+umount -l /run/own
 rmdir /run/own
 for path in $HIDDEN; do
   mount -t tmpfs -o mode=755 tmpfs "$path"

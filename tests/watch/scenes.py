@@ -78,22 +78,32 @@ def expect_in_steps(verdict):
 
 
 def debugger(box, job=Job()):
+    """On the node of the rank, whose processes alone the agent sees."""
     gdb = shutil.which("gdb")
     if gdb is None:
         raise Skip("missing package: gdb")
     run = train(box, "steps", job)
     victim = pid_of(box, run, job, job.odd)
-    with subprocess.Popen([gdb, "-nx", "-iex", "set auto-solib-add off", "-p", str(victim)], stdin=subprocess.PIPE,
-                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as tracer:
+    words = [gdb, "-nx", "-iex", "set auto-solib-add off", "-p", status_of(victim, "NSpid")[-1]]
+    with subprocess.Popen(box.cluster[int(job.host(box)[4:])].inside(*words) if job.nodes else words, stdin=subprocess.PIPE,
+                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as parent:
         try:
             wait_until(lambda: stat_of(victim)[0] == "t", "the debugger holds it", 60, 0.1)
+            tracer = status_of(victim, "TracerPid")[0]
+            shown = status_of(tracer, "NSpid")[-1]
             verdict = told(box, "hang")
+            os.kill(int(tracer), signal.SIGKILL)
         finally:
-            tracer.kill()
-    expect_verdict(verdict, [job.odd], job.subject(box) + f"is stopped by a debugger: pid {tracer.pid} (gdb) in ",
-                   job.rest() + f"all_reduce ({STEPS})")
+            parent.kill()
+    expect_verdict(verdict, [job.odd], job.subject(box) + f"is stopped by a debugger: pid {shown} (gdb) in ", job.rest() + f"all_reduce ({STEPS})")
     expect_in_steps(verdict)
     end(box, run)
+
+
+def status_of(pid, name):
+    """The words of this line in /proc/PID/status."""
+    with open(f"/proc/{pid}/status", encoding="utf-8") as file:
+        return next(line.split()[1:] for line in file if line.startswith(name + ":"))
 
 
 def busy(box, job=Job()):
