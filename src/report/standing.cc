@@ -245,6 +245,10 @@ void judge_work(const RankStacks& before, const RankStacks& now, const ProcessSt
   } else if (is_blocked(thread)) {
     standing.why = Standing::Why::blocked;
     standing.has_moved = standing.has_moved || work_of(work, before).switches >= kManyWakeups;
+  } else if (standing.lacks_cpu && !standing.is_busy) {
+    // It goes on as soon as it gets a CPU.
+    standing.why = Standing::Why::starved;
+    standing.has_moved = true;
   }
 }
 
@@ -287,6 +291,7 @@ Standing standing_of(const RankStacks& before, const RankStacks& now) {
                      !(known->row->wait == Wait::step && own.cpu_ms >= kBusyMs);
   if (waits) {
     standing.why = Standing::Why::ranks;
+    standing.waits_for_peer = known->row->wait == Wait::peer;
     // MPI and GPU libraries wait in a loop that uses the CPU.
     const bool may_spin =
         frames[known->depth].kind == StackFrame::Kind::native || has_state(*thread, "R");
