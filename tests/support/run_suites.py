@@ -87,7 +87,7 @@ SUITES = [
     Suite("cluster", ["release"], python_suite("cluster/run.py", "--dlaunch", program("release")), budget=600, budget_all=1200),
     Suite("check", ["release"], python_suite("check/run.py", "--dlaunch", program("release")), budget=480, budget_all=6000),
     Suite("mpi", ["release"], python_suite("mpi/run.py", "--dlaunch", program("release")), budget=240, budget_all=400),
-    Suite("watch", ["release"], python_suite("watch/run.py", "--dlaunch", program("release")), budget=220),
+    Suite("watch", ["release"], python_suite("watch/run.py", "--dlaunch", program("release")), budget=220, budget_all=7200),
     Suite("containers", ["release"], python_suite("containers/run.py", "--dlaunch", program("release")), budget=120, budget_all=300),
     Suite("collectives", ["release"], python_suite("collectives/run.py", "--dlaunch", program("release")), budget=150, budget_all=1500),
     # Without a GPU all of it is skipped, at once.
