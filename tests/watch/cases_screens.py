@@ -43,8 +43,14 @@ SCENES = {
     "A long evaluation: no alarm": scenes.evaluation,
     "A training that prints nothing: no alarm": scenes.silent_training,
 }
-# The moment decides in which of its functions a rank is seen, and which of them work.
-OF_A_MOMENT = ("A long evaluation: no alarm", "A training that prints nothing: no alarm", "A node with little CPU")
+# What the moment decides, and is not compared: in which of its functions a rank was seen, and what else its node did.
+STEP = r"in (main|all_reduce|tell|compute|load_for_ever) \([^)]*\)"
+OF_A_MOMENT = {
+    "A stopped rank": STEP, "A rank in a debugger": STEP, "A data loader that is stopped": STEP,
+    "What a slow node shows": "the median of the other ranks; .*", "A rank whose steps take longer": "the median of the other ranks; .*",
+    "A long evaluation: no alarm": ", but ranks work: .*", "A training that prints nothing: no alarm": ", but ranks work: .*",
+}
+TOLD = ("has moved for", "has not moved for", "nothing printed for", " is slow: ", "was lost")
 
 
 def move_home(box):
@@ -60,29 +66,21 @@ def move_home(box):
 
 
 def screen_of(box):
-    """What dlaunch has said in lines of its own, without those about its own end."""
-    kept, lines = [], "\n".join(run.text for run in box._runs).splitlines()
-    for line in lines:
-        is_statement = line.startswith("dlaunch: ")
-        if is_statement and any(words in line for words in TOLD):
-            kept.append([line])
-        elif is_statement or not line.startswith(" "):
-            kept.append(None)
-        elif kept and kept[-1]:
-            kept[-1].append(line)
-    return [one for one in kept if one]
-
-
-TOLD = ("has moved for", "has not moved for", "nothing printed for", " is slow: ", "was lost")
+    """The last verdict on the console, with its lines, which are told once."""
+    told, is_verdict = [], False
+    for line in "\n".join(run.text for run in box.begun).splitlines():
+        is_verdict = any(words in line for words in TOLD) if line.startswith("dlaunch: ") else is_verdict and line.startswith("   ")
+        if is_verdict and line.startswith("dlaunch: "):
+            told.append([])
+        if is_verdict:
+            told[-1].append(line)
+    return max((one for one in told if one[0] == told[-1][0]), key=len)
 
 
 def form_of(title, screen):
-    """In one line, without numbers that the moment decides."""
-    text = " ".join(" ".join(screen).split())
-    if title in OF_A_MOMENT:
-        text = re.sub(r"(busy in|is in|are in) .*", r"\1 ...", text)
-    text = re.sub(r"\bin (main|all_reduce|tell) \(\S*astray.py:\d+\)", "in a step", text)
-    return re.sub(r"\d+( min \d+)?", "N", text)
+    """In one line, and without numbers."""
+    text = re.sub(OF_A_MOMENT.get(title, "$^"), "...", " ".join(" ".join(screen).split()))
+    return re.sub(r"\d+(\.\d+)?", "N", re.sub(r"\d+ min \d+ s|\d+(\.\d+)? m?s", "N s", text))
 
 
 def shown_on_the_page(title):
@@ -95,7 +93,7 @@ def recorded(title, scene):
     def screen(box):
         move_home(box)
         scene(box)
-        lines = screen_of(box)[-1]
+        lines = screen_of(box)
         if "SCREENS" in os.environ:
             with open(os.path.join(os.environ["SCREENS"], title.replace("/", "")), "w", encoding="utf-8") as file:
                 json.dump([re.sub(r"pid \d+", "pid 4711", line) for line in lines], file)
