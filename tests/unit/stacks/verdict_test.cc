@@ -190,6 +190,23 @@ TEST(Verdict, ADeadDataLoaderIsToldFromOneThatHangs) {
               HasSubstr("; its data loader, pid 7, is opening /mnt/x in __getitem__ (data.py:12)"));
 }
 
+TEST(Verdict, ADataLoaderThatEndedBeforeTheFirstLookIsToldWhereTheOthersAreIdle) {
+  RankStacks rank = at_loader(1);
+  rank.processes.push_back({7, 1001, "[python3]", {{7, "", "Z", "", {}, 1}}});
+  rank.processes.push_back({8, 1001, "/usr/bin/python3 train.py", {{8, "", "S", "", {kMain}, 1}}});
+  EXPECT_THAT(judge_twice(reply_of({waiting(0, "a"), rank})).headline,
+              HasSubstr("rank 1 on a waits for data loaders that have ended in "));
+  RankStacks git = rank;
+  git.processes[1].command = "[git]";
+  EXPECT_THAT(judge_twice(reply_of({waiting(0, "a"), git})).headline,
+              HasSubstr("; its data loader, pid 8, is in <module> (train.py:60)"));
+  rank.processes[2].threads[0].frames.insert(
+      rank.processes[2].threads[0].frames.begin(),
+      {kForward, python("fetch", "/usr/lib/python3/torch/utils/data/_utils/fetch.py", 49)});
+  EXPECT_THAT(judge_twice(reply_of({waiting(0, "a"), rank})).headline,
+              HasSubstr("; its data loader, pid 8, is in forward (train.py:52)"));
+}
+
 TEST(Verdict, AnotherChildThatHasEndedIsNoDeadDataLoader) {
   RankStacks before = at_loader(1);
   before.processes.push_back({7, 1001, "git status", {{7, "", "Z", "", {}, 1}}});
