@@ -343,18 +343,18 @@ def mpi4py(box):
 
 # --- no alarm
 
-def quiet(box, what, job=PAIR):
+def quiet(box, what, *parts, job=PAIR):
     run = start(box, job, PYTHON, QUIET, what, env=environment(box))
     box.expect_all("ready", job.ranks)
-    expect_verdict(told(box, "working"), [], "nothing printed for ", " s, but ranks work: ")
+    expect_verdict(told(box, "working"), [], "nothing printed for ", " s, but ranks work: ", f" on {os.uname().nodename} ", *parts)
     end(box, run)
 
 
 def evaluation(box):
-    quiet(box, "evaluate")
+    quiet(box, "evaluate", " in evaluate_one", f" ({line_of('sum(i * number', QUIET)})")
 
 
 def silent_training(box):
     run = train(box, "steps", PAIR)
-    told(box, "working")
+    expect_verdict(told(box, "working"), [], " s, but ranks work: ", f" on {os.uname().nodename} ", " (astray.py:")
     end(box, run)
