@@ -47,6 +47,7 @@ SCENES = {
 STEP = r"in (main|all_reduce|tell|compute|load_for_ever) \([^)]*\)"
 OF_A_MOMENT = {
     "A stopped rank": STEP, "A rank in a debugger": STEP, "A data loader that is stopped": STEP,
+    "A node with little CPU": r"in (work|all_reduce) \([^)]*\)",
     "What a slow node shows": "the median of the other ranks; .*", "A rank whose steps take longer": "the median of the other ranks; .*",
     "A long evaluation: no alarm": ", but ranks work: .*", "A training that prints nothing: no alarm": ", but ranks work: .*",
 }
