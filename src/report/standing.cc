@@ -267,8 +267,10 @@ void judge_work(const RankStacks& before, const RankStacks& now, const ProcessSt
   } else if (is_blocked(thread)) {
     standing.why = Standing::Why::blocked;
     standing.has_moved = standing.has_moved || work_of(work, before).switches >= kManyWakeups;
-  } else if (standing.lacks_cpu && !standing.is_busy) {
-    // It goes on as soon as it gets a CPU.
+  } else if (standing.lacks_cpu && !standing.is_busy && has_state(thread, "R") &&
+             !standing.function.empty()) {
+    // It goes on as soon as it gets a CPU. Where the main thread sleeps, its other threads wait for
+    // one; of a rank whose place is unknown, it may be the wait for others that spins.
     standing.why = Standing::Why::starved;
     standing.has_moved = true;
   }
@@ -302,8 +304,7 @@ Standing standing_of(const RankStacks& before, const RankStacks& now) {
     return standing;
   }
   const Work own = work_of(*work, before);
-  standing.lacks_cpu =
-      own.waited_ms >= kLongWaitMs && own.waited_ms >= kWaitsToWork * own.cpu_ms;
+  standing.lacks_cpu = own.waited_ms >= kLongWaitMs && own.waited_ms >= kWaitsToWork * own.cpu_ms;
   if (known && known->row->wait == Wait::loader) {
     judge_loader(before, now, *work, standing);
     standing.has_moved = standing.has_moved || is_elsewhere;

@@ -96,7 +96,8 @@ TEST(Verdict, ARankThatGetsNoCpuInAWaitIsLateItself) {
 }
 
 TEST(Verdict, ARankThatWorksWithoutCpuIsSlowAndDoesNotHang) {
-  const RankStacks late = standing(1, "b", {kForward, kMain}, "running");
+  RankStacks late = standing(1, "b", {kForward, kMain}, "running");
+  thread_of(late).state = "R";
   const Verdict verdict = judge(reply_of({waiting(0, "a"), late}),
                                 reply_of({waiting(0, "a"), without_cpu(late)}), seconds(8));
   EXPECT_EQ(verdict.kind, Kind::slow);
@@ -104,6 +105,12 @@ TEST(Verdict, ARankThatWorksWithoutCpuIsSlowAndDoesNotHang) {
   EXPECT_EQ(verdict.headline,
             "nothing printed for 8 s: rank 1 on b is in forward (train.py:52), waiting for a CPU "
             "most of the time; 1 rank waits for it in all_reduce (train.py:41)");
+  thread_of(late).state = "S";
+  EXPECT_EQ(judge(reply_of({waiting(0, "a"), late}), reply_of({waiting(0, "a"), without_cpu(late)}),
+                  seconds(8))
+                .kind,
+            Kind::hang)
+      << "another thread of it waits for a CPU";
 }
 
 TEST(Verdict, RanksThatSpinOnTooFewCpusStillWait) {
