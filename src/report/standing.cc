@@ -196,37 +196,59 @@ std::string trouble_of(const std::vector<const ProcessStack*>& loaders) {
   return "";
 }
 
+/// Whether the data loader reads or computes a batch, and does not wait for its next order.
+bool makes_batch(const ProcessStack* loader) {
+  const Frames& frames = main_thread(loader)->frames;
+  return std::any_of(frames.begin(), frames.end(), [](const StackFrame& one) {
+    return one.file.ends_with("torch/utils/data/_utils/fetch.py");
+  });
+}
+
+/// Whether a child that has ended may have been a data loader: it has the name of their program, or
+/// the one that PyTorch gives its workers. A program may also leave other children unreaped.
+bool may_have_loaded(const ProcessStack& ended, const ProcessStack& loader) {
+  const std::string program = loader.command.substr(0, loader.command.find(' '));
+  return ended.command == '[' + name_of_file(program) + ']' || ended.command == "[pt_data_worker]";
+}
+
+/// `loader`: one that lives. `has_other_trouble`: the living ones work, or something holds them up,
+/// so a child that had ended before the earlier snapshot is not to blame.
+bool has_dead_loader(const RankStacks& before, const RankStacks& now, std::int32_t parent,
+                     const ProcessStack& loader, bool has_other_trouble) {
+  return std::any_of(now.processes.begin(), now.processes.end(), [&](const ProcessStack& one) {
+    if (one.parent != parent || !has_ended(one)) return false;
+    const ProcessStack* const earlier = find(before, one.pid);
+    const bool has_ended_since = earlier != nullptr && !has_ended(*earlier);
+    return has_ended_since || (!has_other_trouble && may_have_loaded(one, loader));
+  });
+}
+
 void judge_loader(const RankStacks& before, const RankStacks& now, const ProcessStack& work,
                   Standing& standing) {
   const auto loaders = living_children(now, work.pid);
-  // Counts only a process that ran in the earlier snapshot, because a program may also leave other
-  // children unreaped.
-  const bool one_has_ended =
-      std::any_of(now.processes.begin(), now.processes.end(), [&](const ProcessStack& one) {
-        const ProcessStack* const earlier = find(before, one.pid);
-        return one.parent == work.pid && has_ended(one) && earlier != nullptr &&
-               !has_ended(*earlier);
-      });
-  if (one_has_ended || loaders.empty()) {
-    standing.why = Standing::Why::dead_loader;
-    return;
-  }
-  standing.why = Standing::Why::loader;
-  standing.detail = trouble_of(loaders);
+  standing.why = Standing::Why::dead_loader;
+  if (loaders.empty()) return;
+  const std::string trouble = trouble_of(loaders);
   const Work done = work_of(loaders, before);
-  standing.is_busy = done.cpu_ms >= kBusyMs;
+  const bool are_busy = done.cpu_ms >= kBusyMs;
   bool others_move = false;
   for (const ProcessStack* loader : loaders) {
     const ProcessStack* const earlier = find(before, loader->pid);
     others_move = others_move || differ(where(main_thread(earlier)), where(main_thread(loader)));
   }
-  standing.has_moved = standing.is_busy || done.io_bytes >= kMuchIo || done.are_new || others_move;
+  const bool have_moved = are_busy || done.io_bytes >= kMuchIo || done.are_new || others_move;
+  const ProcessStack& first = *loaders.front();
+  const bool has_other_trouble =
+      have_moved || !trouble.empty() || std::any_of(loaders.begin(), loaders.end(), makes_batch);
+  if (has_dead_loader(before, now, work.pid, first, has_other_trouble)) return;
+  standing.why = Standing::Why::loader;
+  standing.detail = trouble;
+  standing.is_busy = are_busy;
+  standing.has_moved = have_moved;
   if (!standing.detail.empty()) return;
-  const ThreadStack& first = *main_thread(loaders.front());
-  const std::string place = place_in_words(first);
+  const std::string place = place_in_words(*main_thread(&first));
   if (!place.empty())
-    standing.detail =
-        "its data loader, pid " + std::to_string(loaders.front()->pid) + ", is in " + place;
+    standing.detail = "its data loader, pid " + std::to_string(first.pid) + ", is in " + place;
 }
 
 /// For a rank that does not wait for another rank: whether it works or is blocked.
@@ -245,6 +267,12 @@ void judge_work(const RankStacks& before, const RankStacks& now, const ProcessSt
   } else if (is_blocked(thread)) {
     standing.why = Standing::Why::blocked;
     standing.has_moved = standing.has_moved || work_of(work, before).switches >= kManyWakeups;
+  } else if (standing.lacks_cpu && !standing.is_busy && has_state(thread, "R") &&
+             !standing.function.empty()) {
+    // It goes on as soon as it gets a CPU. Where the main thread sleeps, its other threads wait for
+    // one; of a rank whose place is unknown, it may be the wait for others that spins.
+    standing.why = Standing::Why::starved;
+    standing.has_moved = true;
   }
 }
 
@@ -276,8 +304,7 @@ Standing standing_of(const RankStacks& before, const RankStacks& now) {
     return standing;
   }
   const Work own = work_of(*work, before);
-  standing.lacks_cpu =
-      own.waited_ms >= kLongWaitMs && own.waited_ms >= kWaitsToWork * own.cpu_ms;
+  standing.lacks_cpu = own.waited_ms >= kLongWaitMs && own.waited_ms >= kWaitsToWork * own.cpu_ms;
   if (known && known->row->wait == Wait::loader) {
     judge_loader(before, now, *work, standing);
     standing.has_moved = standing.has_moved || is_elsewhere;
@@ -287,6 +314,7 @@ Standing standing_of(const RankStacks& before, const RankStacks& now) {
                      !(known->row->wait == Wait::step && own.cpu_ms >= kBusyMs);
   if (waits) {
     standing.why = Standing::Why::ranks;
+    standing.waits_for_peer = known->row->wait == Wait::peer;
     // MPI and GPU libraries wait in a loop that uses the CPU.
     const bool may_spin =
         frames[known->depth].kind == StackFrame::Kind::native || has_state(*thread, "R");

@@ -18,7 +18,7 @@ struct Standing {
     deadlock,     // two of its threads wait for locks
     blocked,      // in a call on a file system
     loader,       // it waits for its own processes that load data
-    starved,      // it gets no CPU time while it waits for other ranks; set by judge()
+    starved,      // it gets no CPU time; while it waits for other ranks, judge() decides that
     elsewhere,    // anywhere else
     ranks,        // it waits for other ranks
   };
@@ -29,6 +29,7 @@ struct Standing {
   bool is_busy = false;   // it uses the CPU
   bool lacks_cpu = false;  // it waited for a CPU most of the time
   bool may_be_many = false;  // the wait may be many short ones: it spins, or waits for a device
+  bool waits_for_peer = false;  // for a message of one rank, not for all of a group
   std::string operation;  // the known function in which the rank waits: "all_reduce"; empty: none
   std::string place;      // in the user's code: "train.py:41"; empty: unknown
   std::string function;   // of that place

@@ -22,12 +22,12 @@ for path in "$@"; do
   case $path in
     /tmp/*)
       mkdir -p "/run/own${path#/tmp}"
-      mount --bind "$path" "/run/own${path#/tmp}"
+      mount --rbind "$path" "/run/own${path#/tmp}"
       ;;
   esac
 done
 mount --rbind /run/own /tmp
-umount -R /run/own
+umount -l /run/own
 rmdir /run/own
 for path in $HIDDEN; do
   mount -t tmpfs -o mode=755 tmpfs "$path"

@@ -216,6 +216,11 @@ class Sandbox:
     def json(self, name, runs="runs"):
         return json.loads(self.read(self.run_folder(runs), name))
 
+    @property
+    def begun(self):
+        """All runs of the case."""
+        return list(self._runs)
+
     # --- events and gate
 
     def next_event(self, patience=PATIENCE):

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Callable
 
 import ctest_suite
@@ -34,6 +34,7 @@ class Suite:
     budget_all: int = 0  # with --all, when longer
     only_all: bool = False
     presets_all: tuple = ()  # with --all, these too
+    variables_all: dict = field(default_factory=dict)  # with --all, these environment variables
 
 
 @dataclass
@@ -72,7 +73,7 @@ def ctest(preset, label):
 
 SUITES = [
     Suite("layers", [], python_suite("layers/check.py"), budget=20),
-    Suite("unit", ["asan"], ctest("asan", "unit"), budget=240),
+    Suite("unit", ["asan"], ctest("asan", "unit"), budget=240, budget_all=480, variables_all={"DLAUNCH_RHYTHMS": "1000"}),
     Suite("sim", ["asan"], ctest("asan", "sim"), budget=300, budget_all=3600),
     # spec_tool, beside this dlaunch, has the same reader.
     Suite("schema", ["asan"], python_suite("schema/check.py", "--dlaunch", program("asan")), budget=60, budget_all=900),
@@ -86,7 +87,7 @@ SUITES = [
     Suite("cluster", ["release"], python_suite("cluster/run.py", "--dlaunch", program("release")), budget=600, budget_all=1200),
     Suite("check", ["release"], python_suite("check/run.py", "--dlaunch", program("release")), budget=480, budget_all=6000),
     Suite("mpi", ["release"], python_suite("mpi/run.py", "--dlaunch", program("release")), budget=240, budget_all=400),
-    Suite("watch", ["release"], python_suite("watch/run.py", "--dlaunch", program("release")), budget=220),
+    Suite("watch", ["release"], python_suite("watch/run.py", "--dlaunch", program("release")), budget=220, budget_all=7200),
     Suite("containers", ["release"], python_suite("containers/run.py", "--dlaunch", program("release")), budget=120, budget_all=300),
     Suite("collectives", ["release"], python_suite("collectives/run.py", "--dlaunch", program("release")), budget=150, budget_all=1500),
     # Without a GPU, every case is skipped at once.
@@ -188,7 +189,7 @@ def run_suite(suite, options, folder):
     budget = int(options.patience * max(suite.budget, suite.budget_all if options.everything else 0))
     say(f"{suite.name} ... (at most {budget} s)")
     # GoogleTest writes <folder>/<program>.xml when it is given a folder.
-    environment = {"GTEST_OUTPUT": f"xml:{folder}/", **sanitizer_options(suite, folder)}
+    environment = {"GTEST_OUTPUT": f"xml:{folder}/", **sanitizer_options(suite, folder), **(suite.variables_all if options.everything else {})}
     start = time.monotonic()
     code = run_logged(suite.command(options, folder), log, budget, environment)
     seconds = time.monotonic() - start

@@ -14,4 +14,4 @@ import lab  # noqa: E402
 from runner import CaseSuite, main  # noqa: E402
 
 if __name__ == "__main__":
-    sys.exit(main(CaseSuite("watch", HERE, "watch_sandbox.WatchSandbox", lab.command(), why_skipped=lab.why_not()), __doc__))
+    sys.exit(main(CaseSuite("watch", HERE, "watch_sandbox.WatchSandbox", lab.command(), jobs=3, why_skipped=lab.why_not()), __doc__))

@@ -23,7 +23,10 @@ class WatchSandbox(StackLooks, ClusterSandbox):
 
 
 class CpuLimit:
-    """A cgroup of either version whose processes have 5 % of a CPU."""
+    """A cgroup of either version whose processes have this share of a CPU."""
+
+    def __init__(self, percent=5):
+        self.quota = percent * 1000  # of a period of 100,000 us
 
     def __enter__(self):
         name = f"dlaunch-slow-{os.getpid()}-{os.urandom(6).hex()}"
@@ -31,7 +34,7 @@ class CpuLimit:
         if first is None:
             raise Skip("no cgroups here")
         self.path = os.path.join(first, name)
-        limit = {"cpu.cfs_period_us": "100000", "cpu.cfs_quota_us": "5000"} if first.endswith("/cpu") else {"cpu.max": "5000 100000"}
+        limit = {"cpu.cfs_period_us": "100000", "cpu.cfs_quota_us": str(self.quota)} if first.endswith("/cpu") else {"cpu.max": f"{self.quota} 100000"}
         try:
             os.mkdir(self.path)
             for file, text in limit.items():

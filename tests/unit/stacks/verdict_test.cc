@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "stack_builder.h"
+#include "verdict_ranks.h"
 
 namespace dlaunch {
 namespace {
@@ -13,40 +13,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using Kind = Verdict::Kind;
 using std::chrono::seconds;
-
-const StackFrame kMain = python("<module>", "/home/me/job/train.py", 60);
-const StackFrame kForward = python("forward", "/home/me/job/train.py", 52);
-const std::string kC10d = "/usr/lib/python3/dist-packages/torch/distributed/distributed_c10d.py";
-const std::string kLoader = "/usr/lib/python3/dist-packages/torch/utils/data/dataloader.py";
-
-std::vector<StackFrame> in_collective(const std::string& name, std::uint32_t line) {
-  return {python(name, kC10d, 1541), python("step", "/home/me/job/train.py", line), kMain};
-}
-
-RankStacks waiting(std::uint32_t rank, const std::string& host) {
-  return standing(rank, host, in_collective("all_reduce", 41), "waiting for a lock");
-}
-
-StacksReply reply_of(std::vector<RankStacks> ranks) {
-  StacksReply reply;
-  reply.world = static_cast<std::uint32_t>(ranks.size());
-  reply.ranks = std::move(ranks);
-  return reply;
-}
-
-Verdict judge_twice(const StacksReply& reply) {
-  return judge(reply, reply, seconds(8));
-}
-
-ThreadStack& thread_of(RankStacks& rank) {
-  return rank.processes[0].threads[0];
-}
-
-std::vector<Rank> ranks(std::initializer_list<std::uint32_t> numbers) {
-  std::vector<Rank> list;
-  for (const std::uint32_t one : numbers) list.emplace_back(one);
-  return list;
-}
 
 TEST(Verdict, ThePictureToReach) {
   std::vector<RankStacks> all;
@@ -109,6 +75,24 @@ TEST(Verdict, OfTwoEqualSidesNoneIsGuilty) {
             "all_reduce (train.py:41); rank 1 on b waits in broadcast (train.py:44)");
 }
 
+TEST(Verdict, RanksThatWaitForAMessageAreMissingInTheCollective) {
+  const auto receiving = [](std::uint32_t rank) {
+    return standing(rank, "b", in_collective("recv", 30));
+  };
+  Verdict verdict =
+      judge_twice(reply_of({receiving(0), receiving(1), waiting(2, "a"), waiting(3, "a")}));
+  EXPECT_EQ(verdict.odd, ranks({0, 1}));
+  EXPECT_EQ(
+      verdict.headline,
+      "no rank has moved for 8 s: ranks 0, 1 on b wait in recv (train.py:30); 2 ranks wait in "
+      "all_reduce (train.py:41)");
+  verdict = judge_twice(reply_of({receiving(0), receiving(1), waiting(2, "a")}));
+  EXPECT_THAT(verdict.odd, IsEmpty()) << "rank 2 may owe them a message, or they each other";
+  EXPECT_EQ(verdict.headline,
+            "no rank has moved for 8 s: ranks stand in different places: ranks 0, 1 on b wait in "
+            "recv (train.py:30); rank 2 on a waits in all_reduce (train.py:41)");
+}
+
 TEST(Verdict, AllInOneCollectiveIsSaidWithoutAGuess) {
   const Verdict verdict = judge_twice(reply_of({waiting(0, "a"), waiting(1, "b")}));
   EXPECT_THAT(verdict.odd, IsEmpty());
@@ -149,83 +133,6 @@ TEST(Verdict, ASlowDiskThatStillWritesIsNoHang) {
       judge(reply_of({before, waiting(1, "a")}), reply_of({now, waiting(1, "a")}), seconds(60));
   EXPECT_EQ(verdict.kind, Kind::slow);
   EXPECT_EQ(judge(reply_of({before}), reply_of({now}), seconds(60)).kind, Kind::working);
-}
-
-RankStacks at_loader(std::uint32_t rank) {
-  return standing(rank, "a",
-                  {python("_MultiProcessingDataLoaderIter._get_data", kLoader, 1282),
-                   python("train", "/home/me/job/train.py", 33), kMain},
-                  "waiting for descriptors");
-}
-
-TEST(Verdict, ADeadDataLoaderIsToldFromOneThatHangs) {
-  RankStacks rank = at_loader(1);
-  rank.processes.push_back({7, 1001, "python", {{7, "", "Z", "", {}, 1}}});
-  Verdict verdict = judge_twice(reply_of({waiting(0, "a"), rank}));
-  EXPECT_THAT(verdict.headline,
-              HasSubstr("rank 1 on a waits for data loaders that have ended in "
-                        "_MultiProcessingDataLoaderIter._get_data (train.py:33)"));
-  rank.processes[1].threads[0] = {
-      7, "", "S", "opening /mnt/x", {python("__getitem__", "/home/me/job/data.py", 12)}, 1};
-  verdict = judge_twice(reply_of({waiting(0, "a"), rank}));
-  EXPECT_THAT(verdict.headline,
-              HasSubstr("; its data loader, pid 7, is opening /mnt/x in __getitem__ (data.py:12)"));
-}
-
-TEST(Verdict, AnotherChildThatHasEndedIsNoDeadDataLoader) {
-  RankStacks before = at_loader(1);
-  before.processes.push_back({7, 1001, "git status", {{7, "", "Z", "", {}, 1}}});
-  before.processes.push_back({8, 1001, "python", {{8, "", "R", "", {kForward}, 1}}});
-  RankStacks now = before;
-  now.processes[2].cpu_ms = 1500;
-  EXPECT_EQ(
-      judge(reply_of({waiting(0, "a"), before}), reply_of({waiting(0, "a"), now}), seconds(8)).kind,
-      Kind::slow);
-}
-
-TEST(Verdict, ADataLoaderThatWorksIsSlow) {
-  RankStacks before = at_loader(1);
-  before.processes.push_back({7, 1001, "python", {{7, "", "R", "", {kForward}, 1}}});
-  RankStacks now = before;
-  now.processes[1].cpu_ms = 1500;
-  const Verdict verdict =
-      judge(reply_of({waiting(0, "a"), before}), reply_of({waiting(0, "a"), now}), seconds(60));
-  EXPECT_EQ(verdict.kind, Kind::slow);
-  EXPECT_EQ(verdict.odd, ranks({1}));
-}
-
-/// With 2 s between the looks.
-RankStacks without_cpu(RankStacks before) {
-  before.processes[0].cpu_ms += 90;
-  before.processes[0].waited_ms += 1900;
-  return before;
-}
-
-TEST(Verdict, ARankThatGetsNoCpuInAWaitIsLateItself) {
-  const RankStacks late = waiting(1, "b");
-  Verdict verdict = judge(reply_of({waiting(0, "a"), late}),
-                          reply_of({waiting(0, "a"), without_cpu(late)}), seconds(8));
-  EXPECT_EQ(verdict.kind, Kind::slow);
-  EXPECT_EQ(verdict.odd, ranks({1}));
-  EXPECT_EQ(
-      verdict.headline,
-      "nothing printed for 8 s: rank 1 on b is in all_reduce (train.py:41), waiting for a CPU "
-      "most of the time; 1 rank waits for it in all_reduce (train.py:41)");
-  verdict = judge(reply_of({standing(0, "a", {kForward, kMain}), late}),
-                  reply_of({standing(0, "a", {kMain}), without_cpu(late)}), seconds(8));
-  EXPECT_EQ(verdict.kind, Kind::working) << "none waits for it";
-  EXPECT_THAT(verdict.odd, IsEmpty());
-}
-
-TEST(Verdict, RanksThatSpinOnTooFewCpusStillWait) {
-  const RankStacks absent = standing(2, "b", {kForward, kMain});
-  const RankStacks one = waiting(0, "a");
-  const RankStacks other = waiting(1, "a");
-  const Verdict verdict =
-      judge(reply_of({one, other, absent}),
-            reply_of({without_cpu(one), without_cpu(other), absent}), seconds(8));
-  EXPECT_EQ(verdict.kind, Kind::hang);
-  EXPECT_EQ(verdict.odd, ranks({2}));
 }
 
 TEST(Verdict, ABusyRankThatOthersWaitForIsSlow) {

@@ -1,4 +1,4 @@
-"""quiet.py WHAT: prints nothing for long, and works (or two of its threads wait for each other's locks)."""
+"""quiet.py WHAT: prints nothing for long, and works (or two of its threads wait for each other's locks). With $SECONDS it comes to an end."""
 
 import os
 import subprocess
@@ -14,7 +14,9 @@ def evaluate_one(number):
 
 
 def evaluate():
-    return [evaluate_one(number) for number in range(10**6)]
+    number = 0
+    while time.monotonic() < END:
+        number += evaluate_one(number) % 7
 
 
 def save():
@@ -32,6 +34,15 @@ def compile_first():
     subprocess.run([sys.executable, "-c", "while True: pass"], check=True)
 
 
+SOURCE = "#include <regex>\n#include <iostream>\nint main() { std::cout << std::regex_match(\"a\", std::regex(\"[a-z]+\")); }\n"
+
+
+def compile_for_long():
+    """As torch.compile does: one compiler after the other."""
+    while time.monotonic() < END:
+        subprocess.run(["g++", "-O2", "-x", "c++", "-", "-c", "-o", "/dev/null"], input=SOURCE.encode(), check=True)
+
+
 def take(first, second):
     with first:
         time.sleep(0.3)
@@ -47,4 +58,6 @@ def deadlock():
 
 if __name__ == "__main__":
     tell("ready")
-    {"evaluate": evaluate, "save": save, "compile": compile_first, "deadlock": deadlock}[sys.argv[1]]()
+    END = time.monotonic() + float(os.environ.get("SECONDS", "inf"))
+    {"evaluate": evaluate, "save": save, "compile": compile_first, "compile_for_long": compile_for_long,
+     "deadlock": deadlock}[sys.argv[1]]()
