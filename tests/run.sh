@@ -11,7 +11,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 groups=(build test examples)
 # If these cannot be installed, the cases that need them are skipped with a reason.
-optional=(slurm containers)
+optional=(slurm containers yama)
 for argument in "$@"; do
   [ "$argument" != --all ] || { groups+=(bench long) && optional+=(cross emulator); }
 done
@@ -19,6 +19,8 @@ install_packages "${groups[@]}"
 for group in "${optional[@]}"; do
   install_packages "$group" || true
 done
+
+tests/frameworks/setup.sh py-spy >/dev/null || echo "py-spy cannot be installed: cases that need it are skipped" >&2
 
 # Debian's own interpreter: another python3 may come first in PATH.
 exec /usr/bin/python3 tests/support/run_suites.py "$@" </dev/null

@@ -46,6 +46,7 @@ struct NodePulse {
   std::uint32_t memory_stall_permille = 0;  // /proc/pressure/memory, "some", 10 s
   std::vector<std::string> remarks;         // "GPU 3: clocks are held down: hardware slowdown"
   std::uint64_t network_bytes = 0;          // sent and received by its network cards since boot
+  std::uint32_t ranks_cpu_percent = 0;      // the part of `cpu_percent` that the job's ranks use
   bool operator==(const NodePulse&) const = default;
 };
 

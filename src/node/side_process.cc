@@ -17,7 +17,7 @@ SideProcess::~SideProcess() {
   end();
 }
 
-void SideProcess::begin(Work work, std::chrono::milliseconds limit, Done done) {
+void SideProcess::begin(Work work, std::chrono::milliseconds limit, Done done, int kept) {
   end();
   received_.clear();
   done_ = std::move(done);
@@ -30,7 +30,7 @@ void SideProcess::begin(Work work, std::chrono::milliseconds limit, Done done) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(1);
     // The child must not keep the agent's connection open.
-    close_all_but({pipe->write.get()});
+    close_all_but({pipe->write.get(), kept});
     static_cast<void>(write_all(pipe->write.get(), work()));
     ::_exit(0);
   }

@@ -30,8 +30,9 @@ class SideProcess {
   SideProcess(const SideProcess&) = delete;
   SideProcess& operator=(const SideProcess&) = delete;
 
-  /// Abandons earlier work without calling its `done`. The answer is at most 1 MiB.
-  void begin(Work work, std::chrono::milliseconds limit, Done done);
+  /// Abandons earlier work without calling its `done`. The answer is at most 1 MiB. The work can
+  /// use no open file of this process but `kept`.
+  void begin(Work work, std::chrono::milliseconds limit, Done done, int kept = -1);
   /// Abandons the current work without calling its `done`.
   void cancel();
   [[nodiscard]] bool is_under_way() const { return answer_ != nullptr; }

@@ -79,6 +79,7 @@ constexpr KnownFrame kKnown[] = {
     {Kind::python, "broadcast_*", "horovod/torch/", collective, kHorovod},
     // NCCL and CUDA
     {Kind::native, "ncclAllReduce", "", collective, "NCCL"},
+    {Kind::native, "ncclGroupEnd", "", collective, "NCCL"},
     {Kind::native, "ncclCommInit*", "", start, "NCCL"},
     {Kind::native, "ncclComm*", "", collective, "NCCL"},
     {Kind::native, "cu*Synchronize", "", device, "CUDA"},

@@ -63,6 +63,13 @@ std::string why_killed(const Failure& f) {
                            "the kernel's OOM killer on that node (dmesg as root shows them)");
 }
 
+std::string who_killed(const Failure& f) {
+  if (!f.end->status.oom_ruled_out)
+    return "sudo dmesg -T | grep -i \"killed process\" on that node";
+  return "the log of the scheduler or container engine on that node: they enforce limits with "
+         "SIGKILL";
+}
+
 bool has_lost_peer(const Failure& f) {
   const auto& lost = f.outcome.lost_peer;
   return f.outcome.first && find_peer_loss(f.in.evidence) != nullptr &&
@@ -154,7 +161,7 @@ std::string why_by_table(const Failure& f) {
 
 // Of the rows that apply, the first with a `why` explains the failure, and the first with advice
 // gives the advice.
-constexpr std::array<KnownCause, 11> kCauses{{
+constexpr std::array<KnownCause, 12> kCauses{{
     {"debugger-without-terminal", "bdb.BdbQuit", nullptr, nullptr,
      [](const Failure& f) { return advice_for_stdin(f, "breakpoint()"); }},
     {"input-without-terminal", "EOFError: EOF when reading a line", nullptr, nullptr,
@@ -166,7 +173,12 @@ constexpr std::array<KnownCause, 11> kCauses{{
        return "the kernel killed the rank: out of memory (" +
               plain_line(record.substr(0, record.find('\n'))) + ')';
      },
-     nullptr},
+     [](const Failure&) {
+       return std::string(
+           "a smaller batch, fewer data loaders or ranks per node; or a higher memory limit "
+           "(sbatch "
+           "--mem)");
+     }},
     {"gpu-fault", "",
      [](const Failure& f) { return f.end != nullptr && !f.end->status.gpu_fault.empty(); },
      [](const Failure& f) {
@@ -175,7 +187,7 @@ constexpr std::array<KnownCause, 11> kCauses{{
      [](const Failure&) {
        return std::string("--exclude NODE, until the node has been rebooted and checked");
      }},
-    {"killed", "", was_killed, why_killed, nullptr},
+    {"killed", "", was_killed, why_killed, who_killed},
     {"peer-lost", "", has_lost_peer, why_peer_lost,
      [](const Failure& f) {
        return std::string(f.outcome.left_early.empty()
@@ -203,6 +215,15 @@ constexpr std::array<KnownCause, 11> kCauses{{
      [](const Failure&) {
        return std::string(
            "torch.autograd.set_detect_anomaly(True) shows the operation; a lower learning rate");
+     }},
+    // If no other row has advice.
+    {"peer-lost", "",
+     [](const Failure& f) {
+       return has_lost_peer(f) && f.in.plan != nullptr && f.in.plan->nodes.size() > 1;
+     },
+     nullptr,
+     [](const Failure&) {
+       return std::string("dlaunch check tests the network between the nodes");
      }},
 }};
 

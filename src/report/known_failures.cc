@@ -26,7 +26,9 @@ constexpr auto kFailures = std::to_array<KnownFailure>({
      .ended = was_not_finalized,
      .why =
          "a rank that has called MPI_Init must call MPI_Finalize before it exits: the others may "
-         "wait for it"},
+         "wait for it",
+     .advice = "MPI_Finalize on every way out of the program; MPI_Abort(MPI_COMM_WORLD, 1) after "
+               "an error"},
 
     // Collectives and their networks.
     {.name = "nccl-duplicate-gpu",

@@ -17,7 +17,7 @@ struct KnownFailure {
   std::string_view also = {};     // must also occur in the exception or a last line; empty: nothing
   bool (*ended)(const ExitStatus&) = nullptr;  // how the rank must have ended; null: any way
   std::string_view why = {};                   // a sentence without its full stop
-  std::string_view advice = {};                // what to type, at most 100 columns; empty: nothing
+  std::string_view advice = {};                // what to type or change, at most 100 columns
   bool of_node = false;          // something is missing on the node that other nodes may have
   bool beats_peer_loss = false;  // it is the cause even if the library reports a failed network
 };

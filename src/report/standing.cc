@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <set>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -276,8 +278,6 @@ void judge_work(const RankStacks& before, const RankStacks& now, const ProcessSt
   }
 }
 
-}  // namespace
-
 Standing standing_of(const RankStacks& before, const RankStacks& now) {
   Standing standing;
   standing.rank = now.rank;
@@ -327,6 +327,65 @@ Standing standing_of(const RankStacks& before, const RankStacks& now) {
   standing.has_moved = is_elsewhere;
   judge_work(before, now, *work, *thread, standing);
   return standing;
+}
+
+/// A wait for others than the own children.
+bool waits_for_ranks(const ThreadStack& thread) {
+  const auto known = known_wait(thread.frames);
+  return known && known->row->wait != Wait::loader && known->row->wait != Wait::children;
+}
+
+std::string without_digits(std::string text) {
+  std::erase_if(text, [](char one) { return one >= '0' && one <= '9'; });
+  return text;
+}
+
+/// The process and what is below it, as if they were a rank's.
+RankStacks below(const RankStacks& rank, std::int32_t pid) {
+  RankStacks part;
+  part.rank = rank.rank;
+  part.host = rank.host;
+  std::set<std::int32_t> taken{pid};
+  for (const ProcessStack& one : rank.processes) {  // parents before children
+    if (one.pid != pid && !taken.contains(one.parent)) continue;
+    taken.insert(one.pid);
+    part.processes.push_back(one);
+  }
+  return part;
+}
+
+/// The children of the rank's process that work in its place; none: it works itself.
+std::vector<std::int32_t> workers_of(const RankStacks& now) {
+  const ProcessStack* const work = working_process(now);
+  const ThreadStack* const thread = main_thread(work);
+  if (thread == nullptr || !has_state(*thread, "S")) return {};
+  const auto known = known_wait(thread->frames);
+  if (known && known->row->wait != Wait::children) return {};
+  const auto children = living_children(now, work->pid);
+  std::set<std::string> commands;
+  for (const ProcessStack* child : children) {
+    const RankStacks part = below(now, child->pid);
+    const ThreadStack* const its = main_thread(working_process(part));
+    if (its != nullptr && waits_for_ranks(*its)) commands.insert(without_digits(child->command));
+  }
+  std::vector<std::int32_t> workers;
+  for (const ProcessStack* child : children) {
+    if (commands.contains(without_digits(child->command))) workers.push_back(child->pid);
+  }
+  return workers;
+}
+
+}  // namespace
+
+std::vector<Standing> standings_of(const RankStacks& before, const RankStacks& now) {
+  std::vector<Standing> standings;
+  for (const std::int32_t pid : workers_of(now)) {
+    standings.push_back(standing_of(below(before, pid), below(now, pid)));
+    standings.back().worker = pid;
+  }
+  if (standings.empty()) return {standing_of(before, now)};
+  standings.front().unanswered = now.unanswered;
+  return standings;
 }
 
 }  // namespace dlaunch

@@ -1,4 +1,5 @@
-// Where one rank is in its program, and whether it has moved since an earlier snapshot. Pure.
+// Where a rank, or each of its workers, is in its program, and whether it has moved since an
+// earlier snapshot. Pure.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +25,7 @@ struct Standing {
   };
   Rank rank;
   std::string host;
+  std::int32_t worker = 0;  // the pid of the rank's worker that stands here; 0: the rank itself
   Why why = Why::elsewhere;
   bool has_moved = false;
   bool is_busy = false;   // it uses the CPU
@@ -38,6 +40,9 @@ struct Standing {
   std::vector<std::string> unanswered;  // as RankStacks::unanswered
 };
 
-[[nodiscard]] Standing standing_of(const RankStacks& before, const RankStacks& now);
+/// Of the process that does the rank's work; or, if that process only supervises workers
+/// (torchrun), of each of them: of its children at least one waits for other ranks, and the others
+/// run the same command, apart from numbers.
+[[nodiscard]] std::vector<Standing> standings_of(const RankStacks& before, const RankStacks& now);
 
 }  // namespace dlaunch

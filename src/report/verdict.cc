@@ -50,14 +50,25 @@ std::vector<Group> groups_of(const Group& standings) {
 
 std::vector<RankOnHost> members_of(const Group& group) {
   std::vector<RankOnHost> members;
-  for (const Standing* one : group) members.push_back({one->rank, one->host, 1});
+  for (const Standing* one : group) {
+    if (members.empty() || members.back().rank != one->rank)
+      members.push_back({one->rank, one->host, 1});
+  }
   return members;
+}
+
+/// "worker pid 4711 of ", "8 workers of "; empty: the ranks themselves.
+std::string workers_in(const Group& group) {
+  if (group.front()->worker == 0) return "";
+  return (group.size() == 1 ? "worker pid " + std::to_string(group.front()->worker)
+                            : counted(group.size(), "worker")) +
+         " of ";
 }
 
 /// "rank 37 on gpu05"
 std::string subject_of(const Group& group) {
   const auto members = members_of(group);
-  return ranks_of(members) + " on " + hosts_of(members);
+  return workers_in(group) + ranks_of(members) + " on " + hosts_of(members);
 }
 
 enum class Length { headline, line };
@@ -137,7 +148,7 @@ class Judge {
     for (const RankStacks& now : second.ranks) {
       const auto earlier = before.find(now.rank);
       if (earlier == before.end()) continue;  // whether it has moved is not known
-      all_.push_back(standing_of(*earlier->second, now));
+      for (Standing& one : standings_of(*earlier->second, now)) all_.push_back(std::move(one));
     }
     find_starved();
     for (const Standing& one : all_) {
@@ -152,7 +163,9 @@ class Judge {
   [[nodiscard]] Verdict verdict() {
     decide();
     say_more();
-    std::sort(verdict_.odd.begin(), verdict_.odd.end());
+    auto& odd = verdict_.odd;
+    std::sort(odd.begin(), odd.end());
+    odd.erase(std::unique(odd.begin(), odd.end()), odd.end());  // several workers of one rank
     return std::move(verdict_);
   }
 
@@ -288,8 +301,8 @@ class Judge {
   /// The headline if no rank moves and all ranks have been seen.
   std::string hang() {
     if (all_.size() == 1) {
-      return ranks_of(members_of({&all_.front()})) + " on " + plain_line(all_.front().host) +
-             " has not moved for " + time_ + ": it " + state_of(all_.front(), Length::headline);
+      return subject_of({&all_.front()}) + " has not moved for " + time_ + ": it " +
+             state_of(all_.front(), Length::headline);
     }
     if (!waiting_.empty() && !others_.empty()) {
       name_odd(groups_of(others_));
@@ -299,8 +312,8 @@ class Judge {
       Group everyone;
       for (const Standing& one : all_) everyone.push_back(&one);
       const std::vector<Group> groups = groups_of(everyone);
-      return no_move() + ": " + without_network() + "; " + counted(groups.front().size(), "rank") +
-             ' ' + state_of(groups.front(), Length::headline);
+      return no_move() + ": " + without_network() + "; " + count_of(groups.front().size()) + ' ' +
+             state_of(groups.front(), Length::headline);
     }
     return no_move() + ": " + without_absent();
   }
@@ -336,11 +349,11 @@ class Judge {
     const Group most = groups.front();
     groups.erase(groups.begin());
     name_odd(groups);
-    return odd_ + "; " + counted(most.size(), "rank") + ' ' + state_of(most, Length::headline);
+    return odd_ + "; " + count_of(most.size()) + ' ' + state_of(most, Length::headline);
   }
 
   [[nodiscard]] std::string everyone_in(const Group& group) const {
-    return (group.size() > 1 ? "all " : "") + counted(group.size(), "rank") + ' ' +
+    return (group.size() > 1 ? "all " : "") + count_of(group.size()) + ' ' +
            state_of(group, Length::headline) +
            (group.front()->why == Why::ranks ? ", and none is missing there" : "");
   }
@@ -352,17 +365,24 @@ class Judge {
       if (&group != &groups.front()) more += group.size();
     }
     odd_ = clause_of(groups.front());
-    if (more > 0) odd_ += ", and " + counted(more, "more rank") + " elsewhere";
+    if (more > 0) odd_ += ", and " + count_of(more, "more ") + " elsewhere";
   }
 
   [[nodiscard]] std::string odd_and_waiting() const {
     const std::vector<Group> groups = groups_of(waiting_);
     const Group& most = groups.front();
-    std::string text = odd_ + "; " + counted(waiting_.size(), "rank") +
+    std::string text = odd_ + "; " + count_of(waiting_.size()) +
                        (waiting_.size() == 1 ? " waits for " : " wait for ") +
                        (verdict_.odd.size() == 1 ? "it" : "them");
     if (groups.size() > 1) text += ", " + std::to_string(most.size()) + " of these";
     return text + after_word(" in ", place_of(*most.front(), Length::headline));
+  }
+
+  /// "63 ranks"; "63 workers" if the work of ranks is done by workers.
+  [[nodiscard]] std::string count_of(std::size_t count, const std::string& more = "") const {
+    const bool are_workers =
+        std::any_of(all_.begin(), all_.end(), [](const Standing& one) { return one.worker != 0; });
+    return counted(count, more + (are_workers ? "worker" : "rank"));
   }
 
   [[nodiscard]] std::string no_move() const { return "no rank has moved for " + time_; }
@@ -383,7 +403,8 @@ class Judge {
     }
     for (const Group& part : {odd, rest}) {
       for (const Group& group : groups_of(part))
-        line(heading_of(members_of(group)) + ": " + state_of(group, Length::line));
+        line(workers_in(group) + heading_of(members_of(group)) + ": " +
+             state_of(group, Length::line));
     }
     std::map<std::string, std::vector<RankOnHost>> remarks;
     for (const Standing& one : all_) {

@@ -7,7 +7,8 @@ namespace dlaunch {
 namespace {
 
 // What is unusual about a node.
-constexpr std::uint32_t kBusyPercent = 95;  // of all its CPU time
+constexpr std::uint32_t kBusyPercent = 95;    // of all its CPU time
+constexpr std::uint32_t kOthersPercent = 10;  // of it, used by others than the job's ranks
 constexpr std::uint32_t kMemoryStallPermille = 50;
 constexpr double kLowClock = 0.8;  // of the median of the others
 
@@ -96,9 +97,13 @@ void SlowRanks::compare(const std::map<Rank, double>& step, std::vector<Change>&
 
 std::string oddities_of(const NodePulse& node, const std::vector<NodePulse>& others) {
   std::string text;
-  if (node.cores > 0 && node.cpu_percent >= kBusyPercent * node.cores)
+  const std::uint32_t by_others =
+      node.cpu_percent - std::min(node.ranks_cpu_percent, node.cpu_percent);
+  // Ranks that fill their node by themselves are not unusual.
+  if (node.cores > 0 && node.cpu_percent >= kBusyPercent * node.cores &&
+      by_others >= kOthersPercent * node.cores)
     add(text, std::to_string(node.cpu_percent) + " % of " + std::to_string(100 * node.cores) +
-                  " % CPU in use");
+                  " % CPU in use, " + std::to_string(by_others) + " % not by this job's ranks");
   std::vector<std::uint32_t> clocks;
   for (const NodePulse& other : others) {
     if (other.mhz > 0) clocks.push_back(other.mhz);

@@ -76,7 +76,7 @@ class SlowRanks {
 };
 
 /// What is unusual about a node compared with the others, for the question why its ranks are slow:
-/// "395 % of 400 % CPU in use, GPU 3: ..."; empty: nothing.
+/// "395 % of 400 % CPU in use, 120 % not by this job's ranks, GPU 3: ..."; empty: nothing.
 [[nodiscard]] std::string oddities_of(const NodePulse& node, const std::vector<NodePulse>& others);
 
 }  // namespace dlaunch

@@ -520,7 +520,8 @@ inline constexpr auto kFields<NodePulse> =
                field("memory_available", &NodePulse::memory_available),
                field("memory_stall_permille", &NodePulse::memory_stall_permille),
                field("remarks", &NodePulse::remarks),
-               field("network_bytes", &NodePulse::network_bytes)};
+               field("network_bytes", &NodePulse::network_bytes),
+               field("ranks_cpu_percent", &NodePulse::ranks_cpu_percent)};
 template <>
 inline constexpr auto kFields<Pulse> =
     std::tuple{field("attempt", &Pulse::attempt), field("at", &Pulse::at),

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Makes the Python environments of tests/frameworks, outside of the source tree: ~/.cache/dlaunch-test/ (13 GB). Safe to run again:
-# existing packages stay. Says at the end what could not be installed; the rows that need it are then skipped.
+# Makes the Python environments of the tests, outside of the source tree: ~/.cache/dlaunch-test/ (13 GB). Safe to run again:
+# existing packages stay. Says at the end what could not be installed; the cases that need it are then skipped.
 #
 #   tests/frameworks/setup.sh                  all of them
-#   tests/frameworks/setup.sh jax horovod-tf   some: torch tf jax horovod-tf horovod-torch
+#   tests/frameworks/setup.sh jax horovod-tf   some: torch tf jax horovod-tf horovod-torch py-spy (tests/run.sh makes that one)
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 . cmake/install-packages.sh
@@ -11,9 +11,15 @@ CACHE="$HOME/.cache/dlaunch-test"
 LOG="$CACHE/setup.log"
 failed=()
 
+# folder_of ENVIRONMENT
+folder_of() {
+  if [ "$1" = py-spy ]; then echo "$CACHE/py-spy"; else echo "$CACHE/$1-venv"; fi
+}
+
 # has ENVIRONMENT PACKAGE==VERSION...: whether these versions are installed.
 has() {
-  local python="$CACHE/$1-venv/bin/python3"
+  local python
+  python="$(folder_of "$1")/bin/python3"
   shift
   [ -x "$python" ] && "$python" - "$@" <<'PYTHON'
 import importlib.metadata as metadata, sys
@@ -28,7 +34,7 @@ PYTHON
 
 # environment NAME [OPTION of venv]
 environment() {
-  [ -x "$CACHE/$1-venv/bin/pip" ] || /usr/bin/python3 -m venv "${@:2}" "$CACHE/$1-venv" >>"$LOG" 2>&1
+  [ -x "$(folder_of "$1")/bin/pip" ] || /usr/bin/python3 -m venv "${@:2}" "$(folder_of "$1")" >>"$LOG" 2>&1
 }
 
 # attempt NAME COMMAND...: runs the command; records a failure.
@@ -43,7 +49,15 @@ attempt() {
 }
 
 pip_install() {
-  "$CACHE/$1-venv/bin/pip" install --disable-pip-version-check "${@:2}"
+  "$(folder_of "$1")/bin/pip" install --disable-pip-version-check "${@:2}"
+}
+
+# A single program of 8 MB, without other packages.
+PY_SPY=(py-spy==0.4.3)
+make_py_spy() {
+  has py-spy "${PY_SPY[@]}" && return
+  environment py-spy
+  attempt py-spy pip_install py-spy --retries 1 --timeout 10 "${PY_SPY[@]}"
 }
 
 # PyTorch from PyPI includes its GPU libraries (6 GB) on every machine.
@@ -109,12 +123,12 @@ make_horovod_torch() {
 
 mkdir -p "$CACHE"
 : >"$LOG"
-install_packages examples frameworks || failed+=("Debian's packages")
-for name in "${@:-torch tf jax horovod-tf horovod-torch}"; do
+[ "$*" = py-spy ] || install_packages examples frameworks || failed+=("Debian's packages")
+for name in "${@:-torch tf jax horovod-tf horovod-torch py-spy}"; do
   for one in $name; do
     case "$one" in
-      torch | tf | jax | horovod-tf | horovod-torch) "make_${one//-/_}" ;;
-      *) echo "setup.sh: no environment $one; there are: torch tf jax horovod-tf horovod-torch" >&2; exit 64 ;;
+      torch | tf | jax | horovod-tf | horovod-torch | py-spy) "make_${one//-/_}" ;;
+      *) echo "setup.sh: no environment $one; there are: torch tf jax horovod-tf horovod-torch py-spy" >&2; exit 64 ;;
     esac
   done
 done

@@ -15,7 +15,7 @@ class StackLooks:
         """A folder with a copy of py-spy; Skip if there is none."""
         found = shutil.which("py-spy", path=os.pathsep.join(PY_SPY))
         if not found:
-            raise Skip("missing: py-spy in ~/.cache/dlaunch-test/py-spy (docs/internals/testing.md)")
+            raise Skip("missing: py-spy (tests/frameworks/setup.sh py-spy)")
         # A copy: the home of the user who runs the tests is closed to others.
         folder = self.make_folder("py-spy")
         shutil.copy(found, folder)

@@ -7,6 +7,7 @@ import socket
 import subprocess
 
 from case import case
+from cases_gpus import furnish
 from expectations import Skip, expect, expect_equal, expect_in
 from guests import beside, is_raw, modes, resize, sit_down, wait_on_screen
 from processes import children_of, command_of, descendants_of, stat_of, wait_until
@@ -204,6 +205,41 @@ def a_debugger_and_a_profiler_take_the_pid(box):
     end(run)
 
 
+@case
+def a_profiler_shows_the_rank_on_the_terminal(box):
+    py_spy = box.py_spy()
+    run = box.stand("sleep")
+    guest = box.start_on_terminal("attach", "0", "--", f"{py_spy}/py-spy", "top", "--idle", "--nonblocking", "--pid", "{pid}")
+    wait_on_screen(guest, b"innermost (stand.py", "the function in which the rank stands")
+    guest.type(b"\x03")
+    guest.end(130, left=1000)
+    expect_equal(stat_of(run.ranks()[0])[0], "S", "the rank goes on")
+    end(run)
+
+
+@case
+def without_a_command_it_is_the_users_shell(box):
+    shell = box.write("shell", "#!/bin/sh\necho mine of $RANK\nexec cat\n", mode=0o755)
+    for own, wanted in ((shell, b"mine of 0"), ("/nowhere", b"$0: /bin/sh")):
+        run = box.start("run", "--set", "timeouts.stop=1s", "--", box.rank, *READY, env={"SHELL": own})
+        box.expect_all("ready", 1)
+        guest = box.start_on_terminal("attach", "0")
+        wait_until(lambda: is_raw(guest), "raw mode")
+        guest.type(b"echo '$0:' $0\r\x04")
+        wait_on_screen(guest, wanted, "the shell")
+        guest.end(0, left=1000)
+        end(run)
+
+
+@case
+def the_gpus_of_the_rank_are_visible(box):
+    visible = furnish(box)
+    run = box.start("run", "-n", "2", "--set", "binding.gpus=one-per-process", "--set", "timeouts.stop=1s", "--", box.rank, *READY, env=visible)
+    box.expect_all("ready", 2)
+    expect_equal([beside(box, rank, "--", "printenv", "CUDA_VISIBLE_DEVICES").out for rank in "01"], [b"0\n", b"1\n"], "of each rank")
+    end(run)
+
+
 # --- detached, isolated, on other nodes, other users
 
 @case
@@ -307,6 +343,20 @@ def breakpoint_in_rank_1_of_4_holds_back_the_others(box):
     run.end(0)
     expect_in(host + b":1 | went on", run.screen, "the rest of the program")
     expect_in(b"(Pdb) went on\n", box.rank_output(1), "its file, with line ends as the program wrote them")
+
+
+@case
+def breakpoint_in_a_rank_of_another_node_over_ssh(box):
+    box.make_cluster(2)
+    box.write("train.py", "import os\nif os.environ['RANK'] == '1':\n    breakpoint()\n    print('went on')\n")
+    run = box.start_on_terminal("run", "--set", "hosts=[node1, node2]", "--nproc-per-node", "1", "--set", f"connect.ssh={box.cluster.ssh}",
+                                "--pty", "1", "--", PYTHON, box.path("train.py"), env={"NO_COLOR": "1"})
+    wait_on_screen(run, b"node2:1 | (Pdb) ", "the prompt")
+    run.type(b"p 6 * 7, os.isatty(0)\n")
+    wait_on_screen(run, b"node2:1 | (42, True)", "the answer")
+    run.type(b"c\n")
+    run.end(0)
+    expect_in(b"node2:1 | went on", run.screen, "the rest of the program")
 
 
 @case

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import time
 
+import frozen
 from case import case
 from expectations import expect, expect_equal, expect_in
 from processes import children_of, descendants_of, program_of, stat_of, wait_until
@@ -119,6 +120,20 @@ def a_stopped_rank_is_said_to_be_stopped_and_stays_so(box):
     expect_equal(stat_of(stopped)[0], "T", "state afterwards")
     os.kill(stopped, signal.SIGCONT)
     end(box, run)
+
+
+@case
+def a_rank_in_an_uninterruptible_wait_shows_where_in_the_kernel(box):
+    with frozen.silent_server(box) as folder:
+        os.symlink(os.path.join(folder, "file"), box.path("fifo"))
+        run = box.stand("fifo")
+        thread = main_thread(box.until_stacks(lambda said: main_thread(said["ranks"][0])["state"] == "D")["ranks"][0])
+        expect(any("fuse" in function for function in functions(thread, "kernel")), f"functions of the kernel: {thread}")
+        expect_equal(thread["doing"], f"opening {box.path('fifo')}", "its system call")
+        text = box.stacks().out.decode()
+        expect_in(f"  = in an uninterruptible wait: opening {box.path('fifo')}", text, "what it does")
+        expect_in(f"  {functions(thread, 'kernel')[0]}", text, "the kernel's function")
+        end(box, run)
 
 
 @case

@@ -114,6 +114,17 @@ def processor_time_counts_what_the_rank_has_started(box):
 
 
 @case
+def context_switches_are_counted(box):
+    box.write("switches.py", f"import subprocess, time\nsubprocess.run([{box.rank!r}, 'tell', 'ready'], check=True)\n"
+                             "while True:\n    time.sleep(0.01)\n")
+    run = box.start("run", *QUICK, "--set", "timeouts.stop=1s", "--", PYTHON, "switches.py")
+    box.expect_all("ready", 1)
+    first = until(box, lambda said: said["ranks"][0]["switches"] > 0)["ranks"][0]["switches"]
+    until(box, lambda said: said["ranks"][0]["switches"] >= first + 20)  # 200 ms of them
+    end(box, run)
+
+
+@case
 def a_rank_that_has_ended_says_how(box):
     run = box.start("run", "-n", "2", "--", box.rank, "tell", "ready", "only", "0", "exit", "0")
     box.expect_all("ready", 2)

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/uio.h>
@@ -10,10 +9,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <functional>
 #include <memory>
 #include <utility>
+
+#include "os/detached_thread.h"
 
 namespace dlaunch {
 
@@ -45,37 +45,6 @@ bool never_blocks(int fd) {
   return S_ISREG(info.st_mode) || (S_ISCHR(info.st_mode) && info.st_rdev == makedev(1, 3));
 }
 
-// A thread of a lane has a shallow call stack; sanitizers need several times as much.
-constexpr std::size_t kStack = std::size_t{256} << 10;
-
-void* run_work(void* argument) {
-  const std::unique_ptr<std::function<void()>> work(static_cast<std::function<void()>*>(argument));
-  (*work)();
-  return nullptr;
-}
-
-/// Runs `work` in a detached thread with a small stack and all signals blocked. 0, or an errno
-/// value (EAGAIN: no more threads or memory): then `work` does not run. std::thread would take a
-/// stack of the size that `ulimit -s` allows (8 GiB at some sites), and throw if there is no room
-/// for it.
-int start_thread(std::function<void()> work) {
-  auto owned = std::make_unique<std::function<void()>>(std::move(work));
-  pthread_attr_t attributes;
-  if (const int error = ::pthread_attr_init(&attributes); error != 0) return error;
-  ::pthread_attr_setstacksize(&attributes, kStack);
-  ::pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  pthread_t thread{};
-  const int error = ::pthread_create(&thread, &attributes, run_work, owned.get());
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  ::pthread_attr_destroy(&attributes);
-  if (error == 0) (void)owned.release();
-  return error;
-}
-
 }  // namespace
 
 struct ConsoleLane::Batch {
@@ -101,7 +70,7 @@ ConsoleLane::~ConsoleLane() {
 void ConsoleLane::ensure_thread(const std::shared_ptr<ConsoleLane>& self) {
   if (has_thread_) return;
   // No thread now (EAGAIN): the next write tries again; write_without_thread() does the work.
-  has_thread_ = start_thread([self] { self->run(); }) == 0;
+  has_thread_ = start_detached_thread([self] { self->run(); }) == 0;
 }
 
 /// Writes what the reader accepts within `limit`; a small write to a ready reader does not wait.

@@ -53,8 +53,8 @@ class SlowSide {
 };
 
 /// "rank 5 on node2 is slow: its steps take 1.8 times as long as the median of the other ranks;
-/// node2: 398 % of 400 % CPU in use"; `oddities`: what is unusual about the
-/// node; empty: the part after ";" is left out.
+/// node2: GPU 3: ..."; `oddities`: what is unusual about the node; empty: the part after ";" is
+/// left out.
 [[nodiscard]] std::string slow_text(const SlowRanks::Change& change, const std::string& host,
                                     const std::string& oddities);
 

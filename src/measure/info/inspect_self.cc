@@ -1,6 +1,5 @@
 #include "measure/info/inspect_self.h"
 
-#include <charconv>
 #include <cstdlib>
 
 #include <sys/statvfs.h>
@@ -11,6 +10,7 @@
 #include "node/ranks/environment_block.h"
 #include "os/cgroup.h"
 #include "os/containment.h"
+#include "os/memory_broker.h"
 #include "os/pid_namespace.h"
 #include "os/proc_file.h"
 #include "os/spawn.h"
@@ -24,13 +24,6 @@ namespace {
 std::string program_in_path(const std::string& name) {
   const char* const path = std::getenv("PATH");
   return executable_of(find_program(name, path != nullptr ? path : kDefaultSearchPath, "/"));
-}
-
-int ptrace_scope() {
-  const std::string text = read_proc_file("/proc/sys/kernel/yama/ptrace_scope", 32);
-  int scope = 0;
-  std::from_chars(text.data(), text.data() + text.size(), scope);
-  return scope;
 }
 
 /// Whether a cgroup for ranks can be made, as an agent would make it.

@@ -54,8 +54,10 @@ SelfCheckRow ptrace_row(const SelfCheckFacts& facts) {
   if (facts.ptrace_scope == 0 || facts.is_root)
     return {State::works, "ptrace", "dlaunch stacks may look at all processes of a rank", ""};
   if (facts.ptrace_scope == 1)
-    return {State::works, "ptrace",
-            setting + ": dlaunch stacks may look at ranks, but not at their data loaders", ""};
+    return {
+        State::works, "ptrace",
+        setting + ": dlaunch stacks may look at ranks, and at frames of Python in what they start",
+        ""};
   return {State::lacking, "ptrace", setting + ": dlaunch stacks shows frames only to root", remedy};
 }
 

@@ -16,6 +16,7 @@
 #include "node/stacks/py_spy_output.h"
 #include "node/stacks/stack_source.h"
 #include "os/clock.h"
+#include "os/memory_broker.h"
 #include "os/proc_file.h"
 #include "os/spawn.h"
 #include "os/unique_fd.h"
@@ -82,7 +83,8 @@ ThreadNumbers numbers_inside(const ProcessStack& process) {
 /// A running py-spy. The destructor kills it.
 class PySpy {
  public:
-  PySpy(const std::string& program, ProcessStack& process, RankStacks& rank)
+  /// `broker`: what reads for it if it may not read; -1: nothing.
+  PySpy(const std::string& program, ProcessStack& process, RankStacks& rank, int broker)
       : process_(&process), rank_(&rank) {
     auto pipe = make_pipe();
     if (!pipe) return;
@@ -102,6 +104,7 @@ class PySpy {
       ::dup2(pipe->write.get(), STDOUT_FILENO);
       ::dup2(pipe->write.get(), STDERR_FILENO);
       keep_right_to_trace();
+      if (broker >= 0 && is_memory_refused(process.pid)) ask_for_reads(broker, process.pid);
       ::execv(argv.front(), const_cast<char* const*>(argv.data()));
       ::_exit(127);
     }
@@ -199,7 +202,8 @@ void add_python_stacks(const StackRequest& request, std::vector<RankStacks>& ran
     std::vector<std::unique_ptr<PySpy>> running;
     for (std::size_t i = begin; i < end; ++i) {
       const Target& one = targets[i];
-      running.push_back(std::make_unique<PySpy>(one.program, *one.process, *one.rank));
+      running.push_back(
+          std::make_unique<PySpy>(one.program, *one.process, *one.rank, request.broker));
     }
     read_all(running, request.end - kLeast);
     for (const auto& one : running) one->conclude();

@@ -8,6 +8,8 @@
 #include "node/stacks/take_stacks.h"
 #include "os/clock.h"
 #include "os/containment.h"
+#include "os/memory_broker.h"
+#include "os/unique_fd.h"
 #include "wire/value.h"
 
 namespace dlaunch {
@@ -29,8 +31,10 @@ void StackService::take(const wire::TakeStacks& question, std::vector<RankProces
     return report_(answer_);
   }
   const std::chrono::milliseconds limit(question.limit_ms);
-  StackRequest request{std::move(ranks), question.path, py_spy_.path(),
-                       monotonic_now() + limit - kToAnswer, question.native};
+  const UniqueFd broker = only_ancestors_may_read() ? start_memory_broker() : UniqueFd();
+  StackRequest request{std::move(ranks), question.path,
+                       py_spy_.path(),   monotonic_now() + limit - kToAnswer,
+                       broker.get(),     question.native};
   process_.begin(
       [answer = answer_, request = std::move(request)]() mutable {
         answer.ranks = take_stacks(request);
@@ -45,7 +49,8 @@ void StackService::take(const wire::TakeStacks& question, std::vector<RankProces
                 ? "reading the stacks took longer than " + std::to_string(limit.count()) + " ms"
                 : "the process that reads the stacks ended without an answer";
         report_(answer_);
-      });
+      },
+      broker.get());
 }
 
 std::set<pid_t> StackService::abandon() {

@@ -89,7 +89,7 @@ void ask_apart(StackSource source, const char* what, const StackRequest& request
   if (pid == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     // Otherwise this child would keep open the pipe on which the agent awaits our answer.
-    close_all_but({pipe->write.get()});
+    close_all_but({pipe->write.get(), request.broker});
     source(request, ranks);
     (void)write_all(pipe->write.get(),
                     wire::encode_value(wire::StacksTaken{Attempt(0), 0, "", ranks}));

@@ -210,10 +210,17 @@ void RankWatch::look_at_node(MonotonicTime now) {
   const CpuTime cpu = parse_cpu_time(read_proc_file("/proc/stat", kCpuText));
   const std::uint64_t passed = millis(now - node_looked_);
   const auto ticks = static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
-  if (node_busy_ > 0 && passed > 0 && cpu.busy >= node_busy_)
+  std::uint64_t ranks_ms = 0;
+  for (const auto& [rank, watched] : ranks_) ranks_ms += watched.told.cpu_ms;
+  if (node_busy_ > 0 && passed > 0 && cpu.busy >= node_busy_) {
     node_.cpu_percent =
         static_cast<std::uint32_t>((cpu.busy - node_busy_) * kPercent * kMillis / ticks / passed);
+    const std::uint64_t of_ranks = ranks_ms - std::min(ranks_ms_, ranks_ms);
+    node_.ranks_cpu_percent = static_cast<std::uint32_t>(
+        std::min<std::uint64_t>(of_ranks * kPercent / passed, node_.cpu_percent));
+  }
   node_busy_ = cpu.busy;
+  ranks_ms_ = ranks_ms;
   node_looked_ = now;
   node_.cores = cpu.cores;
   node_.mhz = clock_mhz(cpu.cores);

@@ -86,6 +86,7 @@ class RankWatch {
   NodePulse node_;
   MonotonicTime node_looked_{0};
   std::uint64_t node_busy_ = 0;  // CpuTime::busy then
+  std::uint64_t ranks_ms_ = 0;   // CPU time of all ranks then
 };
 
 }  // namespace dlaunch

@@ -107,6 +107,14 @@ TEST_F(FailureWordsTest, ALostPeerIsToldBeforeTheAdviceOfTheTable) {
               HasSubstr("\"failure\": \"peer-lost\""));
 }
 
+TEST_F(FailureWordsTest, ALostPeerWithoutARowOfTheTable) {
+  evidence_.exception = "RuntimeError: Connection reset by peer";
+  report_.outcome.lost_peer = {Rank(5)};
+  EXPECT_THAT(text(), HasSubstr("  try     dlaunch check tests the network between the nodes\n"));
+  plan_ = make_plan(1, 8);
+  EXPECT_THAT(text(), testing::Not(HasSubstr("dlaunch check")));
+}
+
 TEST_F(FailureWordsTest, ATakenPortOfDlaunchIsNotTheProgramsFault) {
   evidence_.exception = "OSError: [Errno 98] Address already in use";
   EXPECT_THAT(text(), HasSubstr("port 0 takes a free port"));
@@ -149,6 +157,8 @@ TEST_F(FailureWordsTest, LackOfMemoryIsToldWithItsEvidence) {
             "  why     the kernel killed the rank: out of memory (12.3 GiB anonymous; cgroup\n"
             "          limit 12 GiB)\n"
             "  others  0-4, 6, 7 were stopped by dlaunch\n"
+            "  try     a smaller batch, fewer data loaders or ranks per node; or a higher\n"
+            "          memory limit (sbatch --mem)\n"
             "  logs    dlaunch logs --rank 5           runs/20261120-210142-k3f/attempt-0/\n");
 }
 
@@ -307,11 +317,13 @@ TEST_F(FailureWordsTest, ASigkillFromOutside) {
       text(),
       HasSubstr("  why     the signal was sent neither by dlaunch nor, according to the kernel's\n"
                 "          records, by its OOM killer\n"));
+  EXPECT_THAT(text(), HasSubstr("  try     the log of the scheduler or container engine on that"));
   report_.ranks[5].status = code(137);
   EXPECT_THAT(text(),
               HasSubstr("  why     137 is a shell's code for a program that SIGKILL ended; "));
   report_.ranks[5].status = killed_by(SIGKILL);
   EXPECT_THAT(text(), HasSubstr("  why     the signal was not sent by dlaunch; dlaunch cannot"));
+  EXPECT_THAT(text(), HasSubstr("  try     sudo dmesg -T | grep -i \"killed process\" on that"));
 }
 
 TEST_F(FailureWordsTest, ADebuggerWithoutInput) {

@@ -544,6 +544,7 @@ TEST(KnownFailures, RowsAreWellFormed) {
     EXPECT_TRUE(!row.pattern.empty() || row.ended != nullptr) << row.name << " fits everything";
     EXPECT_FALSE(row.why.empty()) << row.name;
     EXPECT_FALSE(row.why.ends_with('.')) << row.name;
+    EXPECT_FALSE(row.advice.empty()) << row.name;
     EXPECT_LE(row.advice.size(), 100U) << row.name;
   }
   EXPECT_GE(names.size(), 40U);

@@ -138,13 +138,25 @@ NodePulse node_at(std::uint32_t percent, std::uint32_t mhz) {
 TEST(SlowRanks, WhatStandsOutOfItsNode) {
   const std::vector others{node_at(200, 3000), node_at(210, 3100)};
   EXPECT_EQ(oddities_of(node_at(200, 2900), others), "");
-  EXPECT_EQ(oddities_of(node_at(398, 1200), others),
-            "398 % of 400 % CPU in use, its CPUs run at 1200 MHz, those of other nodes at 3000");
+  EXPECT_EQ(
+      oddities_of(node_at(398, 1200), others),
+      "398 % of 400 % CPU in use, 398 % not by this job's ranks, its CPUs run at 1200 MHz, those "
+      "of other nodes at 3000");
   NodePulse node = node_at(100, 0);
   node.memory_stall_permille = 120;
   node.remarks = {"GPU 3: clocks are held down: heat"};
   EXPECT_EQ(oddities_of(node, others),
             "processes waited for memory for 12 % of the time, GPU 3: clocks are held down: heat");
+}
+
+TEST(SlowRanks, ANodeThatItsOwnRanksFillIsNotLoadedByOthers) {
+  NodePulse node = node_at(398, 3000);
+  node.ranks_cpu_percent = 360;
+  EXPECT_EQ(oddities_of(node, {}), "");
+  node.ranks_cpu_percent = 358;
+  EXPECT_EQ(oddities_of(node, {}), "398 % of 400 % CPU in use, 40 % not by this job's ranks");
+  node.ranks_cpu_percent = 500;  // measured at slightly different times
+  EXPECT_EQ(oddities_of(node, {}), "");
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include "node/watch/rank_watch.h"
 
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
@@ -104,6 +105,16 @@ TEST_F(RankWatchTest, ARankThatHasEndedHasNoProcess) {
   pid_ = 0;
   EXPECT_TRUE(until([](const RankPulse& rank) { return rank.processes == 0; }));
   EXPECT_EQ(last_.state, "");
+}
+
+TEST_F(RankWatchTest, TellsWhichPartOfTheCpuTimeIsTheRanks) {
+  begin();
+  ASSERT_TRUE(until([](const RankPulse& rank) { return rank.processes == 1; }));
+  for (const std::clock_t begin = std::clock(); std::clock() - begin < CLOCKS_PER_SEC / 5;) {
+  }
+  ASSERT_TRUE(until([this](const RankPulse&) { return node_.cpu_percent > 0; }));
+  EXPECT_GT(node_.ranks_cpu_percent, 0U);
+  EXPECT_LE(node_.ranks_cpu_percent, node_.cpu_percent);
 }
 
 TEST_F(RankWatchTest, SaysNothingWhereNothingChangesOrIsWatched) {

@@ -20,9 +20,12 @@ def functions(process):
     return [frame["function"] for frame in process["threads"][0]["frames"] if frame["kind"] == "python"]
 
 
-def look(what, holds, *options, by_hand=None):
+def look(what, holds, *options, by_hand=None, shell=False):
     """The answer for which `holds`, or the last one. `by_hand` gets what a py-spy says that is no descendant of the agent."""
-    run = subprocess.Popen([DLAUNCH, "run", "--set", "timeouts.stop=1s", *options, "--", sys.executable, f"{HERE}/stand.py", what],
+    program = [sys.executable, f"{HERE}/stand.py", what]
+    if shell:
+        program = ["sh", "-c", " ".join(program) + "; true"]
+    run = subprocess.Popen([DLAUNCH, "run", "--set", "timeouts.stop=1s", *options, "--", *program],
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     for _ in range(40):
         said = stacks()
@@ -37,14 +40,15 @@ def look(what, holds, *options, by_hand=None):
     return {"frames": [functions(process) for process in said["processes"]], "remarks": said["remarks"]}
 
 
-def has_loader(said):
+def has_child(said):
     """It is there, and its frames are, or why they are missing."""
-    return len(said["processes"]) == 2 and (functions(said["processes"][1])[:1] == ["load"] or any("Permission" in one for one in said["remarks"]))
+    return len(said["processes"]) == 2 and (functions(said["processes"][1])[:1] in (["load"], ["innermost"]) or
+                                            any("Permission" in one for one in said["remarks"]))
 
 
 REFUSED = []
 SAID = {"rank": look("sleep", lambda said: said["processes"] and functions(said["processes"][0])[:1] == ["innermost"], by_hand=REFUSED),
-        "loader": look("loader", has_loader),
-        "in a namespace": look("loader", has_loader, "--set", "isolation=pid-namespace"), "by hand": REFUSED[0]}
+        "loader": look("loader", has_child), "behind a shell": look("sleep", has_child, shell=True),
+        "in a namespace": look("loader", has_child, "--set", "isolation=pid-namespace"), "by hand": REFUSED[0]}
 with open("said.json", "w", encoding="utf-8") as FILE:
     json.dump(SAID, FILE)

@@ -1,0 +1,272 @@
+#include "os/memory_broker.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "os/detached_thread.h"
+#include "os/proc_file.h"
+#include "text/number.h"
+#include "text/strings.h"
+
+namespace dlaunch {
+
+namespace {
+
+#if defined(__x86_64__)
+constexpr std::uint32_t kOwnCalls = AUDIT_ARCH_X86_64;
+#elif defined(__aarch64__)
+constexpr std::uint32_t kOwnCalls = AUDIT_ARCH_AARCH64;
+#else
+#error "which AUDIT_ARCH do the system calls of this CPU have?"
+#endif
+
+constexpr std::uint64_t kMostAtOnce = std::uint64_t{64} << 20;
+constexpr int kMostThreads = 4;
+constexpr std::size_t kCopiedAtOnce = std::size_t{64} << 10;
+
+/// A message on the socket, which comes with the listener of the filter.
+struct Announcement {
+  pid_t target = 0;
+};
+
+union Control {
+  cmsghdr header;
+  char bytes[CMSG_SPACE(sizeof(int))];
+};
+
+/// A program whose reads are answered.
+class Reader {
+ public:
+  Reader(UniqueFd listener, pid_t target) : listener_(std::move(listener)), target_(target) {}
+
+  [[nodiscard]] int listener() const { return listener_.get(); }
+
+  /// Call when the listener is readable. False: the program is gone.
+  bool answer_one(std::vector<char>& piece) {
+    // The kernel's structure may grow; it must be zero.
+    union {
+      seccomp_notif request;
+      char room[256];
+    };
+    std::memset(room, 0, sizeof room);
+    if (::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_RECV, &request) != 0)
+      return errno == EINTR || errno == ENOENT;  // ENOENT: it was killed while it waited
+    union {
+      seccomp_notif_resp response;
+      char room_back[256];
+    };
+    std::memset(room_back, 0, sizeof room_back);
+    const std::int64_t result = answer(request, piece);
+    response.id = request.id;
+    response.val = std::max<std::int64_t>(result, 0);
+    response.error = static_cast<std::int32_t>(std::min<std::int64_t>(result, 0));
+    return ::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_SEND, &response) == 0 || errno == ENOENT;
+  }
+
+ private:
+  /// What process_vm_readv(2) would return, or a negative errno value.
+  std::int64_t answer(const seccomp_notif& request, std::vector<char>& piece) {
+    const auto& [pid, local, local_count, remote, remote_count, flags] = request.data.args;
+    if (static_cast<pid_t>(pid) != target_) return -EPERM;
+    if (local_count != 1 || remote_count != 1 || flags != 0) return -EINVAL;
+    if (!open_memory(request)) return -ESRCH;
+    iovec to{};
+    iovec from{};
+    if (!take(local, to) || !take(remote, from)) return -EFAULT;
+    return copy(reinterpret_cast<std::uint64_t>(from.iov_base),
+                reinterpret_cast<std::uint64_t>(to.iov_base), std::min(to.iov_len, from.iov_len),
+                piece);
+  }
+
+  /// The open file belongs to the program even when its number is another process's (see the
+  /// example of seccomp_unotify(2)).
+  bool open_memory(const seccomp_notif& request) {
+    if (memory_) return true;
+    const std::string path = "/proc/" + std::to_string(request.pid) + "/mem";
+    UniqueFd opened(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+    // Before Linux 5.9 the number of this ioctl names the wrong direction.
+    const unsigned long before = SECCOMP_IOR(2, __u64);
+    std::uint64_t id = request.id;
+    if (::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_ID_VALID, &id) != 0 &&
+        ::ioctl(listener_.get(), before, &id) != 0)
+      return false;
+    memory_ = std::move(opened);
+    return memory_.valid();
+  }
+
+  bool take(std::uint64_t address, iovec& range) const {
+    return ::pread(memory_.get(), &range, sizeof range, static_cast<off_t>(address)) ==
+           static_cast<ssize_t>(sizeof range);
+  }
+
+  std::int64_t copy(std::uint64_t from, std::uint64_t to, std::uint64_t size,
+                    std::vector<char>& piece) const {
+    if (size > kMostAtOnce) return -EINVAL;
+    std::uint64_t done = 0;
+    while (done < size) {
+      iovec own{piece.data(), std::min<std::uint64_t>(size - done, piece.size())};
+      iovec its{reinterpret_cast<void*>(from + done), own.iov_len};
+      const ssize_t n = ::process_vm_readv(target_, &own, 1, &its, 1, 0);
+      if (n <= 0) {
+        if (done == 0) return n == 0 ? 0 : -errno;
+        break;
+      }
+      if (::pwrite(memory_.get(), piece.data(), static_cast<std::size_t>(n),
+                   static_cast<off_t>(to + done)) != n)
+        return -EFAULT;
+      done += static_cast<std::uint64_t>(n);
+      if (static_cast<std::size_t>(n) < own.iov_len) break;
+    }
+    return static_cast<std::int64_t>(done);
+  }
+
+  UniqueFd listener_;
+  pid_t target_;
+  UniqueFd memory_;
+};
+
+/// The next announced program; invalid listener: no more come. `again`: there is none now.
+std::pair<UniqueFd, pid_t> receive(int socket, bool& again) {
+  Announcement announced;
+  iovec data{&announced, sizeof announced};
+  Control control{};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = control.bytes;
+  message.msg_controllen = sizeof control.bytes;
+  const ssize_t n = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+  again = n < 0 && errno == EINTR;
+  if (n != static_cast<ssize_t>(sizeof announced)) return {};
+  const cmsghdr* const header = CMSG_FIRSTHDR(&message);
+  again = header == nullptr || header->cmsg_type != SCM_RIGHTS;
+  if (again) return {};
+  int listener = -1;
+  std::memcpy(&listener, CMSG_DATA(header), sizeof listener);
+  return {UniqueFd(listener), announced.target};
+}
+
+/// Answers until the socket's other end is closed everywhere: then nobody needs an answer any more.
+void answer_readers(int socket) {
+  std::vector<std::unique_ptr<Reader>> readers;
+  std::vector<char> piece(kCopiedAtOnce);
+  while (true) {
+    std::vector<pollfd> ready{{socket, POLLIN, 0}};
+    for (const auto& one : readers) ready.push_back({one->listener(), POLLIN, 0});
+    if (::poll(ready.data(), ready.size(), -1) < 0 && errno != EINTR) return;
+    for (std::size_t i = readers.size(); i > 0; --i) {
+      const short events = ready[i].revents;
+      const bool is_there =
+          (events & POLLIN) != 0 ? readers[i - 1]->answer_one(piece) : events == 0;
+      if (!is_there) readers.erase(readers.begin() + static_cast<std::ptrdiff_t>(i - 1));
+    }
+    if (ready.front().revents == 0) continue;
+    bool again = false;
+    auto [listener, target] = receive(socket, again);
+    if (listener) {
+      readers.push_back(std::make_unique<Reader>(std::move(listener), target));
+    } else if (!again) {
+      return;
+    }
+  }
+}
+
+bool may_trace() {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3]{};
+  return ::syscall(SYS_capget, &header, sets) == 0 &&
+         (sets[0].effective & (1U << CAP_SYS_PTRACE)) != 0;
+}
+
+/// The listener of a new filter that passes on process_vm_readv(2); invalid: not possible here.
+UniqueFd divert_reads() {
+  std::array<sock_filter, 6> code{{
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, arch)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kOwnCalls, 0, 3),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  }};
+  const sock_fprog program{static_cast<unsigned short>(code.size()), code.data()};
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return {};
+  return UniqueFd(static_cast<int>(
+      ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_NEW_LISTENER, &program)));
+}
+
+}  // namespace
+
+int ptrace_scope() {
+  const std::string text = read_proc_file("/proc/sys/kernel/yama/ptrace_scope", 32);
+  return number_of<int>(text.substr(0, text.find('\n'))).value_or(0);
+}
+
+bool only_ancestors_may_read() {
+  return ptrace_scope() == 1 && !may_trace();
+}
+
+bool is_memory_refused(pid_t pid) {
+  char byte = 0;
+  iovec own{&byte, 1};
+  iovec its{nullptr, 1};  // the kernel asks for permission first; nothing is there
+  return ::process_vm_readv(pid, &own, 1, &its, 1, 0) < 0 && errno == EPERM;
+}
+
+UniqueFd start_memory_broker() {
+  static std::atomic<int> running = 0;  // the thread of an earlier question ends soon after it
+  auto sockets = make_socket_pair(SOCK_SEQPACKET);
+  if (!sockets || running >= kMostThreads) return {};
+  ++running;
+  const auto socket = std::make_shared<UniqueFd>(std::move(sockets->first));
+  const int error = start_detached_thread([socket] {
+    answer_readers(socket->get());
+    --running;
+  });
+  if (error == 0) return std::move(sockets->second);
+  --running;
+  return {};
+}
+
+bool ask_for_reads(int broker, pid_t target) {
+  const UniqueFd listener = divert_reads();
+  if (!listener) return false;
+  Announcement announced{target};
+  iovec data{&announced, sizeof announced};
+  Control control{};
+  msghdr message{};
+  message.msg_iov = &data;
+  message.msg_iovlen = 1;
+  message.msg_control = control.bytes;
+  message.msg_controllen = sizeof control.bytes;
+  cmsghdr* const header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(sizeof(int));
+  const int fd = listener.get();
+  std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
+  return ::sendmsg(broker, &message, MSG_NOSIGNAL) == static_cast<ssize_t>(sizeof announced);
+}
+
+}  // namespace dlaunch

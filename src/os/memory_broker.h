@@ -1,0 +1,34 @@
+// Reads memory for programs that may not do so themselves. With kernel.yama.ptrace_scope=1 an
+// ordinary user's process may read the memory of its descendants only (yama_ptrace_access_check()
+// in security/yama/yama_lsm.c), so a program that the agent starts may not read what the ranks have
+// started, but the agent may. A seccomp filter (seccomp_unotify(2)) stops each process_vm_readv(2)
+// of such a program until a thread of the agent has done it.
+#pragma once
+
+#include <sys/types.h>
+
+#include "os/unique_fd.h"
+
+namespace dlaunch {
+
+/// 0 also if the kernel has no Yama.
+[[nodiscard]] int ptrace_scope();
+
+/// Whether a process like this one may read the memory of its descendants only. Scopes 2 and 3
+/// permit nobody without CAP_SYS_PTRACE, ancestors included.
+[[nodiscard]] bool only_ancestors_may_read();
+
+/// Whether this process may not read the memory of that one.
+[[nodiscard]] bool is_memory_refused(pid_t pid);
+
+/// Starts a thread that reads for the programs that ask_for_reads() announces on the socket
+/// returned, until every copy of that socket is closed. Invalid: none can be started now, or too
+/// many have not ended, because they wait in the kernel for a process whose memory they read.
+[[nodiscard]] UniqueFd start_memory_broker();
+
+/// From now on the broker answers process_vm_readv(2) of this process, also after execve(2), but
+/// only reads of `target`. Each has one range, of at most 64 MiB. The process can no longer gain
+/// privileges (PR_SET_NO_NEW_PRIVS). False: not possible here.
+bool ask_for_reads(int broker, pid_t target);
+
+}  // namespace dlaunch

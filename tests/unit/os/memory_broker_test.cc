@@ -1,0 +1,153 @@
+#include "os/memory_broker.h"
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <functional>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <sys/prctl.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace dlaunch {
+namespace {
+
+constexpr std::size_t kMuch = 300'000;  // several pieces of the broker
+
+std::vector<char> pattern() {
+  std::vector<char> bytes(kMuch);
+  for (std::size_t i = 0; i < kMuch; ++i) bytes[i] = static_cast<char>(i * 7 % 251);
+  return bytes;
+}
+
+const std::vector<char> kHere = pattern();  // at the same address in each fork
+
+/// Bytes read, or a negative errno value.
+ssize_t read_of(pid_t pid, const void* from, void* to, std::size_t size) {
+  iovec own{to, size};
+  iovec its{const_cast<void*>(from), size};
+  const ssize_t n = ::process_vm_readv(pid, &own, 1, &its, 1, 0);
+  return n < 0 ? -errno : n;
+}
+
+/// A process that stands still until the test ends.
+class Target {
+ public:
+  Target() : pid_(::fork()) {
+    if (pid_ != 0) return;
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    while (true) ::pause();
+  }
+  ~Target() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  Target(const Target&) = delete;
+  Target& operator=(const Target&) = delete;
+  [[nodiscard]] pid_t pid() const { return pid_; }
+
+ private:
+  pid_t pid_;
+};
+
+/// The exit status of a child process that does this and returns true: 0.
+int status_of(const std::function<bool()>& work) {
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    ::alarm(30);
+    ::_exit(work() ? 0 : 1);
+  }
+  int status = -1;
+  return ::waitpid(pid, &status, 0) == pid ? status : -1;
+}
+
+TEST(MemoryBroker, AnswersReadsOfItsTargetOnly) {
+  const Target target;
+  const Target other;
+  const UniqueFd broker = start_memory_broker();
+  ASSERT_TRUE(broker);
+  const auto read = [&](pid_t pid, std::size_t size) {
+    std::vector<char> got(size);
+    return read_of(pid, kHere.data(), got.data(), size) == static_cast<ssize_t>(size) &&
+           std::memcmp(got.data(), kHere.data(), size) == 0;
+  };
+  EXPECT_EQ(status_of([&] {
+              // Without the broker, the kernel permits this one too.
+              if (!read(other.pid(), 8) || !ask_for_reads(broker.get(), target.pid())) return false;
+              std::array<char, 8> got{};
+              return read(target.pid(), 8) && read(target.pid(), kMuch) &&
+                     read_of(other.pid(), kHere.data(), got.data(), 8) == -EPERM &&
+                     read_of(::getppid(), kHere.data(), got.data(), 8) == -EPERM;
+            }),
+            0);
+}
+
+TEST(MemoryBroker, ReportsWhatCannotBeReadOrWritten) {
+  const Target target;
+  const UniqueFd broker = start_memory_broker();
+  ASSERT_TRUE(broker);
+  EXPECT_EQ(status_of([&] {
+              if (!ask_for_reads(broker.get(), target.pid())) return false;
+              std::array<char, 8> got{};
+              iovec own{got.data(), 4};
+              std::array<iovec, 2> its{{{got.data(), 2}, {got.data(), 2}}};
+              const bool two = ::process_vm_readv(target.pid(), &own, 1, its.data(), 2, 0) >= 0;
+              return !two && errno == EINVAL &&
+                     read_of(target.pid(), nullptr, got.data(), 8) == -EFAULT &&
+                     read_of(target.pid(), kHere.data(), nullptr, 8) == -EFAULT &&
+                     read_of(target.pid(), kHere.data(), got.data(), std::size_t{65} << 20) ==
+                         -EINVAL;
+            }),
+            0);
+}
+
+TEST(MemoryBroker, ServesSeveralProgramsOneOfWhichIsKilled) {
+  const Target target;
+  const UniqueFd broker = start_memory_broker();
+  ASSERT_TRUE(broker);
+  const auto reads = [&] {
+    std::array<char, 8> got{};
+    return read_of(target.pid(), kHere.data(), got.data(), 8) == 8;
+  };
+  int status = status_of([&] {
+    if (!ask_for_reads(broker.get(), target.pid()) || !reads()) return false;
+    return ::raise(SIGKILL) == 0;
+  });
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << status;
+  EXPECT_EQ(status_of([&] { return ask_for_reads(broker.get(), target.pid()) && reads(); }), 0);
+}
+
+TEST(MemoryBroker, AProgramThatNobodyAnswersIsRefused) {
+  const Target target;
+  EXPECT_EQ(status_of([&] {
+              if (ask_for_reads(-1, target.pid())) return false;
+              std::array<char, 8> got{};
+              return read_of(target.pid(), kHere.data(), got.data(), 8) == -ENOSYS;
+            }),
+            0);
+}
+
+TEST(MemoryBroker, ItsThreadEndsWithTheSocket) {
+  for (int i = 0; i < 40; ++i) {  // more than there may be threads
+    UniqueFd broker;
+    for (int wait = 0; !broker && wait < 1000; ++wait) {
+      broker = start_memory_broker();
+      if (!broker) ::usleep(10'000);
+    }
+    ASSERT_TRUE(broker) << "after " << i;
+  }
+}
+
+TEST(IsMemoryRefused, AsksTheKernel) {
+  const Target target;
+  EXPECT_FALSE(is_memory_refused(target.pid()));
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to become another user";
+  EXPECT_EQ(status_of([&] { return ::setuid(65534) == 0 && is_memory_refused(target.pid()); }), 0);
+}
+
+}  // namespace
+}  // namespace dlaunch
