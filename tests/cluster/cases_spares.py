@@ -9,6 +9,7 @@ from case import case
 from cases_faults import kill_on
 from cases_lost_nodes import RESTARTS, bring_back, expect_restarted, launch, wait_for_words
 from expectations import expect, expect_equal, expect_in
+from file_schemas import check_all
 from processes import wait_until
 from run_helpers import look
 
@@ -82,6 +83,7 @@ def a_node_that_was_replaced_becomes_a_spare(box):
     expect_restarted(box, run, 2, [["node1"], ["node2"]], attempt=2)
     expect_equal(nodes_of_plan(box), ["node3", "node1"], "who ran last")
     expect_equal([spare["host"] for spare in box.json("summary.json")["spares"]], ["node2"], "spares in the summary")
+    check_all(box, ["node-lost"])
 
 
 @case
