@@ -1,14 +1,16 @@
 """The commands in blocks of the how-to pages and of the reference, typed as they stand there, page by page. Each must end with code 0 but for ENDS.
-gpu01 is the launcher's own machine, the others are nodes. README.md and Get started have cases_docs, which compares output, too."""
+gpu01 is the launcher's own machine, the others are nodes. What a page shows of the output is compared, but for numbers and the width of columns. README.md and Get started have cases_docs."""
 
 import functools
 import glob
 import os
+import re
+import subprocess
 
 from case import case
 from cases_docs import AZURE_JOB, Reader
 from cases_kept import use_own_sockets
-from doc_sessions import TOP, Command, fenced, listed
+from doc_sessions import TOP, Command, Names, fenced, listed
 from expectations import expect_equal
 from processes import wait_until
 
@@ -30,6 +32,14 @@ UNREAD = {
     "docs/how-to/measure-collectives.md": "minutes on few cores (tests/collectives)",
     "docs/how-to/run-in-kubernetes.md": "no Kubernetes (cases_kubectl of the cluster suite)",
 }
+# Commands whose output is not compared, by page, and why.
+NOT_COMPARED = {
+    ("docs/how-to/see-where-ranks-stand.md", "dlaunch stacks"): "64 ranks of PyTorch and of an MPI program (the watch suite compares stacks with what the ranks do)",
+}
+# Numbers, sizes and the width of columns differ from run to run; a busy machine has a note of its own.
+DIFFERS = [(re.compile(r"^\S+: ranks? \S+ waited for a CPU .*\n", re.M), ""), (re.compile(r"\b\d+(\.\d+)? [kMGT]B\b"), "SIZE"), (re.compile(r"\bport 22\b"), "port ssh"), (re.compile(r"(?<![\w:])\d+(\.\d+)?(?![\w:])"), "N"), (re.compile(r"(?<=\S) +"), " ")]
+# Of the pages' tables, what comes from GPUs and from cores with a known frequency, which are not here.
+NOT_HERE = re.compile(r"  GPU %  GPU mem|(?<=B)\s+\d+\s+\d+ GB(?=  )|, \d+ MHz")
 # What is typed in place of a part of a command: for a machine with few cores and no images, and for nodes that have their own disk at /run.
 INSTEAD = {"-n 4 --set framework=mpi": "-n 2 --set framework=mpi", "-n 8 --set framework=mpi": "-n 2 --set framework=mpi",
            "gpu01:8,gpu02:8": "gpu01:1,gpu02:1", "/local/": "/run/local/",
@@ -83,6 +93,7 @@ class Page(Reader):
     def __init__(self, box, page, nodes=3):
         use_own_sockets()
         super().__init__(box, page, nodes)
+        self.names = Names("gpu01", [*((re.compile(rf"\b{re.escape(node.address)}\b"), f"gpu{node.number + 1:02d}") for node in self.cluster.nodes), *DIFFERS])
         self.save("train.py", TRAIN)
         self.save("job.yaml", JOB)
 
@@ -90,7 +101,8 @@ class Page(Reader):
         text = command.text
         for part, other in INSTEAD.items():
             text = text.replace(part, other)
-        super().type(Command(command.line, text), {text: ends.get(command.text, 0)})
+        output = [] if (self.page, command.text) in NOT_COMPARED else [NOT_HERE.sub("", line) for line in command.output]
+        super().type(Command(command.line, text, output), {text: ends.get(command.text, 0)})
 
     def type_line(self, text):
         self.type(Command(0, text))
@@ -101,18 +113,23 @@ class Page(Reader):
 
     def keep_running(self, *options):
         """A run that goes on while the page is read; the pages call it k3f."""
-        ranks = int(options[1])
-        run = self.box.start("run", *options, "--", *WAITS, env=self.environment, cwd=self.folder)
+        return self.start_run(*options, "--", *WAITS, ranks=int(options[1]))
+
+    def start_run(self, *words, ranks):
+        run = self.box.start("run", *words, env=self.environment, cwd=self.folder)
         wait_until(lambda: all(self.box.exists(f"project/ready-{rank}") for rank in range(ranks)), "the ranks")
         self.name_run()
         return run
 
-    def name_run(self):
-        self.names.call("k3f", os.path.basename(self.box.run_folder("project/runs")))
+    def ask(self, command):
+        return subprocess.run(["bash", "-c", command], cwd=self.folder, env=self.environment, text=True, capture_output=True, timeout=60, check=True).stdout
 
-    def stop(self, run):
+    def name_run(self):
+        self.names.call("k3f", max(self.box.runs("project/runs")))
+
+    def stop(self, run, left=0):
         self.type_line("dlaunch stop")
-        run.end(143)
+        run.end(143, left=left)
 
     def read(self):
         for command in listed(self.page):
@@ -179,9 +196,21 @@ def choose_the_network(box, path):
 
 @page("how-to/keep-nodes-connected.md", budget=180.0)
 def keep_nodes_connected(box, path):
+    """For the list, one of three kept nodes is in use, and the ssh server of another has gone with its sessions."""
     reader = Page(box, path, 7)
     reader.save("train.yaml", JOB)
-    reader.read()
+    *before, listing = listed(path)
+    for command in before:
+        reader.type(command)
+    reader.type_line("dlaunch up --hosts gpu[02-04]")
+    run = reader.keep_running("-n", "1", "--hosts", "gpu03")
+    node = reader.cluster[3]
+    node.kill_sshd()
+    node.kill_sessions()
+    wait_until(lambda: "refused" in (found := reader.ask("dlaunch up --list")) and found.count("gpu03 ") == 2, "the keeper has noticed, and has another agent on gpu03", 60)
+    reader.type(listing)
+    reader.stop(run, left=1000)
+    reader.type_line("dlaunch down")
 
 
 @page("how-to/measure-scaling.md", budget=180.0)
@@ -280,8 +309,14 @@ def sync_code(box, path):
 
 @page("how-to/watch-a-run.md")
 def watch_a_run(box, path):
+    """Three ranks train, the fourth was stopped at step 43."""
     reader = Page(box, path)
-    run = reader.keep_running("-n", "2")
+    reader.save("train.py", "import os, signal, time\nopen('ready-' + os.environ['RANK'], 'w').close()\nfor step in range(1, 1 << 30):\n    end = time.process_time() + .02\n"
+                            "    while time.process_time() < end: pass\n    print(f'step {step} loss {9 / (step + 3):.2f}', flush=True)\n"
+                            "    if os.environ['RANK'] == '3' and step == 43: os.kill(os.getpid(), signal.SIGSTOP)\n")
+    reader.save("job.yaml", "name: train\ncommand: [python3, train.py]\nhosts: [gpu01, gpu02]\nprocesses_per_node: 2\nmetrics: {step: 'step ([0-9]+)'}\ntimeouts: {stop: 1s}\n")
+    run = reader.start_run("job.yaml", ranks=4)
+    wait_until(lambda: '"state": "stopped"' in reader.ask("dlaunch status --json"), "rank 3 stands still", 60)
     reader.read()
     reader.stop(run)
 

@@ -66,8 +66,8 @@ def fenced(page, language):
 class Names:
     """The page's names of runs, hosts and of nothing else, and what they are here."""
 
-    def __init__(self, host):
-        self._host = host
+    def __init__(self, host, variable=()):
+        self._host, self._variable = host, [*VARIABLE, *variable]
         self._runs = {}  # the page's id, or the end of it: the id here
 
     def learn(self, expected, seen):
@@ -83,7 +83,7 @@ class Names:
 
     def plain(self, lines):
         text = "\n".join(line.rstrip() for line in lines)
-        for pattern, word in VARIABLE:
+        for pattern, word in self._variable:
             text = pattern.sub(word, text)
         if self._host:
             text = re.sub(rf"\b{re.escape(self._host)}\b", "gpu01", text)
