@@ -10,7 +10,7 @@ import subprocess
 from case import case
 from cases_docs import AZURE_JOB, Reader
 from cases_kept import use_own_sockets
-from doc_sessions import TOP, Command, Names, fenced, listed
+from doc_sessions import TOP, Command, Names, fenced, in_tables, listed
 from expectations import expect_equal
 from processes import wait_until
 
@@ -25,6 +25,9 @@ LEFT_OUT = {
     "dlaunch run --hosts 'gpu[01-04]' --restarts 3 --preload torch -- python train.py": "no PyTorch (cases_preload of the frameworks suite)",
     "dlaunch run --set mpi.launcher=mpirun --set mpi.program=mpiexec.hydra ... -- ./solve-mpich": "\"...\" is for the reader (the mpi suite)",
     "dlaunch submit job.yaml --partition gpu --time 8h --gpus-per-node 8 --cpus-per-task 12": "no Slurm (the slurm suite)",
+    "dlaunch run --gpus all -- python train.py": "no GPU",
+    "dlaunch run --gpus 8 -- python train.py --deepspeed ds.json": "no GPU",
+    "dlaunch submit train.sbatch": "no Slurm (the slurm suite)",
     "dlaunch report k3f --open": "no browser (the browser's cases of the process suite)",
 }
 # Pages none of whose commands are typed, and why.
@@ -40,9 +43,10 @@ NOT_COMPARED = {
 DIFFERS = [(re.compile(r"^\S+: ranks? \S+ waited for a CPU .*\n", re.M), ""), (re.compile(r"\b\d+(\.\d+)? [kMGT]B\b"), "SIZE"), (re.compile(r"\bport 22\b"), "port ssh"), (re.compile(r"(?<![\w:])\d+(\.\d+)?(?![\w:])"), "N"), (re.compile(r"(?<=\S) +"), " ")]
 # Of the pages' tables, what comes from GPUs and from cores with a known frequency, which are not here.
 NOT_HERE = re.compile(r"  GPU %  GPU mem|(?<=B)\s+\d+\s+\d+ GB(?=  )|, \d+ MHz")
-# What is typed in place of a part of a command: for a machine with few cores and no images, and for nodes that have their own disk at /run.
+# What is typed in place of a part of a command: for a machine with few cores, no images and no Horovod, and for nodes that have their own disk at /run.
 INSTEAD = {"-n 4 --set framework=mpi": "-n 2 --set framework=mpi", "-n 8 --set framework=mpi": "-n 2 --set framework=mpi",
-           "gpu01:8,gpu02:8": "gpu01:1,gpu02:1", "/local/": "/run/local/",
+           "-n 16 --set framework=mpi": "-n 2 --set framework=mpi", "-n 8 --set framework=horovod": "-n 2 --set framework=horovod --set mpi.init=optional", "--nproc-per-node 8": "--nproc-per-node 2",
+           "gpu01:8,gpu02:8": "gpu01:1,gpu02:1", "gpu01:4,gpu02:4 --set framework=horovod": "gpu01:2,gpu02:2 --set framework=horovod --set mpi.init=optional", "/local/": "/run/local/",
            "tf-job.yaml --": "tf-job.yaml --no-container --"}
 ENDS = {
     "dlaunch check --local --expect-gpus 8": 75,  # no GPU here
@@ -86,6 +90,7 @@ spec:
 SBATCH = "#!/bin/sh\n#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=1\n\nsrun python3 train.py\n"
 GCLOUD = "trainingInput:\n  scaleTier: CUSTOM\n  masterType: n1-standard-4\n"
 
+SIDE_BY_SIDE = "docs/how-to/switch-from-another-launcher.md"  # its commands are in tables
 READ = set()  # the pages that have a case
 
 
@@ -131,8 +136,8 @@ class Page(Reader):
         self.type_line("dlaunch stop")
         run.end(143, left=left)
 
-    def read(self):
-        for command in listed(self.page):
+    def read(self, what=listed):
+        for command in what(self.page):
             if command.text not in LEFT_OUT:
                 self.type(command)
 
@@ -160,8 +165,8 @@ def every_page_is_read_or_says_why_not(_):
     expect_equal(missing, [], "pages that are not there")
     pages = [os.path.relpath(path, TOP) for part in ("how-to", "reference") for path in glob.glob(os.path.join(TOP, "docs", part, "*.md"))]
     with_commands = {path for path in pages if any(command.text not in LEFT_OUT for command in listed(path))}
-    expect_equal((with_commands ^ READ) - set(UNREAD), set(), "pages with commands that are not read, or without")
-    typed = [command.text for path in pages for command in listed(path)]
+    expect_equal((with_commands ^ READ) - set(UNREAD) - {SIDE_BY_SIDE}, set(), "pages with commands that are not read, or without")
+    typed = [command.text for path in pages for command in [*listed(path), *(in_tables(path) if path in READ else [])]]
     expect_equal([text for text in [*LEFT_OUT, *ENDS] if text not in typed], [], "commands that are on no page")
     expect_equal([part for part in INSTEAD if part not in "\n".join(typed)], [], "parts of commands that are on no page")
 
@@ -300,6 +305,25 @@ def stage_data(box, path):
     for name, options in (("data.tar", "c"), ("data.tar.zst", "c --zstd")):
         reader.type_line(f"tar {options} -f {name} corpus")
     reader.read()
+
+
+@page("how-to/switch-from-another-launcher.md", budget=180.0)
+def switch_from_another_launcher(box, path):
+    """dlaunch's side of the tables; those of a running job (stop, runs, status) while one runs. Where no hosts are named, the job files ask for one node."""
+    reader = Page(box, path)
+    reader.build("solve")
+    for name, text in (("job.yml", AZURE_JOB.replace("azureml://datastores/store/paths/data", "./mnist").replace("instance_count: 2", "instance_count: 1")),
+                       ("train.sbatch", SBATCH.replace("--nodes=2", "--nodes=1")), ("config.yaml", GCLOUD), ("trainer/__init__.py", ""), ("trainer/task.py", TRAIN), ("mnist/one", ""),
+                       ("hosts", "gpu01\ngpu02\ngpu03\ngpu04\n")):
+        reader.save(name, text)
+    commands = in_tables(path)
+    expect_equal(len(commands) > 12, True, f"commands of the tables: {commands}")
+    while_running = [one for one in commands if one.text in ("dlaunch runs", "dlaunch status", "dlaunch stop")]
+    run = reader.keep_running("-n", "2")
+    for command in sorted(while_running, key=lambda one: one.text == "dlaunch stop"):
+        reader.type(command)
+    run.end(143)
+    reader.read(lambda _: [one for one in commands if one not in while_running])
 
 
 @page("how-to/sync-code.md")

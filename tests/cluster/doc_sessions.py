@@ -58,6 +58,12 @@ def listed(page):
     return sorted(found, key=lambda command: command.line)
 
 
+def in_tables(page):
+    """The commands of dlaunch in the last column of tables."""
+    return [Command(number, text) for number, line in enumerate(read(page).splitlines(), 1) if line.startswith("| ")
+            for text in re.findall(r"`(dlaunch [a-z][^`]*)`", line.rstrip(" |").rsplit(" | ", 1)[-1])]
+
+
 def fenced(page, language):
     """The code blocks of a language."""
     return re.findall(rf"^```{language}\n(.*?)^```", read(page), re.M | re.S)
