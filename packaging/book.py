@@ -1,4 +1,5 @@
-"""Hooks of mkdocs.yml: the book's contents are those of docs/index.md, anchors are those of GitHub, and the search (book_search.js) needs no server."""
+"""Hooks of mkdocs.yml: the book's contents are those of docs/index.md, anchors are those of GitHub, and the search (book_search.js) needs no
+server."""
 
 import glob
 import html

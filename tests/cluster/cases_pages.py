@@ -1,5 +1,6 @@
 """The commands in blocks of the how-to pages and of the reference, typed as they stand there, page by page. Each must end with code 0 but for ENDS.
-gpu01 is the launcher's own machine, the others are nodes. What a page shows of the output is compared, but for numbers and the width of columns. README.md and Get started have cases_docs."""
+gpu01 is the launcher's own machine, the others are nodes. What a page shows of the output is compared, but for numbers and the width of columns.
+README.md and Get started have cases_docs."""
 
 import functools
 import glob
@@ -37,16 +38,26 @@ UNREAD = {
 }
 # Commands whose output is not compared, by page, and why.
 NOT_COMPARED = {
-    ("docs/how-to/see-where-ranks-stand.md", "dlaunch stacks"): "64 ranks of PyTorch and of an MPI program (the watch suite compares stacks with what the ranks do)",
+    ("docs/how-to/see-where-ranks-stand.md", "dlaunch stacks"):
+        "64 ranks of PyTorch and of an MPI program (the watch suite compares stacks with what the ranks do)",
 }
 # Numbers, sizes and the width of columns differ from run to run; a busy machine has a note of its own.
-DIFFERS = [(re.compile(r"^\S+: ranks? \S+ waited for a CPU .*\n", re.M), ""), (re.compile(r"\b\d+(\.\d+)? [kMGT]B\b"), "SIZE"), (re.compile(r"\bport 22\b"), "port ssh"), (re.compile(r"(?<![\w:])\d+(\.\d+)?(?![\w:])"), "N"), (re.compile(r"(?<=\S) +"), " ")]
+DIFFERS = [
+    (re.compile(r"^\S+: ranks? \S+ waited for a CPU .*\n", re.M), ""),
+    (re.compile(r"\b\d+(\.\d+)? [kMGT]B\b"), "SIZE"),
+    (re.compile(r"\bport 22\b"), "port ssh"),
+    (re.compile(r"(?<![\w:])\d+(\.\d+)?(?![\w:])"), "N"),
+    (re.compile(r"(?<=\S) +"), " "),
+]
 # Of the pages' tables, what comes from GPUs and from cores with a known frequency, which are not here.
 NOT_HERE = re.compile(r"  GPU %  GPU mem|(?<=B)\s+\d+\s+\d+ GB(?=  )|, \d+ MHz")
-# What is typed in place of a part of a command: for a machine with few cores, no images and no Horovod, and for nodes that have their own disk at /run.
+# What is typed in place of a part of a command: for a machine with few cores, no images and no Horovod, and for nodes that have their own disk
+# at /run.
 INSTEAD = {"-n 4 --set framework=mpi": "-n 2 --set framework=mpi", "-n 8 --set framework=mpi": "-n 2 --set framework=mpi",
-           "-n 16 --set framework=mpi": "-n 2 --set framework=mpi", "-n 8 --set framework=horovod": "-n 2 --set framework=horovod --set mpi.init=optional", "--nproc-per-node 8": "--nproc-per-node 2",
-           "gpu01:8,gpu02:8": "gpu01:1,gpu02:1", "gpu01:4,gpu02:4 --set framework=horovod": "gpu01:2,gpu02:2 --set framework=horovod --set mpi.init=optional", "/local/": "/run/local/",
+           "-n 16 --set framework=mpi": "-n 2 --set framework=mpi", "--nproc-per-node 8": "--nproc-per-node 2",
+           "-n 8 --set framework=horovod": "-n 2 --set framework=horovod --set mpi.init=optional",
+           "gpu01:4,gpu02:4 --set framework=horovod": "gpu01:2,gpu02:2 --set framework=horovod --set mpi.init=optional",
+           "gpu01:8,gpu02:8": "gpu01:1,gpu02:1", "/local/": "/run/local/",
            "tf-job.yaml --": "tf-job.yaml --no-container --"}
 ENDS = {
     "dlaunch check --local --expect-gpus 8": 75,  # no GPU here
@@ -98,7 +109,8 @@ class Page(Reader):
     def __init__(self, box, page, nodes=3):
         use_own_sockets()
         super().__init__(box, page, nodes)
-        self.names = Names("gpu01", [*((re.compile(rf"\b{re.escape(node.address)}\b"), f"gpu{node.number + 1:02d}") for node in self.cluster.nodes), *DIFFERS])
+        addresses = [(re.compile(rf"\b{re.escape(node.address)}\b"), f"gpu{node.number + 1:02d}") for node in self.cluster.nodes]
+        self.names = Names("gpu01", [*addresses, *DIFFERS])
         self.save("train.py", TRAIN)
         self.save("job.yaml", JOB)
 
@@ -127,7 +139,8 @@ class Page(Reader):
         return run
 
     def ask(self, command):
-        return subprocess.run(["bash", "-c", command], cwd=self.folder, env=self.environment, text=True, capture_output=True, timeout=60, check=True).stdout
+        return subprocess.run(["bash", "-c", command], cwd=self.folder, env=self.environment, text=True, capture_output=True, timeout=60,
+                              check=True).stdout
 
     def name_run(self):
         self.names.call("k3f", max(self.box.runs("project/runs")))
@@ -212,7 +225,8 @@ def keep_nodes_connected(box, path):
     node = reader.cluster[3]
     node.kill_sshd()
     node.kill_sessions()
-    wait_until(lambda: "refused" in (found := reader.ask("dlaunch up --list")) and found.count("gpu03 ") == 2, "the keeper has noticed, and has another agent on gpu03", 60)
+    wait_until(lambda: "refused" in (found := reader.ask("dlaunch up --list")) and found.count("gpu03 ") == 2,
+               "the keeper has noticed, and has another agent on gpu03", 60)
     reader.type(listing)
     reader.stop(run, left=1000)
     reader.type_line("dlaunch down")
@@ -309,12 +323,13 @@ def stage_data(box, path):
 
 @page("how-to/switch-from-another-launcher.md", budget=180.0)
 def switch_from_another_launcher(box, path):
-    """dlaunch's side of the tables; those of a running job (stop, runs, status) while one runs. Where no hosts are named, the job files ask for one node."""
+    """dlaunch's side of the tables; those of a running job (stop, runs, status) while one runs. Where no hosts are named, the job files ask for one
+    node."""
     reader = Page(box, path)
     reader.build("solve")
-    for name, text in (("job.yml", AZURE_JOB.replace("azureml://datastores/store/paths/data", "./mnist").replace("instance_count: 2", "instance_count: 1")),
-                       ("train.sbatch", SBATCH.replace("--nodes=2", "--nodes=1")), ("config.yaml", GCLOUD), ("trainer/__init__.py", ""), ("trainer/task.py", TRAIN), ("mnist/one", ""),
-                       ("hosts", "gpu01\ngpu02\ngpu03\ngpu04\n")):
+    azure = AZURE_JOB.replace("azureml://datastores/store/paths/data", "./mnist").replace("instance_count: 2", "instance_count: 1")
+    for name, text in (("job.yml", azure), ("train.sbatch", SBATCH.replace("--nodes=2", "--nodes=1")), ("config.yaml", GCLOUD),
+                       ("trainer/__init__.py", ""), ("trainer/task.py", TRAIN), ("mnist/one", ""), ("hosts", "gpu01\ngpu02\ngpu03\ngpu04\n")):
         reader.save(name, text)
     commands = in_tables(path)
     expect_equal(len(commands) > 12, True, f"commands of the tables: {commands}")
@@ -335,10 +350,12 @@ def sync_code(box, path):
 def watch_a_run(box, path):
     """Three ranks train, the fourth was stopped at step 43."""
     reader = Page(box, path)
-    reader.save("train.py", "import os, signal, time\nopen('ready-' + os.environ['RANK'], 'w').close()\nfor step in range(1, 1 << 30):\n    end = time.process_time() + .02\n"
+    reader.save("train.py", "import os, signal, time\nopen('ready-' + os.environ['RANK'], 'w').close()\n"
+                            "for step in range(1, 1 << 30):\n    end = time.process_time() + .02\n"
                             "    while time.process_time() < end: pass\n    print(f'step {step} loss {9 / (step + 3):.2f}', flush=True)\n"
                             "    if os.environ['RANK'] == '3' and step == 43: os.kill(os.getpid(), signal.SIGSTOP)\n")
-    reader.save("job.yaml", "name: train\ncommand: [python3, train.py]\nhosts: [gpu01, gpu02]\nprocesses_per_node: 2\nmetrics: {step: 'step ([0-9]+)'}\ntimeouts: {stop: 1s}\n")
+    reader.save("job.yaml", "name: train\ncommand: [python3, train.py]\nhosts: [gpu01, gpu02]\nprocesses_per_node: 2\n"
+                            "metrics: {step: 'step ([0-9]+)'}\ntimeouts: {stop: 1s}\n")
     run = reader.start_run("job.yaml", ranks=4)
     wait_until(lambda: '"state": "stopped"' in reader.ask("dlaunch status --json"), "rank 3 stands still", 60)
     reader.read()

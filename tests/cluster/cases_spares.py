@@ -34,7 +34,8 @@ def a_spare_takes_the_place_of_a_lost_node(box):
     page = report_page(box)
     expect_in("node1: no sign of life", page.texts["incidents"], "the lost node in the report")
     expect_in("was lost with its node", page.texts["timeline"], "its rank")
-    for part, words in (("ranks", ["node3", "node2"]), ("plan", ["node3", "node2"]), ("nodes", ["node1", "node2", "node3"]), ("attempts", ["node-lost"])):
+    for part, words in (("ranks", ["node3", "node2"]), ("plan", ["node3", "node2"]), ("nodes", ["node1", "node2", "node3"]),
+                        ("attempts", ["node-lost"])):
         for word in words:
             expect_in(word, page.texts[part], f"{part} of the report")
     for rank, name in enumerate(("node3", "node2")):

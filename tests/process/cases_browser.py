@@ -15,8 +15,10 @@ import big_run  # noqa: E402
 import browser  # noqa: E402
 from report_probe import ReportView, shots  # noqa: E402
 
-LEDGER = {"connecting": "connect_s", "preparing": "prepare_s", "starting": "start_s", "until the first output": "first_output_s", "productive": "productive_s",
-          "recomputed": "recomputed_s", "stalled": "stalled_s", "stopping": "stopping_s", "waiting to restart": "back_off_s", "waiting for lost nodes": "lost_nodes_s", "restarting": "restarting_s"}
+LEDGER = {
+    "connecting": "connect_s", "preparing": "prepare_s", "starting": "start_s", "until the first output": "first_output_s",
+    "productive": "productive_s", "recomputed": "recomputed_s", "stalled": "stalled_s", "stopping": "stopping_s",
+    "waiting to restart": "back_off_s", "waiting for lost nodes": "lost_nodes_s", "restarting": "restarting_s"}
 SIZES = ((360, 740), (1280, 900), (3840, 2160))
 UNITS = {"ms": .001, "s": 1.0, "min": 60.0, "h": 3600.0}
 
@@ -55,7 +57,8 @@ def expect_good_at_all_sizes(view, name):
 
 @case(budget=120.0)
 def ranks_and_attempts_of_a_restart(box):
-    box.write("job.yaml", "name: train\nprocesses: 3\nrestart: {max: 1, backoff: 100ms..200ms}\nmetrics: {loss: 'loss ([0-9.]+)', step: 'step ([0-9]+)'}\nenv: {LR: '0.1'}\ncommand: |\n"
+    box.write("job.yaml", "name: train\nprocesses: 3\nrestart: {max: 1, backoff: 100ms..200ms}\n"
+              "metrics: {loss: 'loss ([0-9.]+)', step: 'step ([0-9]+)'}\nenv: {LR: '0.1'}\ncommand: |\n"
               "  for i in 1 2 3 4 5 6; do echo step $i loss 0.$((7 - i))$RANK; sleep 0.5; done\n"
               "  case $DLAUNCH_ATTEMPT$RANK in 01) echo boom >&2; exit 5;; 10) exit 0;; 12) echo bang >&2; kill -9 $$;; esac\n  sleep 60\n")
     box.run("run", code=137)
@@ -72,7 +75,7 @@ def ranks_and_attempts_of_a_restart(box):
         for one, row in zip(summary["ranks"], view.table("#ranks")[1:], strict=True):
             end = one["how"] + ", " + (one["signal"] or f"code {one['exit_code']}")
             expect_equal(row[:3], [str(one["rank"]), one["node"], end], "a rank's row")
-            expect(view.pick(one["rank"]).startswith(f"Rank {one['rank']} on {one['node']}: {end}."), f"rank {one['rank']} was clicked: {view.text('#pick')}")
+            expect_in(f"Rank {one['rank']} on {one['node']}: {end}.", view.pick(one["rank"]), "the rank that was clicked")
             expect_equal((view.variables()["RANK"], view.variables()["LR"]), (str(one["rank"]), "0.1"), "its variables")
         middle = earlier["ran_s"] / 2
         expect_in("rank 1, attempt 0: ", view.tip_of_rank(1, middle), "a bar of attempt 0")
@@ -95,7 +98,8 @@ def ranks_and_attempts_of_a_restart(box):
         expect_good_at_all_sizes(view, "restart")
         view.pick(2)
         view.click("#pick a", 1, goes=True)
-        expect_equal((view.value("location.pathname"), view.text("body")), (box.path(box.run_folder(), "attempt-1/rank-2.err"), "bang\n"), "the log behind the link")
+        log = box.path(box.run_folder(), "attempt-1/rank-2.err")
+        expect_equal((view.value("location.pathname"), view.text("body")), (log, "bang\n"), "the log behind the link")
         expect_equal(view.mistakes, [], "errors of the console")
 
 
@@ -124,8 +128,9 @@ def a_day_of_512_ranks(box):
     box.make_folder("runs")
     run = big_run.make(box.path("runs"))
     with ReportView(report(box, run)) as view:
-        expect(view.opened_ms < 2000, f"it opens in {view.opened_ms} ms")
-        line = f"a day of 512 ranks: the report is open after {view.opened_ms:.0f} ms"
+        processor = view.opening["ProcessTime"]  # the time that passes depends on what else runs here
+        expect(processor < 2, f"it needs {processor:.1f} s of processor time to open")
+        line = f"a day of 512 ranks: the report is open after {view.opened_ms:.0f} ms, with {processor * 1000:.0f} ms of processor time"
         with open(os.path.join(shots(), "opened.txt"), "w", encoding="utf-8") as file:
             file.write(line + "\n")
         expect_in("Rank 137 on gpu017: stopped, SIGTERM", view.pick(137), "the rank that was clicked")
@@ -136,12 +141,13 @@ def a_day_of_512_ranks(box):
         samples = box.json("samples.json")
         loss = samples["metrics"][0]["mean"]
         for index in (3, len(loss) // 2, len(loss) - 10):
-            drawn, near = view.plotted(view.plot_of_metric(samples["metrics"][0]["name"]), index, samples["step_s"]), loss[index - 1:index + 2]  # two samples to a pixel
+            drawn = view.plotted(view.plot_of_metric(samples["metrics"][0]["name"]), index, samples["step_s"])
+            near = loss[index - 1:index + 2]  # two samples to a pixel
             expect(min(near) - .01 < drawn < max(near) + .01, f"sample {index}: {drawn} is drawn for {near}")
         expect_near(view.zoom_to(view.length / 4, view.length / 2), 4.0, .05, "zoom")
         view.click("[data-z=all]")
-        expect_equal(view.value("[typeof injected, document.scripts.length, document.querySelectorAll('[src],link,iframe,object,embed,img').length]"), ["undefined", 2, 0],
-                     "scripts, and what comes from outside")
+        outside = "document.querySelectorAll('[src],link,iframe,object,embed,img').length"
+        expect_equal(view.value(f"[typeof injected, document.scripts.length, {outside}]"), ["undefined", 2, 0], "scripts, and what comes from outside")
         expect_equal(view.mistakes, [], "errors of the console")
         for width, height in SIZES:
             view.look(width, height)
@@ -156,7 +162,8 @@ def the_book_and_its_search(box):
         raise Skip("no Chromium or no mkdocs is installed")
     subprocess.run(["mkdocs", "build", "-q", "-d", box.path("book")], cwd=TOP, check=True)
     with browser.Browser() as book:
-        for page, heading in (("index.html", "The dlaunch book"), ("how-to/share-a-report.html", "Share a report"), ("reference/exit-codes.html", "Exit codes")):
+        for page, heading in (("index.html", "The dlaunch book"), ("how-to/share-a-report.html", "Share a report"),
+                              ("reference/exit-codes.html", "Exit codes")):
             book.open(box.path("book", page))
             expect_equal((page, book.value("document.querySelector('h1').firstChild.textContent.trim()")), (page, heading), "the heading")
             expect_equal((page, book.mistakes), (page, []), "errors of the console")

@@ -27,9 +27,11 @@ class Browser:
         self.of, write = os.pipe()
         # The browser reads commands from descriptor 3 and writes to 4; bash puts them there.
         to_read, to_write = (fcntl.fcntl(end, fcntl.F_DUPFD, 20) for end in (read, write))
-        command = [program(), "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--remote-debugging-pipe", f"--user-data-dir={self.folder.name}"]
+        command = [program(), "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+                   "--remote-debugging-pipe", f"--user-data-dir={self.folder.name}"]
         self.process = subprocess.Popen(["bash", "-c", f'exec 3<&{to_read} 4>&{to_write} {to_read}<&- {to_write}>&-; exec "$@"', "bash", *command],
-                                        pass_fds=(to_read, to_write), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+                                        pass_fds=(to_read, to_write), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                        start_new_session=True)
         for end in (read, write, to_read, to_write):
             os.close(end)
         self._calls, self._buffer, self.session, self.loaded, self.mistakes = 0, b"", None, 0, []
@@ -115,7 +117,8 @@ class Browser:
 
     def box(self, selector, number=0):
         """Left, top, width and height of an element, which is scrolled into view first. The page has seen that scrolling when this returns."""
-        return self.value(f"(async () => {{ const e = document.querySelectorAll({json.dumps(selector)})[{number}]; e.scrollIntoView({{block: 'center', behavior: 'instant'}}); "
+        return self.value(f"(async () => {{ const e = document.querySelectorAll({json.dumps(selector)})[{number}]; "
+                          "e.scrollIntoView({block: 'center', behavior: 'instant'}); "
                           "for (let i = 0; i < 2; ++i) await new Promise(requestAnimationFrame); "
                           "const b = e.getBoundingClientRect(); return [b.left, b.top, b.width, b.height]; })()")
 

@@ -36,7 +36,9 @@ def shots():
 class ReportView(Browser):
     def __init__(self, path, **look):
         super().__init__(**look)
+        self.call("Performance.enable")
         self.open(path)
+        self.opening = {one["name"]: one["value"] for one in self.call("Performance.getMetrics")["metrics"]}
         self.length = float(self.value("document.body.dataset.length"))
 
     @property
@@ -68,7 +70,8 @@ class ReportView(Browser):
         """What the page shows at a point, once it shows this time (to within two pixels)."""
         self.move(x, y)
         near = 2 * self.length / 240 + .01  # no chart is narrower than 240 pixels
-        self.until(f"tip.hidden ? false : Math.abs(tip.textContent.split(' ')[0].split(':').reduce((sum, part) => sum * 60 + +part, 0) - {time}) < {near + (1 if self.length >= 600 else 0)}")
+        shown = "tip.textContent.split(' ')[0].split(':').reduce((sum, part) => sum * 60 + +part, 0)"
+        self.until(f"!tip.hidden && Math.abs({shown} - {time}) < {near + (1 if self.length >= 600 else 0)}")
         return self.text("#tip")
 
     def pick(self, rank):
