@@ -12,7 +12,8 @@ from case import case
 from cases_docs import AZURE_JOB, Reader
 from cases_kept import use_own_sockets
 from doc_sessions import TOP, Command, Names, fenced, in_tables, listed
-from expectations import expect_equal
+from doc_sessions import read as read_page
+from expectations import expect_equal, expect_in
 from processes import wait_until
 
 # Commands that are not typed, and why.
@@ -44,7 +45,9 @@ NOT_COMPARED = {
 # Numbers, sizes and the width of columns differ from run to run; a busy machine has a note of its own.
 DIFFERS = [
     (re.compile(r"^\S+: ranks? \S+ waited for a CPU .*\n", re.M), ""),
-    (re.compile(r"\b\d+(\.\d+)? [kMGT]B\b"), "SIZE"),
+    (re.compile(r"\b\d+(\.\d+)? ([kMGT]B|bytes?)\b"), "SIZE"),
+    (re.compile(r"\bTIME( TIME)+"), "TIME"),
+    (re.compile(r"\b\d+ h TIME"), "TIME"),
     (re.compile(r"\bport 22\b"), "port ssh"),
     (re.compile(r"(?<![\w:])\d+(\.\d+)?(?![\w:])"), "N"),
     (re.compile(r"(?<=\S) +"), " "),
@@ -141,6 +144,14 @@ class Page(Reader):
     def ask(self, command):
         return subprocess.run(["bash", "-c", command], cwd=self.folder, env=self.environment, text=True, capture_output=True, timeout=60,
                               check=True).stdout
+
+    def expect_said(self, text, *beginnings):
+        """The messages that the page shows in blocks, up to their last line, are among what dlaunch has said."""
+        blocks = re.findall(r"^    dlaunch: .*(?:\n     {8}.*)*", read_page(self.page), re.M)
+        for beginning in beginnings:
+            message, = (block for block in blocks if block.startswith("    dlaunch: " + beginning))
+            wanted, said = (self.names.plain([" ".join(one.split())])[0] for one in (message, text))
+            expect_in(wanted.removeprefix("dlaunch: "), said, f"{self.page} shows")  # the summary of a failure has words of its own before it
 
     def name_run(self):
         self.names.call("k3f", max(self.box.runs("project/runs")))
@@ -288,6 +299,31 @@ def run_under_another_launcher(box, path):
     reader = Page(box, path)
     reader.build("solve")
     reader.read()
+
+
+@case(budget=120.0)
+def what_is_said_of_a_preemption_and_of_checkpoints(box):
+    reader = Page(box, "docs/how-to/survive-preemption.md")
+    job = re.search(r"^    # job.yaml\n((?:    .*\n)+)", read_page(reader.page), re.M).group(1)
+    reader.save("job.yaml", re.sub("^    ", "", job, flags=re.M) + "processes_per_node: 8\ncheckpoint: {path: 'ckpt/*'}\n")
+    reader.save("azure.sh", "#!/bin/sh\n[ -e taken ] && [ $(hostname) = node1 ] || exit 1\necho Azure: Preempt\necho deadline: 30\n", mode=0o755)
+    reader.save("train.py", "import os, signal, time\nsignal.signal(signal.SIGTERM, lambda *_: os._exit(0))\nif os.environ['RANK'] == '0':\n"
+                            "    os.mkdir('ckpt')\n    for step in (100, 200, 300): open(f'ckpt/step-{step}', 'w').write('x' * 5000), time.sleep(.1)\n"
+                            "open('ready-' + os.environ['RANK'], 'w').close()\nwhile True: signal.pause()\n")
+    run = reader.start_run("job.yaml", ranks=16)
+    reader.save("taken", "")
+    run.end(158, patience=60)
+    reader.expect_said(run.text, "gpu02 is about", "FAILED after", "saved ckpt/step-300")
+
+
+@case(budget=120.0)
+def what_is_said_of_a_restart(box):
+    reader = Page(box, "docs/how-to/restart-after-a-failure.md", 1)
+    reader.save("train.py", "import os, time\nfirst, rank = (os.environ[name] for name in ('DLAUNCH_ATTEMPT', 'RANK'))\nfor step in range(1, 30):\n"
+                            "    print('step', step, flush=True)\n    time.sleep(.1)\n    if first == '0' and rank == '3' and step == 20: raise SystemExit(1)\n")
+    reader.save("job.yaml", "command: [python3, train.py]\nprocesses: 4\nrestart: {max: 3}\nmetrics: {step: 'step ([0-9]+)'}\n")
+    run = box.start("run", env=reader.environment, cwd=reader.folder).end(0)
+    reader.expect_said(run.text, "attempt 0: rank 3")
 
 
 @page("how-to/see-where-ranks-stand.md")
