@@ -119,4 +119,6 @@ class ReportView(Browser):
         return {row[0]: row[1] for row in self.table("#env")}
 
     def shot(self, name, whole=True):
+        if whole:
+            self.value("scrollTo(0, 0)")  # the page's navigation stays at the top of what is seen
         self.screenshot(os.path.join(shots(), f"{name}.png"), whole)
