@@ -11,7 +11,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 groups=(build test examples)
 # If these cannot be installed, the cases that need them are skipped with a reason.
-optional=(slurm containers yama)
+optional=(slurm containers yama browser)
 for argument in "$@"; do
   [ "$argument" != --all ] || { groups+=(bench long) && optional+=(cross emulator); }
 done

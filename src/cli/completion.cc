@@ -234,6 +234,25 @@ CompletedWords all_for(const std::vector<CommandGroup>& groups, std::vector<std:
   return Completer(groups, *command, sources).complete(words);
 }
 
+void add_hosts(std::string_view text,
+               const std::function<std::vector<std::string>(const std::string& path)>& included,
+               int depth, CompletedWords& hosts) {
+  constexpr int kDeepest = 16;  // as OpenSSH (READCONF_MAX_DEPTH in readconf.c)
+  while (!text.empty()) {
+    const std::vector<std::string_view> words = split_words(take_line(text));
+    const std::string keyword = words.empty() ? "" : lower(words.front());
+    for (std::size_t i = 1; i < words.size(); ++i) {
+      const bool is_plain = words[i].find_first_of("!\"=") == std::string_view::npos;
+      const bool is_pattern = words[i].find_first_of("*?") != std::string_view::npos;
+      if (keyword == "host" && is_plain && !is_pattern)
+        hosts.push_back({std::string(words[i]), ""});
+      if (keyword != "include" || !is_plain || depth == kDeepest) continue;
+      for (const std::string& file : included(std::string(words[i])))
+        add_hosts(file, included, depth + 1, hosts);
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<CompletedWord> complete(const std::vector<CommandGroup>& groups,
@@ -254,16 +273,11 @@ std::optional<std::string_view> completion_script(std::string_view shell) {
   return std::nullopt;
 }
 
-std::vector<CompletedWord> hosts_in_ssh_config(std::string_view text) {
+std::vector<CompletedWord> hosts_in_ssh_config(
+    std::string_view text,
+    const std::function<std::vector<std::string>(const std::string& path)>& included) {
   CompletedWords hosts;
-  while (!text.empty()) {
-    const std::vector<std::string_view> words = split_words(take_line(text));
-    if (words.empty() || lower(words.front()) != "host") continue;
-    for (std::size_t i = 1; i < words.size(); ++i) {
-      const bool is_name = words[i].find_first_of("*?!\"=") == std::string_view::npos;
-      if (is_name) hosts.push_back({std::string(words[i]), ""});
-    }
-  }
+  add_hosts(text, included, 0, hosts);
   return hosts;
 }
 

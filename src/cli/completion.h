@@ -35,7 +35,10 @@ struct CompletionSources {
 /// The script for bash, zsh or fish; nullopt: not one of these.
 [[nodiscard]] std::optional<std::string_view> completion_script(std::string_view shell);
 
-/// The hosts of an OpenSSH configuration (ssh_config(5), Host), without patterns.
-[[nodiscard]] std::vector<CompletedWord> hosts_in_ssh_config(std::string_view text);
+/// The hosts of an OpenSSH configuration (ssh_config(5), Host), without patterns. `included`: the
+/// contents of the files that a path of Include means, which may be a pattern.
+[[nodiscard]] std::vector<CompletedWord> hosts_in_ssh_config(
+    std::string_view text,
+    const std::function<std::vector<std::string>(const std::string& path)>& included);
 
 }  // namespace dlaunch

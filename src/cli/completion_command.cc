@@ -1,3 +1,5 @@
+#include <glob.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
@@ -20,15 +22,49 @@ constexpr const char* kFooter =
     "  source <(dlaunch completion zsh)        in ~/.zshrc, after compinit\n"
     "  dlaunch completion fish | source        in ~/.config/fish/config.fish\n"
     "\n"
-    "Completes commands, options, hosts from ~/.ssh/config, run ids, ranks, and keys of\n"
-    "the job file after --set. The dlaunch packages install these scripts.";
+    "Completes commands, options, hosts from ~/.ssh/config and the files that it includes,\n"
+    "run ids, ranks, and keys of the job file after --set. The dlaunch packages install\n"
+    "these scripts.";
+
+/// Files that the user's ssh reads, below a total size: a file may include itself.
+class SshConfigFiles {
+ public:
+  explicit SshConfigFiles(std::string home) : home_(std::move(home)) {}
+
+  std::string read(const std::string& path) {
+    if (!is_regular_file(path)) return "";
+    std::string text = read_bounded_file(path, "file", left_).value_or("");
+    left_ -= std::min(left_, text.size() + kLeast);
+    return text;
+  }
+
+  /// As Include (ssh_config(5)): a pattern of glob(7), relative to ~/.ssh.
+  std::vector<std::string> included(const std::string& pattern) {
+    const std::string path = pattern.starts_with("~/")  ? home_ + pattern.substr(1)
+                             : pattern.starts_with('/') ? pattern
+                                                        : home_ + "/.ssh/" + pattern;
+    glob_t matches{};
+    std::vector<std::string> texts;
+    if (glob(path.c_str(), 0, nullptr, &matches) == 0) {
+      for (std::size_t i = 0; i < matches.gl_pathc && left_ > 0; ++i)
+        texts.push_back(read(matches.gl_pathv[i]));
+    }
+    globfree(&matches);
+    return texts;
+  }
+
+ private:
+  static constexpr std::size_t kLeast = std::size_t{4} << 10U;  // of each file, for the total
+  std::string home_;
+  std::size_t left_ = std::size_t{1} << 20U;
+};
 
 std::vector<CompletedWord> ssh_hosts() {
-  constexpr std::size_t kMostBytes = std::size_t{1} << 20U;
   const char* const home = std::getenv("HOME");
-  const std::string path = std::string(home != nullptr ? home : "") + "/.ssh/config";
-  if (!is_regular_file(path)) return {};
-  return hosts_in_ssh_config(read_bounded_file(path, "file", kMostBytes).value_or(""));
+  const std::string folder = home != nullptr ? home : "";
+  SshConfigFiles files(folder);
+  return hosts_in_ssh_config(files.read(folder + "/.ssh/config"),
+                             [&](const std::string& pattern) { return files.included(pattern); });
 }
 
 std::vector<CompletedWord> runs_here(bool only_live) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -65,6 +66,7 @@ struct PlanMade {
   /// Index = Rank. The job has succeeded once every rank with `true` has. Empty: all ranks decide.
   std::vector<bool> decides{};
   std::optional<PlannedStarter> starter{};
+  std::vector<std::pair<NodeId, std::string>> names{};  // of the plan's nodes
   bool operator==(const PlanMade&) const = default;
 };
 struct PlanFailed {

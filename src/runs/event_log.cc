@@ -70,6 +70,11 @@ struct MemberWriter {
     name("plan-made");
     json.key("attempt").number(e.attempt.value).key("node_of_rank").begin_array();
     for (const NodeId index : e.node_of_rank) json.number(index.value);
+    json.end_array().key("nodes").begin_array();
+    for (const auto& [index, its_name] : e.names) {
+      json.begin_object().key("node").number(index.value);
+      json.key("name").string(its_name).end_object();
+    }
     json.end_array();
   }
   void operator()(const event::PlanFailed& e) const {

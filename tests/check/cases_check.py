@@ -3,12 +3,16 @@
 import json
 import math
 import os
+import re
 import shutil
 import sys
 
 from case import case
 from expectations import Skip, expect, expect_equal, expect_in
 from processes import command_of, wait_until
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "support"))
+from html_page import report_page  # noqa: E402
 
 GOAL = 60  # seconds for 16 nodes on two idle cores: reported, but no failure
 CLUSTER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "cluster")
@@ -315,6 +319,10 @@ def a_bad_node_is_replaced_by_a_spare(box):
     expect_in("replaced by node2", text(run.err), "by whom")
     expect_in("replaced by node2", box.json("summary.json")["preflight"][0], "in summary.json")
     expect(any("replaced by node2" in one for one in box.json("plan.json")["notes"]), "in plan.json")
+    page = report_page(box)
+    for part in (box.json("summary.json")["preflight"][0], box.read(box.run_folder(), "preflight.txt").decode().strip()):
+        expect_in(part, page.texts["preflight"], "the report")
+    expect(re.search(r"^refused\s.*BAD", page.texts["preflight"], re.M), f"the bad node: {page.texts['preflight']}")
 
 
 @case

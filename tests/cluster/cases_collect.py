@@ -13,6 +13,7 @@ from cases_lost_nodes import RESTARTS
 from cases_stage import write
 from cases_sync import last_run, picture
 from expectations import Skip, expect, expect_equal, expect_in, pseudo_random_bytes
+from file_schemas import check_all
 from processes import children_of, command_of, wait_until
 
 import environments
@@ -82,6 +83,7 @@ def from_each_node_and_only_what_changes(box):
     launch(box, collect).end(0)
     received = [event["received"] for event in collected(box).values()]
     expect(received[0] == received[2] == 0 and BLOCK < received[1] < BLOCK + 100, f"received again: {received}")
+    check_all(box, ["collected"])
 
 
 @case

@@ -2,15 +2,21 @@
 
 import json
 import os
+import re
 import signal
+import sys
 import zipfile
 
 from case import case
 from cases_faults import kill_on
 from cases_lost_nodes import RESTARTS, bring_back, expect_restarted, launch, wait_for_words
 from expectations import expect, expect_equal, expect_in
+from file_schemas import check_all
 from processes import wait_until
 from run_helpers import look
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "support"))
+from html_page import report_page  # noqa: E402
 
 
 def nodes_of_plan(box):
@@ -25,6 +31,16 @@ def a_spare_takes_the_place_of_a_lost_node(box):
     wait_for_words(run, "node1 is lost; a spare takes its place, with 0 spares left")
     expect_restarted(box, run, 2, [["node1"]])
     expect_equal(nodes_of_plan(box), ["node3", "node2"], "the spare has the lost node's position")
+    page = report_page(box)
+    expect_in("node1: no sign of life", page.texts["incidents"], "the lost node in the report")
+    expect_in("was lost with its node", page.texts["timeline"], "its rank")
+    for part, words in (("ranks", ["node3", "node2"]), ("plan", ["node3", "node2"]), ("nodes", ["node1", "node2", "node3"]),
+                        ("attempts", ["node-lost"])):
+        for word in words:
+            expect_in(word, page.texts[part], f"{part} of the report")
+    for rank, name in enumerate(("node3", "node2")):
+        expect(re.search(rf"<tr[^>]* id=\"r{rank}\"[^>]*><td[^>]*>{rank}</td><td[^>]*>{name}</td>", page.source), f"rank {rank} on {name}")
+    expect("node1" not in page.texts["ranks"], "a rank of the last attempt on the lost node")
 
 
 @case
@@ -82,6 +98,7 @@ def a_node_that_was_replaced_becomes_a_spare(box):
     expect_restarted(box, run, 2, [["node1"], ["node2"]], attempt=2)
     expect_equal(nodes_of_plan(box), ["node3", "node1"], "who ran last")
     expect_equal([spare["host"] for spare in box.json("summary.json")["spares"]], ["node2"], "spares in the summary")
+    check_all(box, ["node-lost"])
 
 
 @case

@@ -11,6 +11,7 @@ from cases_reach import block
 from cases_sync import last_run, picture
 from cluster import Cluster
 from expectations import expect, expect_equal, expect_in, pseudo_random_bytes
+from file_schemas import check_all
 from processes import wait_until
 
 JOB_FILE, NODE_LOST, NOT_COPIED = 65, 69, 75
@@ -87,6 +88,7 @@ def from_node_to_node_and_only_what_changes(box):
     expect_staged(box, cluster.nodes)
     missing = BLOCK + 3 * BLOCK + 17  # node2 needs a file that the others have
     expect_equal(staged(box)[1]["from_launcher"], missing, "bytes from the launcher")
+    check_all(box, ["staged"])
 
 
 @case

@@ -10,6 +10,7 @@ import time
 from case import case
 from cases_faults import kill_launcher, launcher_of
 from expectations import expect, expect_equal, expect_in, pseudo_random_bytes
+from file_schemas import check_all
 from processes import wait_until
 
 JOB_FILE, NODE_LOST, NOT_COPIED = 65, 69, 75
@@ -99,6 +100,7 @@ def a_first_sync_a_second_one_and_changes(box):
     for number, event in synced(box).items():
         expect_equal((event["files"], event["bytes"], event["removed"]), (2, 19, 1), f"node{number}")
         expect_equal(picture(job.on(cluster[number])), picture(job.root), f"the tree on node{number}")
+    check_all(box, ["synced", "copying"])
 
 
 @case
@@ -216,6 +218,7 @@ def a_full_disk_is_told_before_anything_is_written(box):
     expect_in(f"node2: {job.root}: No space left on device: 3.0 MB are needed, 1.0 MB are free", run.text, "what is wrong")
     expect_equal(cluster[2].sh(f"ls -A {job.root}"), "", "on node2")
     expect(not os.listdir(os.path.join(last_run(box), "attempt-0")), "something was started")
+    check_all(box, ["plan-failed"])
 
 
 @case

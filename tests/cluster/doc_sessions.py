@@ -58,6 +58,12 @@ def listed(page):
     return sorted(found, key=lambda command: command.line)
 
 
+def in_tables(page):
+    """The commands of dlaunch in the last column of tables."""
+    return [Command(number, text) for number, line in enumerate(read(page).splitlines(), 1) if line.startswith("| ")
+            for text in re.findall(r"`(dlaunch [a-z][^`]*)`", line.rstrip(" |").rsplit(" | ", 1)[-1])]
+
+
 def fenced(page, language):
     """The code blocks in this language."""
     return re.findall(rf"^```{language}\n(.*?)^```", read(page), re.M | re.S)
@@ -66,8 +72,8 @@ def fenced(page, language):
 class Names:
     """The names that the page uses for runs and hosts, and the real names here."""
 
-    def __init__(self, host):
-        self._host = host
+    def __init__(self, host, variable=()):
+        self._host, self._variable = host, [*VARIABLE, *variable]
         self._runs = {}  # the page's id, or its end -> the id here
 
     def learn(self, expected, seen):
@@ -83,7 +89,7 @@ class Names:
 
     def plain(self, lines):
         text = "\n".join(line.rstrip() for line in lines)
-        for pattern, word in VARIABLE:
+        for pattern, word in self._variable:
             text = pattern.sub(word, text)
         if self._host:
             text = re.sub(rf"\b{re.escape(self._host)}\b", "gpu01", text)

@@ -8,6 +8,7 @@ import signal
 
 from case import case
 from expectations import Skip, expect, expect_equal, expect_in
+from file_schemas import check_all
 from mpi_sandbox import summary
 from processes import all_processes, program_of, wait_until
 
@@ -62,6 +63,7 @@ def world(box, run, ranks):
 @case
 def open_mpi_on_one_machine(box):
     world(box, OPEN_MPI.here(box, 3, box.program("world"), box.path("file")), 3)
+    check_all(box, ["mpirun-ended"])
 
 
 @case

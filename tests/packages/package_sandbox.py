@@ -26,7 +26,7 @@ class PackageSandbox(Sandbox):
 
     def pack(self, out, *arguments, binary=None, code=0, **options):
         return self.run(os.path.join(TOP, "packaging", "make.py"), "--binary", binary or self.dlaunch, "--out", self.path(out), *arguments, program=PYTHON,
-                        code=code, **options)
+                        code=code, **{"patience": 120, **options})
 
     def packages(self):
         """Made by the first case that needs them: "whl", "deb", "tar.gz" -> path."""

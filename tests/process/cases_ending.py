@@ -8,6 +8,7 @@ import signal
 
 from case import case
 from expectations import Skip, expect, expect_equal, expect_in
+from file_schemas import check_all
 from processes import children_of, wait_gone, wait_until
 
 HOST = os.uname().nodename
@@ -376,3 +377,4 @@ def usr1_and_usr2_are_passed_on_and_end_nothing(box):
     run.end(0)
     for rank in range(2):
         expect_equal(box.rank_output(rank), b"SIGUSR1\nSIGUSR2\n", f"signals of rank {rank}")
+    check_all(box, ["signal"])

@@ -1,6 +1,5 @@
 """`dlaunch schema events|summary|plan`: the files of real runs conform to their schemas, and the schemas lack none of their members."""
 
-import copy
 import json
 import os
 import signal
@@ -9,59 +8,8 @@ import jsonschema
 
 from case import case
 from expectations import expect, expect_equal, expect_in
+from file_schemas import check_all, mistakes, schemas
 from run_helpers import INTERNAL, TERM, USAGE, start
-
-FILES = {"events": "events.jsonl", "summary": "summary.json", "plan": "plan.json"}
-
-
-def strict(schema):
-    """The same schema, but every unknown member is a mistake."""
-    def close(one):
-        if isinstance(one, list):
-            return [close(item) for item in one]
-        if not isinstance(one, dict):
-            return one
-        one = {key: close(value) for key, value in one.items()}
-        if one.get("type") in ("object", ["object", "null"]) and "properties" in one and "additionalProperties" not in one:
-            one["unevaluatedProperties"] = False
-        return one
-    closed = close(schema)
-    # The branches for the events are parts of one object.
-    closed["allOf"] = copy.deepcopy(schema.get("allOf", []))
-    if not closed["allOf"]:
-        del closed["allOf"]
-    return closed
-
-
-def schemas(box):
-    found = {name: json.loads(box.run("schema", name).out) for name in FILES}
-    for schema in found.values():
-        jsonschema.Draft202012Validator.check_schema(schema)
-    return found
-
-
-def mistakes(schema, value):
-    validator = jsonschema.Draft202012Validator(strict(schema))
-    return [f"{list(error.absolute_path)}: {error.message[:300]}" for error in validator.iter_errors(value)]
-
-
-def check_all(box, wanted=(), runs=None):
-    """Checks every file of every run. `wanted`: events that must occur in them."""
-    found = schemas(box)
-    seen = set()
-    checked = 0
-    for run in runs or box.runs():
-        for name, file in FILES.items():
-            if not box.exists("runs", run, file):
-                continue
-            content = box.read("runs", run, file).decode()
-            for value in map(json.loads, content.splitlines()) if name == "events" else [json.loads(content)]:
-                expect_equal(mistakes(found[name], value), [], f"{file} of {run}: {json.dumps(value)[:300]}")
-                checked += 1
-                if name == "events":
-                    seen.add(value["event"])
-    expect(checked > 1, f"only {checked} values were checked")
-    expect_equal(sorted(set(wanted) - seen), [], f"events that no run has, of {sorted(seen)}")
 
 
 @case

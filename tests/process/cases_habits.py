@@ -18,10 +18,12 @@ VALUES = {"host": "localhost", "hosts": "localhost", "H": "localhost", "w": "loc
           "network-interface": "lo", "network-interfaces": "lo", "iface": "lo", "ssh-identity-file": "id", "wdir": ".", "wd": ".", "chdir": ".",
           "D": ".", "workdir": ".", "x": "A=1", "export": "ALL,A=1", "time": "10", "t": "0:30", "timeout": "30", "genvlist": "HOME",
           "envlist": "HOME", "mixed-precision": "bf16", "rdzv-endpoint": "localhost:0", "job-name": "mine", "J": "mine", "gres": "gpu:1",
-          "config-file": "accelerate.yaml", "config": "platform.yaml"}
+          "config-file": "accelerate.yaml", "config": "platform.yaml", "include": "localhost", "i": "localhost", "exclude": "nowhere", "e": "nowhere"}
 PAIRS = {"genv": "A 1", "env": "A 1", "mca": "btl tcp", "gmca": "btl tcp"}
-# Options that need something that this machine lacks, a GPU, or a list of hosts as well. Modules have a separate case.
-NOT_HERE = ("image", "container-image", "master-image-uri", "m", "module", "num-gpus", "num-accelerators", "gpus", "include", "i", "exclude", "e",
+# These options choose from a list of hosts.
+BESIDE = dict.fromkeys(("include", "i", "exclude", "e"), ["--hostfile", "two"])
+# Options that need something that this machine lacks, or a GPU. Modules have a separate case.
+NOT_HERE = ("image", "container-image", "master-image-uri", "m", "module", "num-gpus", "num-accelerators", "gpus",
             "gpus-per-task", "container-mounts")
 
 
@@ -35,7 +37,7 @@ def rows():
 
 def typed(name, values):
     value = PAIRS[name] if values == "2" else VALUES.get(name, "1") if values == "1" else ""
-    return (["-" if len(name) == 1 else "--"][0] + name + " " + value).split()
+    return [*(["-" if len(name) == 1 else "--"][0] + name + " " + value).split(), *BESIDE.get(name, [])]
 
 
 def lines_to_type(message):
@@ -46,6 +48,7 @@ def lines_to_type(message):
 @case
 def each_works_or_names_a_line_that_works(box):
     box.write("hosts", "localhost\n")
+    box.write("two", "localhost\nnowhere\n")
     box.write("id", "")
     box.write("accelerate.yaml", "distributed_type: MULTI_CPU\nnum_processes: 1\n")
     box.write("platform.yaml", "command: [sh, -c, 'echo ran-$RANK']\n")

@@ -5,6 +5,7 @@ import time
 
 from case import case
 from expectations import expect, expect_equal, expect_in
+from file_schemas import check_all
 from processes import wait_until
 from run_helpers import TERM
 
@@ -36,6 +37,7 @@ def a_command_gives_notice(box):
     summary = box.json("summary.json")
     expect_equal((summary["cause"], summary["exit_code"], summary["origin"]), ("preempted", PREEMPTED, "dlaunch"), "summary")
     expect_in("(Spot)", summary["detail"], "detail")
+    check_all(box, ["preempted"])
 
 
 @case

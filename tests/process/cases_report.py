@@ -2,30 +2,22 @@
 
 import json
 import os
+import re
 import signal
 import sys
 import time
 
 from case import case
-from expectations import Skip, expect, expect_equal, expect_in
+from expectations import expect, expect_equal, expect_in
 from processes import wait_gone, wait_until
 from run_helpers import NO_PERMISSION, USAGE, listed
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "support"))
 import big_run  # noqa: E402
-import report_probe  # noqa: E402
-from html_page import Page  # noqa: E402
+from html_page import report_page as report  # noqa: E402
 
 SECRET = "hf_S3cretValueThatNobodyMaySee"
 HOSTILE = "</pre></script><script>alert(1)</script>\"'&<img src=x onerror=alert(2)>"
-
-
-def report(box, *words, file=None):
-    path = box.run("report", *words).out.decode().splitlines()[0]
-    page = Page(box.path(file or path))
-    expect_equal(page.mistakes, [], "mistakes of the page")
-    expect_in([script.get("type") for script in page.scripts], (["application/json", None], [None]), "scripts")  # data, if there are variables
-    return page
 
 
 @case
@@ -79,6 +71,15 @@ def attempts_and_a_trace(box):
     ranks = {one["args"]["name"] for one in events if one["name"] == "thread_name"} - {"phases", "attempts", "incidents"}
     expect_equal(ranks, {"rank 0", "rank 1"}, "tracks")
     expect_equal(sum(one["ph"] == "X" and one.get("args", {}).get("end") == "failed" for one in events), 1, "failures")
+
+
+@case
+def the_tables_of_the_preflight(box):
+    box.write("job.yaml", "processes: 2\npreflight: {checks: [node]}\ncommand: echo\n")
+    box.run("run")
+    tables = box.read(box.run_folder(), "preflight.txt").decode()
+    expect(re.search(rf"^host +limits +clock +verdict\n{os.uname().nodename} +ok .* ok$", tables, re.M), f"preflight.txt: {tables}")
+    expect_in(tables.strip(), report(box).texts["preflight"], "the tables in the report")
 
 
 @case
@@ -201,23 +202,3 @@ def a_day_of_512_ranks_is_small(box):
     expect(len(page.source) < 5_000_000, f"{len(page.source)} bytes")
     expect_in("gpu063", page.texts["nodes"], "the last node")
     expect_in("511", page.texts["ranks"], "the last rank")
-
-
-@case(budget=180.0)
-def a_browser_shows_ranks_and_values(box):
-    if not report_probe.browser():
-        raise Skip("there is no chromium here")
-    box.make_folder("runs")
-    run = big_run.make(box.path("runs"))
-    box.run("report", run)
-    seen = report_probe.open_report(box.path("runs", run, "report.html"), rank=137)
-    expect(seen["opened_ms"] < 2000, f"it opens in {seen['opened_ms']} ms")
-    expect_in("Rank 137 on gpu017: stopped, SIGTERM", seen["picked"], "the rank that was clicked")
-    expect_equal((seen["variables"]["RANK"], seen["variables"]["LOCAL_RANK"]), ("137", "1"), "its variables")
-    expect_equal(seen["other"]["RANK"], "0", "the variables of another")
-    expect_equal(seen["variables"]["X"], big_run.HOSTILE, "a value as it is")
-    loss = box.json("samples.json")["metrics"][0]["mean"][-1]
-    drawn = float(seen["plot"].split()[-1])
-    expect(abs(drawn - loss) < 0.05, f"{drawn} is drawn for {loss}")
-    expect_equal((seen["zoomed"], seen["whole"]), (400, 100), "zoom")
-    expect_equal((seen["injected"], seen["outside"]), (3, 0), "scripts, and what comes from outside")

@@ -8,6 +8,7 @@ import socket
 
 from case import case
 from expectations import Skip, expect, expect_equal, expect_in
+from file_schemas import check_all
 from run_helpers import wait_for_screen
 
 HOST = os.uname().nodename
@@ -225,6 +226,7 @@ def a_port_that_somebody_took_costs_no_attempt(box):
     expect_equal(output(box, 1), "listening\n", "the second attempt")
     earlier = box.json("summary.json")["earlier"]
     expect_equal([(e["cause"], e["port"]) for e in earlier], [("port-taken", port)], "earlier attempts")
+    check_all(box, ["port-taken"])
 
 
 @case

@@ -7,6 +7,7 @@ import re
 from case import case
 from cases_outside import start_of, summary_of, tell_signals, wait_for_output, wait_for_second_start
 from expectations import expect, expect_equal, expect_in
+from file_schemas import check_all
 from processes import command_of, wait_until
 
 
@@ -53,6 +54,7 @@ def a_preempted_job_of_one_node_has_its_grace_time(box):
     for rank in range(2):
         expect_equal(box.rank_output(rank), b"SIGTERM\n", f"signals of rank {rank}")
     expect_in(f"Slurm is preempting job {job}", summary_of(box)["slurm"]["said"], "why")
+    check_all(box, ["cancel"])
 
 
 @case(budget=400)

@@ -4,9 +4,20 @@ import html.parser
 import os
 import urllib.parse
 
+from expectations import expect_equal, expect_in
+
 VOID = {"meta", "br", "input", "link", "img", "hr"}
 # SVG elements that are written as <line/>.
 SELF_CLOSING = {"line", "path", "rect", "circle"}
+
+
+def report_page(box, *words, file=None):
+    """The page that `dlaunch report` writes, which has no mistakes."""
+    path = box.run("report", *words).out.decode().splitlines()[0]
+    page = Page(box.path(file or path))
+    expect_equal(page.mistakes, [], "mistakes of the page")
+    expect_in([script.get("type") for script in page.scripts], (["application/json", None], [None]), "scripts")  # data, if there are variables
+    return page
 
 
 class Page(html.parser.HTMLParser):

@@ -93,7 +93,7 @@ SUITES = [
     # Without a GPU, every case is skipped at once.
     Suite("gpu", ["release"], python_suite("gpu/run.py", "--dlaunch", program("release")), budget=300),
     Suite("slurm", ["release"], python_suite("slurm/run.py", "--dlaunch", program("release")), budget=220, budget_all=400),
-    Suite("packages", ["release"], python_suite("packages/run.py", "--dlaunch", program("release")), budget=60, budget_all=6000),
+    Suite("packages", ["release"], python_suite("packages/run.py", "--dlaunch", program("release")), budget=100, budget_all=14000),
     Suite("examples", ["release"], python_suite("examples/run.py", "--dlaunch", program("release")), budget=120,
           budget_all=360),
     Suite("frameworks", ["release"], python_suite("frameworks/run.py", "--dlaunch", program("release")), budget=240, budget_all=1800),

@@ -7,6 +7,7 @@ import signal
 from case import case
 from cases_stacks import end, line_of
 from expectations import expect, expect_equal, expect_in
+from file_schemas import check_all
 from processes import wait_until
 
 TIME_LIMIT = 124
@@ -46,6 +47,7 @@ def ranks_that_stop_printing_are_told_of_once_with_host_file_and_line(box):
     expect_equal(len(kept), 2, f"snapshots: {kept}")
     first = json.loads(box.read(box.run_folder(), "stacks", sorted(kept)[0]))
     expect_equal([rank["rank"] for rank in first["ranks"]], [0, 1, 2], "ranks in it")
+    check_all(box, ["stall"])
 
 
 @case

@@ -361,6 +361,7 @@ void RunEngine::prepared(Prepared outcome) {
   if (plan->mpirun) made.starter = {plan->nodes.front().id, "mpirun"};
   for (const RankPlan& rank : plan->ranks)
     made.node_of_rank.push_back(plan->nodes[rank.node.value].id);
+  for (const NodePlan& node : plan->nodes) made.names.emplace_back(node.id, node.name);
   planned_ = std::move(*plan);
   push(std::move(made));
 }

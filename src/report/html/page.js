@@ -11,6 +11,7 @@
     return Math.floor(t / unit) + (rest ? ":" + String(rest).padStart(2, "0") : "") + (unit == 60 ? " min" : " h");
   };
   const clock = t => {
+    if (length < 600) t = Math.round(t * 100) / 100;
     const two = n => String(n).padStart(2, "0"), s = Math.floor(t);
     return two(Math.floor(s / 3600)) + ":" + two(Math.floor(s / 60) % 60) + ":" + two(s % 60) + (length < 600 ? (t % 1).toFixed(2).slice(1) : "");
   };

@@ -174,6 +174,8 @@ class StoryReader {
     for (const json& node : json_member(event, "node_of_rank"))
       nodes_.push_back(node.is_number_integer() ? node.get<std::int64_t>() : -1);
     nodes_of_attempts_.push_back(nodes_);
+    for (const json& node : json_member(event, "nodes"))
+      names_[number(node, "node")] = json_text_of(json_member(node, "name"));
     for (Open& open : open_) {
       if (open) end_span(*std::exchange(open, std::nullopt), last_);
     }
@@ -266,21 +268,20 @@ class StoryReader {
     return text + ')';
   }
 
-  /// Takes names from the plan of the last attempt, the only one with names; the plan numbers nodes
-  /// differently.
+  /// Events of dlaunch before 1.0 have no names of nodes: those of the last attempt are in its
+  /// plan, which numbers nodes differently.
   void name_nodes() {
-    std::map<std::int64_t, std::string> names;
     const json& nodes = json_member(plan_, "nodes");
     const json& ranks = json_member(plan_, "ranks");
     for (std::size_t rank = 0; rank < nodes_.size(); ++rank) {
       const auto place = json_real(json_item(ranks, rank), "node", -1);
       const json& node = json_item(nodes, static_cast<std::size_t>(std::clamp(place, 0.0, 1e9)));
-      if (place >= 0) names[nodes_[rank]] = json_text_of(json_member(node, "name"));
+      if (place >= 0) names_[nodes_[rank]] = json_text_of(json_member(node, "name"));
     }
     const auto name_for = [&](std::int64_t node) {
-      const auto found = names.find(node);
-      return found == names.end() || found->second.empty() ? "node " + std::to_string(node)
-                                                           : found->second;
+      const auto found = names_.find(node);
+      return found == names_.end() || found->second.empty() ? "node " + std::to_string(node)
+                                                            : found->second;
     };
     for (std::size_t i = 0; i < story_.attempts.size(); ++i) {
       for (const std::int64_t node : nodes_of_attempts_[i])
@@ -303,6 +304,7 @@ class StoryReader {
   double since_ = 0;
   double moves_ = 0;                 // when a stall ends
   std::vector<std::int64_t> nodes_;  // node of each rank of the attempt
+  std::map<std::int64_t, std::string> names_;  // of nodes, by index in the run
   std::vector<std::vector<std::int64_t>> nodes_of_attempts_;
   std::vector<Open> open_;  // running ranks of the attempt
   std::size_t running_ = 0;

@@ -154,6 +154,26 @@ TEST(RunStoryTest, ALostNodeTakesItsRanks) {
   EXPECT_EQ(story.incidents[0].text, "node 5: no answer");
 }
 
+TEST(RunStoryTest, NodesOfEarlierAttemptsHaveTheirNames) {
+  const auto named = [](int node, const char* name) {
+    return json{{"node", node}, {"name", name}};
+  };
+  const std::string text =
+      line(101, "plan-made",
+           {{"attempt", 0}, {"node_of_rank", {4}}, {"nodes", {named(4, "gpu01")}}}) +
+      line(105, "node-lost", {{"node", 4}, {"what", "no answer"}}) +
+      line(106, "plan-made",
+           {{"attempt", 1}, {"node_of_rank", {7}}, {"nodes", {named(7, "gpu02")}}});
+  const RunStory story =
+      read_story(text, json::object(), json::object(), WallTime(std::chrono::seconds(100)),
+                 WallTime(std::chrono::seconds(110)), false);
+  ASSERT_EQ(story.attempts.size(), 2U);
+  EXPECT_THAT(story.attempts[0].node_of_rank, ElementsAre("gpu01"));
+  EXPECT_THAT(story.attempts[1].node_of_rank, ElementsAre("gpu02"));
+  ASSERT_EQ(story.incidents.size(), 1U);
+  EXPECT_EQ(story.incidents[0].text, "gpu01: no answer");
+}
+
 TEST(RunStoryTest, AStallIsAPhaseUntilRanksPrintAgain) {
   const std::string begin = line(101, "plan-made", {{"attempt", 0}, {"node_of_rank", {4}}}) +
                             line(102, "rank-started", {{"attempt", 0}, {"rank", 0}}) +
@@ -225,6 +245,43 @@ TEST(ReportPageTest, PlotsBreakWhereNothingIsKnown) {
   EXPECT_THAT(page, HasSubstr("viewBox=\"-0.5 0 5 100\""));
   EXPECT_THAT(page, HasSubstr("d=\"M0 1000h0l1-500 1-500\"")) << "the mean of the metric";
   EXPECT_THAT(page, HasSubstr("d=\"M0 1000L1 1000L2 1000L2 0L1 0L0 1000Z\"")) << "its band";
+}
+
+/// Drawn in 100 units of height; the unit of the text and of data-u is what the reader sees.
+TEST(ReportPageTest, WhatNodesUseHasPlotsAndPeaks) {
+  ReportInput in = input();
+  in.samples_json = json{{"step_s", 10},
+                         {"nodes",
+                          {{{"node", "gpu01"},
+                            {"cores", 8},
+                            {"cpu", {100, 400, 200, 0, 100}},
+                            {"memory", {1000, 4000, 2000, 0, 1000}},
+                            {"gpu", {0, 50, 90, nullptr, 25}},
+                            {"gpu_memory", {20'000, 80'000, 40'000, 0, 20'000}},
+                            {"network", {1'000'000, 4'000'000, 0, 0, 2'000'000}},
+                            {"output", {100, 400, 200, 0, 100}}}}}}
+                        .dump();
+  const std::string page = page_of(in);
+  const auto expect_plot = [&](const std::string& title, const std::string& full,
+                               const std::string& scale, const std::string& line,
+                               const std::string& peak) {
+    EXPECT_THAT(page, HasSubstr("<th>" + title + " <small>full height: " + full + "</small></th>"));
+    const auto at = page.find("<td data-q=\"" + title + "\">");
+    ASSERT_NE(at, std::string::npos) << title;
+    const std::string cell = page.substr(at, page.find("</td>", at) - at);
+    EXPECT_THAT(cell, HasSubstr(scale)) << title;
+    EXPECT_THAT(cell, HasSubstr(" d=\"" + line + "\"")) << title;
+    EXPECT_THAT(cell, HasSubstr("<small>peak " + peak + "</small>")) << title;
+  };
+  expect_plot("CPU", "8.00 cores", "data-l=\"0\" data-m=\"8\" data-u=\"cores\"",
+              "M0 87h0l1-37 1 25 1 25 1-13", "4.00 cores");
+  const std::string quarters = "M0 75h0l1-75 1 50 1 50 1-25";
+  expect_plot("Memory", "4.0 GB", "data-m=\"4e+09\" data-u=\"B\"", quarters, "4.0 GB");
+  expect_plot("GPU", "100 %", "data-m=\"100\" data-u=\"%\"", "M0 100h0l1-50 1-40M4 75h0", "90 %");
+  expect_plot("GPU memory", "80 GB", "data-m=\"8e+10\" data-u=\"B\"", quarters, "80 GB");
+  expect_plot("Network", "4.0 MB/s", "data-m=\"4000000\" data-u=\"B/s\"",
+              "M0 75h0l1-75 1 100 1 0 1-50", "4.0 MB/s");
+  expect_plot("Output", "400 bytes/s", "data-m=\"400\" data-u=\"B/s\"", quarters, "400 bytes/s");
 }
 
 TEST(ReportPageTest, ARunThatHasJustBegunHasAPage) {

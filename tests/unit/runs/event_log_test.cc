@@ -52,7 +52,9 @@ TEST_F(EventLogTest, EveryEventIsALine) {
     ASSERT_TRUE(log);
     log->add(event::NodeReady{NodeId(1)}, kNow);
     log->add(event::NodeLost{NodeId(1), "its agent was killed"}, kNow);
-    log->add(event::PlanMade{Attempt(0), {NodeId(0), NodeId(1)}, {}}, kNow);
+    event::PlanMade made{Attempt(0), {NodeId(0), NodeId(1)}, {}};
+    made.names = {{NodeId(0), "gpu01"}, {NodeId(1), "gpu02"}};
+    log->add(made, kNow);
     log->add(event::PlanFailed{Error{65, "bad\nfile"}}, kNow);
     log->add(event::RankStarted{Attempt(0), Rank(3), 4711, kNow}, kNow);
     log->add(event::RankNotStarted{Attempt(0), Rank(3), failure, kNow}, kNow);
@@ -77,6 +79,9 @@ TEST_F(EventLogTest, EveryEventIsALine) {
   EXPECT_EQ(seen[0], (json{{"time", kNowText}, {"event", "node-ready"}, {"node", 1}}));
   EXPECT_EQ(seen[1].at("what"), "its agent was killed");
   EXPECT_EQ(seen[2].at("node_of_rank"), json::array({0, 1}));
+  EXPECT_EQ(
+      seen[2].at("nodes"),
+      (json::array({json{{"node", 0}, {"name", "gpu01"}}, json{{"node", 1}, {"name", "gpu02"}}})));
   EXPECT_EQ(seen[3].at("message"), "bad\nfile");
   EXPECT_EQ(seen[4].at("pid"), 4711);
   EXPECT_EQ(seen[4].at("at"), kNowText);
