@@ -77,6 +77,8 @@ class ClusterSessions : public Nodes {
   /// A node that was taken out of the set and has reported its facts to a new session; null: it has
   /// not, or is part of cluster() again.
   [[nodiscard]] const Node* returned(NodeId node) const;
+  /// The node has reported its facts to its session; if it has returned, see admit().
+  [[nodiscard]] bool is_ready(NodeId node) const { return members_.at(node).is_ready; }
   /// A returned node has passed its check: the next attempt can use it.
   void admit(NodeId node) { members_.at(node).is_ready = true; }
   /// The nodes that an attempt with this plan does not use; empty if the job uses all given nodes.
