@@ -169,6 +169,8 @@ struct LaunchPlan {
   }
   /// The position of a node; nullopt: the attempt does not use it.
   [[nodiscard]] std::optional<NodeRank> find(NodeId id) const {
+    // Until nodes leave, each is where its number says.
+    if (id.value < nodes.size() && nodes[id.value].id == id) return NodeRank(id.value);
     for (std::uint32_t i = 0; i < nodes.size(); ++i) {
       if (nodes[i].id == id) return NodeRank(i);
     }

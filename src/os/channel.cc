@@ -31,7 +31,7 @@ void FrameChannel::connect(UniqueFd read, UniqueFd write) {
   ++connection_;
   reader_ = wire::FrameReader();  // drops an incomplete frame of the old connection
   read_.emplace(loop_, std::move(read));
-  write_.emplace(loop_, std::move(write));
+  if (write) write_.emplace(loop_, std::move(write));
 }
 
 void FrameChannel::start(Callbacks callbacks, const std::string& early) {
@@ -90,23 +90,23 @@ void FrameChannel::send(const wire::OutputData& output) {
   if (queued() >= kLowWater) was_full_ = true;
   if (write_pending_) return;
   write_pending_ = true;
-  write_->on_writable([this] { flush(); });
+  writer().on_writable([this] { flush(); });
 }
 
 std::size_t FrameChannel::write_now(std::string_view head, std::string_view bytes) {
   const std::array<iovec, 2> pieces{iovec{const_cast<char*>(head.data()), head.size()},
                                     iovec{const_cast<char*>(bytes.data()), bytes.size()}};
-  const ssize_t n = ::writev(write_->get(), pieces.data(), pieces.size());
+  const ssize_t n = ::writev(writer().get(), pieces.data(), pieces.size());
   // The error recurs when the queued bytes are written, and is handled there.
   return n < 0 ? 0 : static_cast<std::size_t>(n);
 }
 
 void FrameChannel::flush() {
   write_pending_ = false;
-  if (ended_ || !write_ || !write_some()) return;
+  if (ended_ || !read_ || !write_some()) return;
   if (queued() > 0) {
     write_pending_ = true;
-    write_->on_writable([this] { flush(); });
+    writer().on_writable([this] { flush(); });
   }
   if (was_full_ && queued() < kLowWater) {
     was_full_ = false;
@@ -121,7 +121,7 @@ bool FrameChannel::write_some() {
       sending_.swap(waiting_);
       sent_ = 0;
     }
-    const ssize_t n = ::write(write_->get(), sending_.data() + sent_, sending_.size() - sent_);
+    const ssize_t n = ::write(writer().get(), sending_.data() + sent_, sending_.size() - sent_);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EAGAIN) return true;
     // The other process has gone. What it sent before is still readable and says more.
@@ -225,10 +225,11 @@ std::optional<LeftConnection> FrameChannel::leave() {
     close();
     return std::nullopt;
   }
-  LeftConnection left{duplicate(read_->get()), duplicate(write_->get()),
+  LeftConnection left{duplicate(read_->get()), write_ ? duplicate(write_->get()) : UniqueFd(),
                       std::string(reader_.rest())};
+  const bool is_whole = left.read && static_cast<bool>(left.write) == write_.has_value();
   close();
-  return left.read && left.write ? std::optional(std::move(left)) : std::nullopt;
+  return is_whole ? std::optional(std::move(left)) : std::nullopt;
 }
 
 void FrameChannel::go_on_over(UniqueFd read, UniqueFd write, wire::Resume mine,

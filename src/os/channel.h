@@ -27,7 +27,7 @@ namespace dlaunch {
 /// What a channel leaves to the next one over the same connection.
 struct LeftConnection {
   UniqueFd read;
-  UniqueFd write;
+  UniqueFd write;     // as in FrameChannel
   std::string early;  // bytes read after the last frame
 };
 
@@ -53,7 +53,8 @@ class FrameChannel {
   };
   static constexpr std::size_t kLowWater = 256 * 1024;
 
-  /// `read` and `write` may be duplicates of one socket.
+  /// `read` and `write` may be duplicates of one socket; without `write`, `read` is a socket for
+  /// both.
   FrameChannel(EventLoop& loop, UniqueFd read, UniqueFd write, std::uint32_t node,
                std::uint64_t session);
 
@@ -102,14 +103,15 @@ class FrameChannel {
   void end(std::string reason);
   void lose(std::string reason);
   void connect(UniqueFd read, UniqueFd write);
+  [[nodiscard]] WatchedFd& writer() { return write_ ? *write_ : *read_; }
   void take_up(const wire::Resume& theirs);
   void queue_written();
 
   EventLoop& loop_;
   const std::uint32_t node_;
   const std::uint64_t session_;
-  std::optional<WatchedFd> read_;  // none while there is no connection
-  std::optional<WatchedFd> write_;
+  std::optional<WatchedFd> read_;   // none while there is no connection
+  std::optional<WatchedFd> write_;  // none if read_ serves for both
   wire::FrameReader reader_;
   wire::ControlSender sender_;
   wire::ControlReceiver receiver_;

@@ -30,6 +30,7 @@ const NodeReturns::Entry* NodeReturns::find(NodeId node) const {
 
 void NodeReturns::note_lost(LostNode lost, MonotonicTime fenced) {
   Entry& entry = nodes_[lost.node];
+  if (entry.state == State::there) entry.pause = longer(entry.pause);
   entry.state = State::noted;
   entry.about = {std::move(lost), ""};
   entry.fenced = fenced;
@@ -40,8 +41,13 @@ void NodeReturns::wait_for(NodeId node, MonotonicTime now) {
   if (found == nodes_.end() || found->second.state != State::noted) return;
   Entry& entry = found->second;
   entry.state = State::pausing;
-  entry.try_at = std::max(now, entry.fenced);
-  if (!entry.due) entry.due = later(entry.try_at, limit_);
+  const MonotonicTime may_try = std::max(now, entry.fenced);
+  if (!entry.due) entry.due = later(may_try, limit_);
+  entry.try_at = std::max(may_try, std::min(may_try + entry.pause, last_chance(entry)));
+}
+
+Duration NodeReturns::longer(Duration pause) const {
+  return std::clamp(2 * pause, kFirstPause, longest_pause_);
 }
 
 MonotonicTime NodeReturns::last_chance(const Entry& entry) const {
@@ -54,7 +60,7 @@ void NodeReturns::try_failed(NodeId node, std::string last_words, MonotonicTime 
   Entry& entry = found->second;
   entry.state = State::pausing;
   entry.about.last_words = std::move(last_words);
-  entry.pause = std::clamp(2 * entry.pause, kFirstPause, longest_pause_);
+  entry.pause = longer(entry.pause);
   entry.try_at = std::min(now + entry.pause, last_chance(entry));
   if (entry.try_at <= now) entry.due = now;
 }

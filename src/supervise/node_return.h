@@ -33,7 +33,8 @@ class NodeReturns {
     std::string last_words;  // the last try's error; empty: none has failed
   };
 
-  /// The first try begins no earlier than `fenced`: ranks may run there until then.
+  /// The first try begins no earlier than `fenced`: ranks may run there until then. A node that was
+  /// there again and is lost once more is tried after a pause.
   void note_lost(LostNode lost, MonotonicTime fenced);
   /// For a node that is noted. Its limit begins with the first time that it may be tried.
   void wait_for(NodeId node, MonotonicTime now);
@@ -75,6 +76,7 @@ class NodeReturns {
     Duration pause{};
   };
   [[nodiscard]] const Entry* find(NodeId node) const;
+  [[nodiscard]] Duration longer(Duration pause) const;
   [[nodiscard]] MonotonicTime last_chance(const Entry& entry) const;
 
   Duration limit_;

@@ -222,6 +222,7 @@ void Supervisor::handle(const event::NodeLost& e) {
   const bool was_opening = before == Channel::opening;
   if (!returns_.is_trying(e.node)) note_lost(e);
   node->second = Channel::lost;
+  if (leave_out_idle(e)) return;
   if (before == Channel::returned) outside_.insert(e.node);
   if (waits_for_lost_nodes() || goes_on_without_lost())
     return wait_for_lost(e.node, before, e.what);

@@ -27,13 +27,15 @@
 //  - While enough others are there (nodes_needed), a lost node is not waited for: it leaves the set
 //    as a withdrawn one does, never before its ranks are fenced, and does not forbid a restart. The
 //    same holds for a node that cannot be reached at the start, or is lost before its ranks have
-//    started. A node that was left out is tried again while the run goes on, ever less often: it
-//    returns to the set when it answers, and the next plan may use it. Nothing waits for it.
+//    started. A node without ranks that is lost while others have ranks, or fails its check then,
+//    leaves the set at once. A node that was left out is tried again while the run goes on, ever
+//    less often: it returns to the set when it answers, and the next plan may use it. Nothing waits
+//    for it.
 //  - If a process of the attempt starts the ranks (PlanMade::starter), they must all begin within
-//    twice `connect_limit`. A failure of that process ends the attempt; if a rank failed by itself,
-//    the rank is the cause (starter.h). The process is told to end when no rank is left after a
-//    halt. Its node is empty only when the process has ended, too; it has `end_limit` for that
-//    after the last rank.
+//    twice `connect_limit`. A failure of that process ends the attempt; if a rank failed by
+//    itself, the rank is the cause (starter.h). The process is told to end when no rank is left
+//    after a halt. Its node is empty only when the process has ended, too; it has `end_limit` for
+//    that after the last rank.
 //  - A Hang ends its attempt as a limit does, and is a cause of its own for a restart: no rank has
 //    failed. If no rank is running, it is ignored.
 //  - The first decision stands (AttemptState::outcome). A cancel after it, or a second cancel, only
@@ -154,6 +156,7 @@ class Supervisor {
   void connect(NodeId);
   void connect_again();
   void leave_out_lost();
+  [[nodiscard]] bool leave_out_idle(const event::NodeLost&);
   void exclude_if_bad(const Outcome& outcome);
   [[nodiscard]] std::size_t nodes_left_without(std::size_t lost) const {
     return nodes_.size() - withdrawn_.size() - lost;
@@ -162,6 +165,7 @@ class Supervisor {
     return config_.nodes_needed > 0 && nodes >= config_.nodes_needed;
   }
   void remove_withdrawn();
+  void remove(NodeId);
   void enter_plan();
   void enter_run();
   void enter_stop();

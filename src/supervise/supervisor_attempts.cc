@@ -254,13 +254,29 @@ void Supervisor::remove_withdrawn() {
     }
     const bool is_waited_for = channel == Channel::opening || returns_.waits_for(node);
     if (phase_ == Phase::connect && is_waited_for) --nodes_opening_;
-    returns_.forget(node);
     std::erase_if(attempt_.not_connected, [node](const auto& one) { return one.node == node; });
-    nodes_.erase(node);
     next = withdrawn_.erase(next);
-    ask(action::RemoveNode{node});
-    absent_.wait_for(node, after(kAbsentAtLeast));
+    remove(node);
   }
+}
+
+/// The node is tried again if it was noted as absent.
+void Supervisor::remove(NodeId node) {
+  returns_.forget(node);
+  nodes_.erase(node);
+  ask(action::RemoveNode{node});
+  absent_.wait_for(node, after(kAbsentAtLeast));
+}
+
+/// While ranks run, a lost node that has none of them leaves the set at once if the others suffice.
+bool Supervisor::leave_out_idle(const event::NodeLost& e) {
+  if (phase_ != Phase::run || attempt_.progress.has_ranks(e.node)) return false;
+  if (withdrawn_.contains(e.node) || !suffices(nodes_left_without(1))) return false;
+  absent_.note_lost({e.node, ""}, now_);
+  remove(e.node);
+  ask(action::Tell{wording::idle_node_lost(node_name(e.node), e.what, nodes_left_without(0),
+                                           config_.nodes_wanted)});
+  return true;
 }
 
 /// True only while an attempt connects or runs, in a run that may restart. At other times, output
@@ -272,7 +288,7 @@ bool Supervisor::tries_absent_nodes() const {
 /// A node that was left out, and removed when nothing could run on it any more, has answered.
 void Supervisor::join_again(NodeId node) {
   if (!absent_.is_trying(node)) return;
-  absent_.came_back(node);
+  absent_.forget(node);
   nodes_[node] = Channel::returned;
   const auto lost =
       static_cast<std::size_t>(std::count_if(nodes_.begin(), nodes_.end(), [this](const auto& one) {

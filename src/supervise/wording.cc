@@ -28,6 +28,10 @@ std::string listed(const std::vector<std::string>& names) {
   return text + " and " + std::to_string(names.size() - shown) + " more";
 }
 
+std::string next_attempt(std::size_t left, std::uint32_t wanted) {
+  return "the next attempt has " + std::to_string(left) + " of " + counted(wanted, "node");
+}
+
 /// What takes the place of nodes that leave the run.
 std::string instead(std::size_t leaving, std::size_t left, std::uint32_t wanted) {
   if (left < wanted)
@@ -148,14 +152,20 @@ std::string excluded(const std::string& node, std::size_t left, std::uint32_t wa
          instead(1, left, wanted);
 }
 
+std::string idle_node_lost(const std::string& node, const std::string& what, std::size_t left,
+                           std::uint32_t wanted) {
+  if (left < wanted) return node + " cannot be used: " + what + "; " + next_attempt(left, wanted);
+  return node + ", a spare, cannot be used: " + what + "; " + counted(left - wanted, "spare") +
+         " left";
+}
+
 std::string node_is_back(const std::string& node) {
   return node + " answers again";
 }
 
 std::string node_joins(const std::string& node, std::size_t left, std::uint32_t wanted) {
   if (left > wanted) return node_is_back(node) + " and is a spare";
-  return node_is_back(node) + "; the next attempt has " + std::to_string(left) + " of " +
-         counted(wanted, "node");
+  return node_is_back(node) + "; " + next_attempt(left, wanted);
 }
 
 std::string node_is_not_needed(const std::string& node, const std::string& why) {

@@ -55,6 +55,10 @@ using NodeNames = std::map<NodeId, std::string>;
 /// least one. `left`: nodes, of `wanted`.
 [[nodiscard]] std::string goes_on_without(const std::vector<std::string>& nodes, std::size_t left,
                                           std::uint32_t wanted);
+/// "gpu05, a spare, cannot be used: WHAT; 1 spare left", or "...; the next attempt has 3 of 4
+/// nodes".
+[[nodiscard]] std::string idle_node_lost(const std::string& node, const std::string& what,
+                                         std::size_t left, std::uint32_t wanted);
 [[nodiscard]] std::string node_is_back(const std::string& node);
 /// "gpu03 answers again and is a spare", or "... the next attempt has 4 of 4 nodes".
 [[nodiscard]] std::string node_joins(const std::string& node, std::size_t left,

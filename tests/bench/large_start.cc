@@ -6,7 +6,7 @@
 // nodes until all ranks run and each node has sent a pulse; "at most" is the maximum until then.
 //
 //   large_start [NODES [RANKS_PER_NODE]]     default: 16384 nodes x 8, and a quarter of it; needs
-//                                            two open files for each node (ulimit -n)
+//                                            an open file for each node (ulimit -n)
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -79,8 +79,7 @@ class SimulatedAgent {
   SimulatedAgent(EventLoop& loop, const UniqueFd& socket, std::uint32_t node, std::uint32_t& open)
       : node_(node),
         open_(open),
-        channel_(loop, UniqueFd(::dup(socket.get())), UniqueFd(::dup(socket.get())), node,
-                 kSession),
+        channel_(loop, UniqueFd(::dup(socket.get())), {}, node, kSession),
         pulse_(loop),
         end_(loop) {
     channel_.start(
@@ -306,7 +305,6 @@ Cost measure(Size size, const std::string& folder) {
     }
     local.targets.push_back({options.spec.hosts.hosts[i], find_connector(Connect::Via::ssh)});
     Connection& connection = local.forked.emplace_back(Connection()).value();
-    connection.write = UniqueFd(::dup(ends[0]));
     connection.read = UniqueFd(ends[0]);
     theirs.emplace_back(ends[1]);
   }
@@ -366,8 +364,8 @@ int run(int argc, char** argv) {
   Size size{16384, 8};
   if (argc > 1) size.nodes = static_cast<std::uint32_t>(std::strtoul(argv[1], nullptr, 10));
   if (argc > 2) size.per_node = static_cast<std::uint32_t>(std::strtoul(argv[2], nullptr, 10));
-  // Two for each node, and three for each agent of the next process.
-  const rlim_t wanted = 2UL * size.nodes + 3 * kAgentsOfAProcess + 100;
+  // One for each node, and three for each agent of the next process.
+  const rlim_t wanted = size.nodes + 3 * kAgentsOfAProcess + 100;
   rlimit files{};
   ::getrlimit(RLIMIT_NOFILE, &files);
   files = {wanted, std::max(wanted, files.rlim_max)};

@@ -10,7 +10,7 @@ import zipfile
 from case import case
 from cases_faults import kill_on
 from cases_lost_nodes import RESTARTS, bring_back, expect_restarted, launch, wait_for_words
-from expectations import expect, expect_equal, expect_in
+from expectations import Skip, expect, expect_equal, expect_in
 from file_schemas import check_all
 from processes import wait_until
 from run_helpers import look
@@ -126,6 +126,72 @@ def a_node_that_is_checked_is_not_ready_yet(box):
     run.end(0)
 
 
+WORK = "/run/work"  # each node has its own, and a rebooted one has none
+NO_WORK = f'cannot be used: cannot enter the workdir "{WORK}": No such file or directory'
+
+
+def launch_in_work(box, *options, nodes=4, lacking=(3,), restarts=1):
+    """On node1 and node2, with spares; some nodes have no workdir."""
+    box.make_cluster(nodes)
+    for number in set(range(1, nodes + 1)) - set(lacking):
+        box.cluster[number].sh(f"mkdir {WORK}")
+    return launch(box, 2, "--set", f"spares={nodes - 2}", "--set", f"workdir={WORK}", *options, hosts=box.cluster.names, restarts=restarts)
+
+
+@case
+def a_spare_without_the_workdir_is_not_taken(box):
+    run = launch_in_work(box)
+    wait_for_words(run, "node3, a spare, cannot be used")
+    expect_in(f"node3, a spare, {NO_WORK} (it must exist on every node); 1 spare left", run.words, "why")
+    wait_until(lambda: spares_in_status(box)["node3"] == "not connected", "node3 is no spare", 20)
+    expect_equal(spares_in_status(box)["node4"], "ready", "the other one")
+    box.cluster[1].power_off()
+    wait_for_words(run, "node1 is lost; a spare takes its place, with 0 spares left")
+    expect_restarted(box, run, 2, [["node1"]], left=3)  # guardian, agent and shell of a try to connect node3 may still be ending
+    expect_equal(nodes_of_plan(box), ["node4", "node2"], "who ran last")
+
+
+@case
+def a_spare_that_gets_its_workdir_is_one_again(box):
+    run = launch_in_work(box, nodes=3)
+    wait_for_words(run, "node3, a spare, cannot be used")
+    box.cluster[3].sh(f"mkdir {WORK}")
+    wait_for_words(run, "node3 answers again and is a spare", 30)
+    kill_on(box, box.cluster[1], "agent")
+    expect_restarted(box, run, 2, [["node1"]])
+    expect_equal(nodes_of_plan(box), ["node3", "node2"], "it has the lost node's position")
+
+
+@case
+def a_spare_that_turns_out_unusable_is_replaced_by_the_next(box):
+    """With `stage`, what the ranks need is known only when the files are there."""
+    box.write("data", "some data")
+    run = launch_in_work(box, "--set", f"stage=[{{from: {box.path('data')}, to: /run/data}}]")
+    kill_on(box, box.cluster[1], "agent")
+    wait_for_words(run, "node3 is lost; a spare takes its place, with 0 spares left")
+    expect_in(f"node3 {NO_WORK}", run.words, "why")
+    expect_restarted(box, run, 2, [["node1"]])
+    expect_equal(nodes_of_plan(box), ["node4", "node2"], "who ran last")
+
+
+@case
+def a_node_that_answers_again_but_cannot_be_used(box):
+    run = launch_in_work(box, nodes=3, lacking=(), restarts=2)
+    box.cluster[1].power_off()
+    wait_for_words(run, "a spare takes its place, with 0 spares left")
+    box.expect_all("up", 2)
+    bring_back(box.cluster[1])
+    wait_for_words(run, "node1 answers again, but cannot be used", 30)
+    expect_in(f"node1 answers again, but {NO_WORK}", run.words, "why")
+    expect_in("node1", spares_in_status(box), "it is no node of the attempt")
+    box.cluster[1].sh(f"mkdir {WORK}")
+    wait_for_words(run, "node1 answers again and is a spare", 30)
+    expect_equal(run.words.count("but cannot be used"), 1, "how often it is said")
+    kill_on(box, box.cluster[2], "agent")
+    expect_restarted(box, run, 2, [["node1"], ["node2"]], attempt=2)
+    expect_equal(nodes_of_plan(box), ["node3", "node1"], "who ran last")
+
+
 @case
 def a_job_that_shrank_grows_at_the_next_restart(box):
     box.make_cluster(2)
@@ -184,6 +250,62 @@ def a_spare_in_the_first_position_is_the_first_in_the_hostfile(box):
     run.end(0, patience=60)
     lines = box.read(box.run_folder(), "attempt-1", "rank-0.out").decode().splitlines()
     expect_equal(lines, ["node3", "node3 slots=2", "node2 slots=2"], "the driver's output")
+
+
+def replaced(box, before, after, script, **more):
+    """What each rank prints in the attempt after the loss of node1, for which node3 stands in: its words. `before`, `after`: how many ranks."""
+    waits = 'if [ $DLAUNCH_ATTEMPT = 0 ]; then echo up $RANK > $EVENTS; exec sleep 600; fi; '
+    run = box.launch("/bin/sh", "-c", waits + script, options=[*RESTARTS, "--set", "nodes=2", "--set", "spares=1", "--set", "restart.max=1"], **more)
+    box.expect_all("up", before)
+    kill_on(box, box.cluster[1], "agent")
+    run.end(0, patience=60)
+    expect_equal(nodes_of_plan(box), ["node3", "node2"], "who ran last")
+    return [box.read(box.run_folder(), "attempt-1", f"rank-{rank}.out").decode().split() for rank in range(after)]
+
+
+@case
+def slots_are_those_of_the_hosts_that_run(box):
+    """The spare has fewer slots than the node that it replaces: the world is smaller."""
+    box.make_cluster(3)
+    hosts = ["{name: node1, slots: 2}", "{name: node2, slots: 2}", "{name: node3, slots: 1}"]
+    rows = replaced(box, 4, 3, "echo $(hostname) $RANK $LOCAL_RANK $LOCAL_WORLD_SIZE $WORLD_SIZE", hosts=hosts, ranks="auto")
+    expect_equal(rows, [["node3", "0", "0", "1", "3"], ["node2", "1", "0", "2", "3"], ["node2", "2", "1", "2", "3"]], "the ranks")
+
+
+@case
+def roles_keep_their_counts_and_their_nodes(box):
+    """`nodes` of a role counts from the first node: the spare there gets the chief, and one of the two workers."""
+    box.make_cluster(3)
+    script = "if [ $DLAUNCH_ATTEMPT = 0 ]; then echo up $DLAUNCH_RANK > $EVENTS; exec sleep 600; fi; echo $(hostname) $OWN $TF_CONFIG"
+    roles = "".join(f"  {name}: {{count: {count}, nodes: {count}, env: {{OWN: own-{name}}}, command: [/bin/sh, -c, \"{script}\"]}}\n"
+                    for name, count in (("chief", 1), ("worker", 2)))
+    box.write("job.yaml", "framework: tensorflow\nnodes: 2\nspares: 1\nhosts: [node1, node2, node3]\nrestart: {max: 1}\n"
+                          f"connect: {{ssh: {box.cluster.ssh}}}\nenv_pass: [EVENTS, GATE, CASE]\nroles:\n{roles}")
+    run = box.start("run", *RESTARTS, "job.yaml")
+    box.expect_all("up", 3)
+    kill_on(box, box.cluster[1], "agent")
+    run.end(0, patience=60)
+    rows = [box.read(box.run_folder(), "attempt-1", f"rank-{rank}.out").decode().split(maxsplit=2) for rank in range(3)]
+    expect_equal([row[:2] for row in rows], [["node3", "own-chief"], ["node3", "own-worker"], ["node2", "own-worker"]], "where each role runs")
+    tasks = [json.loads(row[2])["task"] for row in rows]
+    expect_equal([(task["type"], task["index"]) for task in tasks], [("chief", 0), ("worker", 0), ("worker", 1)], "who is who")
+
+
+@case
+def ranks_are_bound_to_the_cores_of_the_spare(box):
+    """It has one core, and the node that it replaces has more."""
+    allowed = os.sched_getaffinity(0)
+    if len(allowed) < 2:
+        raise Skip("this machine has one CPU")
+    box.make_cluster(3)
+    only = max(allowed)
+    os.sched_setaffinity(box.cluster[3].sshd(), {only})
+    rows = replaced(box, 2, 2, "sed -n 's/^Cpus_allowed_list:[[:space:]]*//p' /proc/self/status; echo $RANK $LOCAL_RANK", hosts=box.cluster.names)
+    plan = box.json("plan.json")
+    expect_equal([rank["cpus"] for rank in plan["ranks"]], [[only], sorted(allowed)], "the plan")
+    expect_equal(rows[0], [str(only), "0", "0"], "the rank on the spare")
+    expect_equal(rows[1][1:], ["1", "0"], "the other one")
+    expect(rows[1][0] != str(only), f"it keeps all its CPUs: {rows[1]}")
 
 
 @case

@@ -9,6 +9,7 @@ import socket
 import subprocess
 
 from case import case
+from cases_info import on_shape
 from expectations import Skip, expect, expect_equal, expect_in
 from processes import children_of, wait_until
 import probes
@@ -125,19 +126,60 @@ def imports(box):
 
 
 ENDS = {"return": ("pass", 0), "exit": ("sys.exit(41)", 41), "text": ("sys.exit('so it is')", 1), "raise": ("raise ValueError('no')", 1),
-        "_exit": ("os._exit(7)", 7), "abort": ("signal.raise_signal(signal.SIGTERM)", 143)}
+        "_exit": ("os._exit(7)", 7), "killed": ("signal.raise_signal(signal.SIGTERM)", 143), "abort": ("resource.setrlimit(resource.RLIMIT_CORE, (1 << 20, 1 << 20)); os.abort()", 134)}
 
 
 @case
 def ends(box):
-    """Exit codes, tracebacks, the output of atexit and of buffers, and death by a signal are the same as without preload."""
+    """Exit codes, tracebacks, the output of atexit and of buffers, and death by a signal and core dumps are the same as without preload."""
     for name, (line, code) in ENDS.items():
-        path = box.write(f"{name}.py", f"import atexit, os, signal, sys\natexit.register(print, 'at exit')\nprint('buffered')\n{line}\n")
+        path = box.write(f"{name}.py", f"import atexit, os, resource, signal, sys\natexit.register(print, 'at exit')\nprint('buffered')\n{line}\n")
         texts = []
         for folder, more in ((f"plain-{name}", []), (f"preload-{name}", ["--preload", "decimal"])):
             box.start("run", "-n", "1", *more, "--set", f"logs.dir={folder}", "--", PYTHON, path).end(code)
-            texts.append([box.rank_output(0, stream, runs=folder) for stream in ("out", "err")])
+            rank = box.json("summary.json", runs=folder)["ranks"][0]
+            texts.append([rank["core_dumped"], *(box.rank_output(0, stream, runs=folder) for stream in ("out", "err"))])
         expect_equal(texts[1], texts[0], name)
+        expect_equal(texts[0][0], name == "abort", f"core dumped by {name}")
+
+
+ENVIRONMENT = """import json, os
+with open(os.environ["CASE"] + "/at-import-" + str(os.getpid()), "w") as file:
+    json.dump(dict(os.environ), file)
+"""
+
+
+@case
+def an_import_finds_the_environment_of_a_rank(box):
+    """Libraries read thread counts and the job's own variables when they are imported. The template has nothing of a single rank."""
+    box.write("modules/reads.py", ENVIRONMENT)
+    path = box.write("train.py", "import json, os, reads\nprint(json.dumps(dict(os.environ)))\n")
+    box.start("run", "-n", "2", "--preload", "reads", "--set", f"env.PYTHONPATH={box.path('modules')}", "--set", "env_pass=[CASE]",
+              "--set", "env.MKL_NUM_THREADS=3", "--", PYTHON, path).end(0)
+    (name,) = glob.glob(box.path("at-import-*"))  # one import, in the template
+    seen_by = json.loads(box.read(name))
+    ranks = [json.loads(box.rank_output(rank)) for rank in range(2)]
+    own = {variable for variable in ranks[0] if ranks[0][variable] != ranks[1].get(variable)}
+    expect("RANK" in own, f"variables of one rank: {own}")
+    expect_equal(own & set(seen_by), set(), "what a template must not have")
+    expect_equal({name: ranks[0].get(name) for name in seen_by}, seen_by, "what it has")
+    expect_equal([seen_by.get(name) for name in ("MKL_NUM_THREADS", "OMP_NUM_THREADS")], ["3", ranks[0]["OMP_NUM_THREADS"]], "thread counts")
+
+
+@case
+def each_rank_has_its_own_gpu(box):
+    """CUDA_VISIBLE_DEVICES differs between ranks of one template, with the GPUs of tests/data/fabric."""
+    enter = on_shape(box, "four-rails")
+    path = box.write("train.py", "import decimal, os, sys\nprint('decimal' in sys.modules, os.environ['LOCAL_RANK'], os.environ['CUDA_VISIBLE_DEVICES'])\n")
+    options = ["-n", "4", "--set", "binding.gpus=one-per-process"]
+    texts = []
+    for folder, more in (("plain", []), ("preload", ["--preload", "decimal"])):
+        run = box.start("run", *options, *more, "--set", f"logs.dir={folder}", "--", PYTHON, path, prefix=enter).end(0)
+        os.rmdir(box.path("four-rails/new-dev"))  # the next one makes it
+        expect("preload:" not in run.text, run.text)
+        texts.append([box.rank_output(rank, runs=folder) for rank in range(4)])
+    expect_equal(texts[1], texts[0], "what the ranks see")
+    expect_equal([text.split()[2] for text in texts[0]], [b"0", b"1", b"2", b"3"], "GPUs")
 
 
 @case

@@ -10,6 +10,7 @@ import gc
 import json
 import os
 import random
+import re
 import resource
 import signal
 import subprocess
@@ -28,6 +29,12 @@ def status(*names):
 def read(name):
     with open(f"/proc/self/{name}", encoding="utf-8") as file:
         return file.read().split("\0")[:-1]
+
+
+def cgroups():
+    """Less the names that differ between two runs: a process id, or the session's number."""
+    with open("/proc/self/cgroup", encoding="ascii") as file:
+        return [re.sub(r"dlaunch-[^/\n]*", "dlaunch-*", line.rstrip("\n")) for line in file]
 
 
 def descriptors():
@@ -72,8 +79,9 @@ def probes():
     yield "credentials", status("Uid", "Gid", "Groups", "CapEff", "NoNewPrivs", "Seccomp")
     yield "limits", {name: resource.getrlimit(getattr(resource, name)) for name in dir(resource) if name.startswith("RLIMIT_")}
     yield "affinity", sorted(os.sched_getaffinity(0))
+    yield "memory", status("Mems_allowed_list")
     yield "nice", [os.getpriority(os.PRIO_PROCESS, 0), os.sched_getscheduler(0)]
-    yield "cgroup", open("/proc/self/cgroup", encoding="ascii").read().count("\n")
+    yield "cgroup", cgroups()
     yield "own group", os.getpgid(0) == os.getpid()
     yield "session", os.getsid(0) == os.getsid(os.getppid())
     yield "name", open("/proc/self/comm", encoding="ascii").read()

@@ -178,3 +178,18 @@ def a_node_that_slurm_gives_up_is_replaced_by_a_spare(box):
     box.end_of_job(job, 0, "COMPLETED", patience=60)
     expect_in("node2 is lost; a spare takes its place, with 0 spares left", box.batch_text(), "what is said")
     expect_equal([node["name"] for node in box.json("plan.json")["nodes"]], ["node1", "node3"], "who ran last")
+
+
+@case(budget=120)
+def the_first_node_is_like_any_other_where_the_launcher_is_on_none_of_them(box):
+    """salloc --no-kill on a login node: Slurm takes node1 away, where the batch script would have run."""
+    box.make_slurm(3)
+    script = f"[ $DLAUNCH_ATTEMPT = 1 ] && exec echo $MASTER_ADDR; touch {box.folder}/up-$RANK; exec sleep 600"
+    run = box.allocate("run", *SHORT_LEASE, "--set", "nodes=2", "--set", "spares=1", "--set", "restart.max=1", "--", "/bin/sh", "-c", script,
+                       options=["-N3", "--no-kill"])
+    start_of(box, 2)
+    set_down(box, "node1")
+    run.end(0, patience=60)
+    expect_in("node1 is lost; a spare takes its place, with 0 spares left", run.words, "what is said")
+    expect_equal([node["name"] for node in box.json("plan.json")["nodes"]], ["node3", "node2"], "who ran last")
+    expect_in(box.read(run.folder(), "attempt-1", "rank-0.out").decode().strip(), ("node3", box.cluster[3].address), "where the ranks met")

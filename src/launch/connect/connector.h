@@ -96,7 +96,7 @@ struct Connector {
 /// A connection to an agent: a pair of descriptors, and its local process.
 struct Connection {
   UniqueFd read;
-  UniqueFd write;
+  UniqueFd write;     // none if `read` is a socket for both
   pid_t process = 0;  // child of the engine; its end is the end of the connection
   /// What was read after the agent's marker: the first bytes of the channel.
   std::string early = {};

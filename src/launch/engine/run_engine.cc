@@ -15,7 +15,6 @@
 #include "os/clock.h"
 #include "os/process_title.h"
 #include "os/signals.h"
-#include "plan/success.h"
 #include "report/summary.h"
 #include "supervise/wording.h"
 #include "text/duration_text.h"
@@ -121,15 +120,10 @@ RunEngine::RunEngine(const RunOptions& options, LocalStart local, UniqueFd front
            .staged = [this](const StageReport& report) { tell_copy(report, staged_text(report)); },
            .show = [this](std::string text) { screen_.show_status(std::move(text)); },
            .note = [this](const std::string& text) { screen_.note(text); }}),
-      return_check_(
-          loop_, options.spec, nodes_,
-          {.passed =
-               [this](NodeId node, Attempt attempt) {
-                 nodes_.admit(node);
-                 push(event::NodeReady{node, attempt});
-               },
-           .failed = [this](NodeId node, std::string what,
-                            bool is_new) { refuse_returned(node, std::move(what), is_new); }}),
+      return_check_(loop_, options.spec, nodes_,
+                    {.passed = [this](NodeId node, Attempt attempt) { pass(node, attempt); },
+                     .failed = [this](NodeId node, std::string what,
+                                      bool is_new) { refuse(node, std::move(what), is_new); }}),
       collect_(loop_, options, nodes_, store_, screen_),
       give_back_(loop_),
       prometheus_(
@@ -185,7 +179,10 @@ void RunEngine::tell(const Event& event) {
   store_.record(event);
   if (options_.verbosity > 0) explain(event);
   if (std::holds_alternative<event::RankStarted>(event) && not_started_ > 0 && --not_started_ == 0)
-    give_back_.after(kAfterStart, [this] { give_back(); });
+    give_back_.after(kAfterStart, [this] {
+      check_spares();
+      give_back();
+    });
   if (const auto* ready = std::get_if<event::NodeReady>(&event))
     preparation_.facts_known(ready->node, ready->attempt);
   const auto* lost = std::get_if<event::NodeLost>(&event);
@@ -228,21 +225,6 @@ void RunEngine::explain(const Event& event) const {
     debug_log::debug("rank " + std::to_string(exited->rank.value) + ' ' + describe(exited->status) +
                      since(began_));
   }
-}
-
-/// The next attempt is to go on without the node, as this one does.
-void RunEngine::refuse_returned(NodeId node, std::string what, bool is_new) {
-  const std::string& name = nodes_.targets()[node.value].host.name;
-  if (is_new) screen_.note(name + " answers again, but cannot be used: " + what);
-  nodes_.release(node);
-  push(event::NodeLost{node, std::move(what)});
-}
-
-void RunEngine::on(NodeId node, wire::Facts& facts) {
-  const Node* const returned = nodes_.returned(node);
-  if (returned != nullptr && plan_)
-    return return_check_.begin(*returned, facts.attempt, plan_context(plan_->attempt));
-  push(event_of(node, facts));
 }
 
 void RunEngine::on(NodeId node, wire::RanksStarted& started) {
@@ -352,20 +334,6 @@ PlanContext RunEngine::plan_context(Attempt attempt) const {
   return context;
 }
 
-/// The supervisor already has the event of a lost node.
-void RunEngine::prepared(Prepared outcome) {
-  if (!outcome.lost.empty()) return;
-  if (outcome.failure) return push(event::PlanFailed{std::move(*outcome.failure)});
-  std::optional<LaunchPlan>& plan = outcome.plan;
-  event::PlanMade made{plan->attempt, {}, deciding_ranks(options_.spec, *plan)};
-  if (plan->mpirun) made.starter = {plan->nodes.front().id, "mpirun"};
-  for (const RankPlan& rank : plan->ranks)
-    made.node_of_rank.push_back(plan->nodes[rank.node.value].id);
-  for (const NodePlan& node : plan->nodes) made.names.emplace_back(node.id, node.name);
-  planned_ = std::move(*plan);
-  push(std::move(made));
-}
-
 void RunEngine::begin_attempt(LaunchPlan plan) {
   plan_ = std::move(plan);
   has_output_ = false;
@@ -457,6 +425,7 @@ void RunEngine::begin(const action::ReleaseNode& release) {
 }
 
 void RunEngine::begin(const action::RemoveNode& remove) {
+  if (started_) return nodes_.remove(remove.node);  // it has no output
   output_.when_out([this, node = remove.node] { nodes_.remove(node); });
 }
 

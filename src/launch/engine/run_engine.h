@@ -77,8 +77,7 @@ class RunEngine : public Engine {
   void on(NodeId node, wire::OneOf<wire::CollectAnswer> auto& answer) { collect_.on(node, answer); }
   void on(NodeId, wire::StagedSeen&) {}
   void on(NodeId node, wire::PrerequisitesMissing& answer) {
-    preparation_.on(node, answer);
-    return_check_.on(node, answer);
+    if (!return_check_.on(node, answer)) preparation_.on(node, answer);
   }
   void on(NodeId node, wire::PmixFence& fence) { mpi_.on(node, std::move(fence)); }
   void on(NodeId node, wire::PmixWanted& wanted) { mpi_.on(node, wanted); }
@@ -123,7 +122,11 @@ class RunEngine : public Engine {
   void begin(const action::Tell& tell) { screen_.state(tell.line); }
   void begin(const action::Finish&) {}
 
-  void refuse_returned(NodeId node, std::string what, bool is_new);
+  void check_spares();
+  void pass(NodeId node, Attempt attempt);
+  void refuse(NodeId node, std::string what, bool is_new);
+  void give_up(NodeId node, std::string what);
+  [[nodiscard]] bool leave_out_unusable(const Prepared& outcome);
   [[nodiscard]] PlanContext plan_context(Attempt attempt) const;
   void prepared(Prepared outcome);
   void begin_attempt(LaunchPlan plan);

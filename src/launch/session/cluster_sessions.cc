@@ -115,6 +115,8 @@ void ClusterSessions::remove(NodeId node) {
   if (gone < spare && spare != nodes.end()) {
     *gone = std::move(*spare);
     gone = spare;
+  } else if (gone < spare) {
+    vacant_.push_back(static_cast<std::size_t>(gone - nodes.begin()));
   }
   if (gone != nodes.end()) nodes.erase(gone);
 }
@@ -344,7 +346,12 @@ void ClusterSessions::gather(NodeId node, Attempt attempt) {
   Session* const session = session_of(node);
   if (session == nullptr) return;
   if (const auto returned = returned_.find(node); returned != returned_.end()) {
-    cluster_.nodes.push_back(std::move(returned->second));
+    auto& nodes = cluster_.nodes;
+    std::size_t position = nodes.size();
+    if (!vacant_.empty()) position = std::min(position, vacant_.back());
+    if (!vacant_.empty()) vacant_.pop_back();
+    nodes.insert(nodes.begin() + static_cast<std::ptrdiff_t>(position),
+                 std::move(returned->second));
     returned_.erase(returned);
   }
   session->send(facts_request(node, attempt));

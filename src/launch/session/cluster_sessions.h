@@ -44,7 +44,7 @@ class ClusterSessions : public Nodes {
   NodeId add(NodeTarget target);
   /// Takes a node out of the set, perhaps until it is connected and asked for its facts again: its
   /// agent exits, and its messages are ignored from now on. If the job has spares, the first of
-  /// them takes its position.
+  /// them takes its position; if not, the next node that returns does.
   void remove(NodeId node);
   /// Call before connect(): kept nodes (launch/keep) are used, and agents on other nodes make a
   /// folder for output, named after the run. Empty: there is no run, and no output.
@@ -77,6 +77,8 @@ class ClusterSessions : public Nodes {
   /// A node that was taken out of the set and has reported its facts to a new session; null: it has
   /// not, or is part of cluster() again.
   [[nodiscard]] const Node* returned(NodeId node) const;
+  /// The node has reported its facts to its session; if it has returned, see admit().
+  [[nodiscard]] bool is_ready(NodeId node) const { return members_.at(node).is_ready; }
   /// A returned node has passed its check: the next attempt can use it.
   void admit(NodeId node) { members_.at(node).is_ready = true; }
   /// The nodes that an attempt with this plan does not use; empty if the job uses all given nodes.
@@ -121,6 +123,7 @@ class ClusterSessions : public Nodes {
   Cluster cluster_;
   std::map<NodeId, Member> members_;               // those of cluster_, and removed ones
   std::map<NodeId, Node> returned_;                // removed ones that are connected again
+  std::vector<std::size_t> vacant_;                // positions in cluster_, the latest last
   std::vector<std::unique_ptr<Session>> retired_;  // replaced, or of removed nodes; they are ending
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   NodeConnector connector_;

@@ -65,7 +65,7 @@ class Nodes {
   /// `within`: 0: timeouts.connect.
   virtual void connect(NodeId node, Attempt attempt, Duration within) = 0;
   /// Asks a connected node for its facts for a later attempt. A node that was taken out of the set
-  /// is part of cluster() again, after the others. -> Facts or NodeLost
+  /// is part of cluster() again, where one has left or else after the others. -> Facts or NodeLost
   virtual void gather(NodeId node, Attempt attempt) = 0;
   /// Sends nothing to a node without a session (one that never had any).
   virtual void send(NodeId node, const wire::ToAgent& message) = 0;

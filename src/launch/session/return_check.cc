@@ -12,6 +12,7 @@ namespace {
 
 /// The nodes of the next attempt as they would be if `node` were among them.
 Cluster with(const Node& node, const JobSpec& spec, Cluster cluster) {
+  std::erase_if(cluster.nodes, [&](const Node& one) { return one.id == node.id; });
   const auto most = static_cast<std::size_t>(spec.nodes ? spec.nodes->max : 1);
   if (cluster.nodes.size() < most) {
     cluster.nodes.push_back(node);
@@ -50,24 +51,31 @@ void ReturnCheck::begin(const Node& node, Attempt attempt, const PlanContext& co
   nodes_.send(node.id, message);
 }
 
-void ReturnCheck::on(NodeId node, const wire::PrerequisitesMissing& answer) {
+bool ReturnCheck::on(NodeId node, const wire::PrerequisitesMissing& answer) {
   const auto found = checks_.find(node);
-  if (found == checks_.end()) return;
+  if (found == checks_.end()) return false;
   Check& check = *found->second;
   check.missing.add(node, answer);
-  if (!check.missing.complete()) return;  // an answer of another attempt
+  if (!check.missing.complete()) return false;  // an answer of another attempt
   const auto lacks = check.missing.by_node();
-  if (const auto lack = lacks.find(node); lack != lacks.end())
-    return fail(node, joined(lack->second));
+  if (const auto lack = lacks.find(node); lack != lacks.end()) {
+    fail(node, joined(lack->second));
+    return true;
+  }
   const Attempt attempt = check.attempt;
   checks_.erase(found);
   faults_.erase(node);
   listener_.passed(node, attempt);
+  return true;
+}
+
+bool ReturnCheck::note_fault(NodeId node, const std::string& what) {
+  return std::exchange(faults_[node], what) != what;
 }
 
 void ReturnCheck::fail(NodeId node, std::string what) {
   checks_.erase(node);
-  const bool is_new = std::exchange(faults_[node], what) != what;
+  const bool is_new = note_fault(node, what);
   listener_.failed(node, std::move(what), is_new);
 }
 

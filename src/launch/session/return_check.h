@@ -1,5 +1,6 @@
-// Checks whether the next attempt could use a node that has come back in the middle of a run. A
-// node that lacks a GPU or a mounted file system must not end a run that goes on without it.
+// Checks whether the next attempt could use a node: one that has come back in the middle of a run,
+// or a spare. A node that lacks a GPU or a mounted file system must not end a run that goes on
+// without it.
 #pragma once
 
 #include <functional>
@@ -32,7 +33,10 @@ class ReturnCheck {
   /// has what its ranks would need; the latter is not checked for a job with a sync or a stage. The
   /// answer comes within timeouts.connect, perhaps from inside this call.
   void begin(const Node& node, Attempt attempt, const PlanContext& context);
-  void on(NodeId node, const wire::PrerequisitesMissing& answer);
+  /// False: this was not the answer to a question of this check.
+  bool on(NodeId node, const wire::PrerequisitesMissing& answer);
+  /// Remembers what a node lacks. Returns whether that differs from what was last found.
+  bool note_fault(NodeId node, const std::string& what);
   /// The node's session has ended, so the check is dropped without an answer.
   void node_lost(NodeId node) { checks_.erase(node); }
 

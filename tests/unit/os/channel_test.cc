@@ -22,7 +22,8 @@ class ChannelTest : public testing::Test {
     block_signals({SIGPIPE});
     near_.start({[this](wire::FromAgent message) { received_.push_back(std::move(message)); },
                  [this](std::string reason) { end_ = std::move(reason); }});
-    far_.start({[](const wire::FromAgent&) {}, [](const std::string&) {}});
+    far_.start({[this](wire::FromAgent message) { far_received_.push_back(std::move(message)); },
+                [](const std::string&) {}});
   }
 
   bool wait_for_end() {
@@ -35,8 +36,9 @@ class ChannelTest : public testing::Test {
   EventLoop loop_;
   std::pair<UniqueFd, UniqueFd> ends_ = *make_socket_pair(SOCK_STREAM);
   Peer near_{loop_, duplicate(ends_.first.get()), std::move(ends_.first), 0, 1};
-  Peer far_{loop_, duplicate(ends_.second.get()), std::move(ends_.second), 0, 1};
+  Peer far_{loop_, std::move(ends_.second), {}, 0, 1};
   std::vector<wire::FromAgent> received_;
+  std::vector<wire::FromAgent> far_received_;
   std::optional<std::string> end_;
 };
 
@@ -48,6 +50,20 @@ TEST_F(ChannelTest, WhatAPeerSaidBeforeItsEndIsReadEvenIfWeWriteFirst) {
   EXPECT_EQ(*end_, "");
   ASSERT_EQ(received_.size(), 1U);
   EXPECT_EQ(received_.front(), wire::FromAgent(wire::Notice{"last words"}));
+}
+
+TEST_F(ChannelTest, OneSocketServesForBothDirections) {
+  const std::string text(1 << 20, 'x');  // more than a socket takes at once
+  near_.send(wire::Notice{text});
+  far_.send(wire::Notice{text});
+  const MonotonicTime limit = monotonic_now() + std::chrono::seconds(20);
+  while ((received_.empty() || far_received_.empty()) && loop_.run_one(limit)) {
+  }
+  EXPECT_EQ(received_, std::vector{wire::FromAgent(wire::Notice{text})});
+  EXPECT_EQ(far_received_, received_);
+  const auto left = far_.leave();
+  ASSERT_TRUE(left);
+  EXPECT_FALSE(left->write);
 }
 
 TEST_F(ChannelTest, UnreadBytesOfOursAreAnOrderlyEndToo) {

@@ -108,10 +108,28 @@ TEST(NodeReturns, WhoIsLostAgainHasWhatIsLeftOfTheLimit) {
   EXPECT_EQ(returns.earliest(), std::nullopt);
   returns.note_lost(lost(3, "gone again"), 40s);
   returns.wait_for(kNode, 40s);
-  EXPECT_EQ(tried(returns, 40s).size(), 1u);
+  EXPECT_EQ(tried(returns, 40s + 500ms).size(), 1u);
   EXPECT_EQ(returns.overdue(60s).size(), 1u);
   returns.forget_all();
   EXPECT_TRUE(returns.overdue(1h).empty());
+}
+
+TEST(NodeReturns, WhoIsLostAgainIsTriedAfterAPause) {
+  NodeReturns returns(5min, 30s);
+  MonotonicTime now{0};
+  for (const MonotonicTime pause : {0ms, 500ms, 1000ms}) {
+    returns.note_lost(lost(3), now);
+    returns.wait_for(kNode, now);
+    EXPECT_EQ(returns.earliest(), now + pause);
+    now += pause;
+    EXPECT_EQ(tried(returns, now), std::vector<std::uint32_t>{3});
+    returns.came_back(kNode);
+  }
+  now = 4min + 59s;
+  returns.note_lost(lost(3), now + 500ms);
+  returns.wait_for(kNode, now);
+  EXPECT_EQ(returns.earliest(), now + 500ms)
+      << "the limit leaves no time for a pause, the fence stays";
 }
 
 TEST(NodeReturns, SmallLimitsAreKept) {

@@ -263,13 +263,52 @@ TEST(SupervisorNodes, ALostNodeThatIsNotNeededForbidsNoRestart) {
   SupervisorConfig c = named(3, {RestartCause::failure});
   c.nodes_wanted = c.nodes_needed = 2;
   Script run(c, {0, 1});
-  EXPECT_EQ(run.at(seconds(5)).lost(2), "") << "a spare";
   (void)run.at(seconds(10)).exited(0, code(1));
+  EXPECT_EQ(run.lost(2), "") << "a spare";
   (void)run.exited(1, signal(SIGTERM), milliseconds(10'001));
   (void)run.empty(0);
   EXPECT_THAT(run.empty(1), testing::StartsWith("attempt 1 follows; "));
   EXPECT_THAT(run.at(seconds(15)).tick(),
               testing::EndsWith("remove 2; gather 0 for 1; gather 1 for 1"));
+}
+
+TEST(SupervisorNodes, ASpareThatCannotBeUsedLeavesWhileRanksRunAndIsTriedAgain) {
+  Script run(of_three(2), {0, 1});
+  EXPECT_EQ(run.at(seconds(5)).lost(2, "no workdir"),
+            "remove 2; tell \"node3, a spare, cannot be used: no workdir; 0 spares left\"");
+  EXPECT_EQ(run.deadline(), seconds(7));
+  EXPECT_EQ(run.at(seconds(7)).tick(), "connect 2");
+  EXPECT_EQ(run.lost(2, "no workdir"), "");
+  EXPECT_EQ(run.deadline(), milliseconds(7500));
+  EXPECT_EQ(run.at(milliseconds(7500)).tick(), "connect 2");
+  EXPECT_EQ(run.ready(2), "tell \"node3 answers again and is a spare\"");
+  EXPECT_EQ(run.lost(2, "no GPU"),
+            "remove 2; tell \"node3, a spare, cannot be used: no GPU; 0 spares left\"");
+  EXPECT_EQ(run.deadline(), milliseconds(9500)) << "it begins anew";
+}
+
+TEST(SupervisorNodes, OneThatReturnedAndIsLostAgainIsMissingInTheNextAttempt) {
+  Script run(of_three(3), {0, 1});
+  EXPECT_EQ(run.at(seconds(5)).lost(2),
+            "remove 2; tell \"node3 cannot be used: gone; the next attempt has 2 of 3 nodes\"");
+}
+
+TEST(SupervisorNodes, ASpareThatTurnsOutUnusableIsReplacedByTheNextOne) {
+  SupervisorConfig c = named(4);
+  c.nodes_wanted = c.nodes_needed = 2;
+  Script run(c, {0, 1});
+  lose_node(run);
+  (void)run.at(seconds(15)).tick();
+  run.attempt(1);
+  for (const std::uint32_t node : {0U, 2U, 3U}) (void)run.ready(node);
+  EXPECT_EQ(run.lost(2, "no workdir"),
+            "tell \"node3 is lost; a spare takes its place, with 0 spares left\"; "
+            "remove 2; plan 1");
+  EXPECT_EQ(run.lost(3, "no workdir"),
+            "tell \"waiting up to 5 min for node4 to answer again\"; connect 3");
+  EXPECT_EQ(run.ready(3), "tell \"node4 answers again\"; plan 1");
+  EXPECT_EQ(run.lost(3, "no workdir"), "tell \"waiting up to 5 min for node4 to answer again\"")
+      << "a pause follows";
 }
 
 TEST(SupervisorNodes, ANodeThatIsLostDuringTheFirstPlanIsLeftOut) {
@@ -495,8 +534,8 @@ TEST(SupervisorNodes, ANodeThatReturnedAndWasLostAgainIsAskedBeforeItIsUsed) {
   (void)run.plan({0, 2});
   (void)run.at(seconds(17)).tick();
   EXPECT_EQ(run.ready(1), "tell \"node2 answers again and is a spare\"");
-  EXPECT_EQ(run.at(seconds(30)).lost(1), "");
   EXPECT_EQ(run.at(seconds(60)).lost(2), "stop 0 with 15");
+  EXPECT_EQ(run.lost(1), "");
   (void)run.exited(0, signal(SIGTERM), milliseconds(60'001));
   (void)run.empty(0);
   EXPECT_THAT(run.at(seconds(120)).tick(), testing::HasSubstr("connect 1;"));

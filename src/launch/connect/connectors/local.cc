@@ -84,7 +84,6 @@ Result<Connection> connect_local(NodeId node, std::uint64_t session, bool pid_na
     ::_exit(guardian_main(std::move(options)));
   }
   Connection connection;
-  connection.write = duplicate(ours.get());
   connection.read = std::move(ours);
   connection.process = pid;
   return connection;

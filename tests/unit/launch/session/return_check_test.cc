@@ -104,6 +104,21 @@ TEST_F(ReturnCheckTest, OneWithWhichNoPlanCanBeMadeDoesNot) {
   EXPECT_THAT(nodes_.sent_, IsEmpty());
 }
 
+TEST_F(ReturnCheckTest, ASpareIsCheckedAsOneOfTheNodes) {
+  spec_.nodes = NodeRange{2, 2};
+  nodes_.cluster_.nodes.push_back(with_facts(NodeId(1), "gpu02"));
+  nodes_.cluster_.nodes.push_back(back_);
+  check_->begin(back_, Attempt(3), context_);
+  const auto sent = nodes_.sent<wire::CheckPrerequisites>();
+  ASSERT_EQ(sent.size(), 1U);
+  EXPECT_EQ(sent[0].first, kBack);
+  EXPECT_FALSE(check_->on(NodeId(1), {Attempt(3), {}})) << "another node";
+  EXPECT_FALSE(check_->on(kBack, {Attempt(4), {}})) << "an answer for the attempt that follows";
+  EXPECT_TRUE(check_->on(kBack, {Attempt(3), {}}));
+  EXPECT_FALSE(check_->on(kBack, {Attempt(3), {}})) << "nothing is asked any more";
+  EXPECT_EQ(passed_.size(), 1U);
+}
+
 TEST_F(ReturnCheckTest, WhatASyncBringsIsNotAskedFor) {
   spec_.sync.is_on = true;
   begin();
