@@ -2,7 +2,7 @@
 // start them in its place, and all of it may die.
 #include <csignal>
 
-#include "cluster.h"
+#include "cluster_state.h"
 
 namespace dlaunch::sim {
 

@@ -1,6 +1,6 @@
 #include "simulated_cluster.h"
 
-#include "cluster.h"
+#include "cluster_state.h"
 
 namespace dlaunch::sim {
 
