@@ -86,7 +86,7 @@ class PreparationWithStage : public testing::Test {
       for (; answered_ < nodes_.sent_.size(); ++answered_) {
         const auto [node, message] = nodes_.sent_[answered_];
         if (lost_.contains(node)) continue;
-        std::visit([this, to = node](const auto& one) { answer(to, one); }, message);
+        std::visit([this, to = node](const auto& one) { this->answer(to, one); }, message);
       }
       if (!holds()) loop_.run_one(std::min(end, monotonic_now() + std::chrono::milliseconds(50)));
     }
