@@ -628,6 +628,23 @@ TEST(SupervisorNodes, ABadNodeStaysWhereItIsNeededOrNotToBeLeftOut) {
   }
 }
 
+TEST(SupervisorNodes, ABadNodeStaysWhileOnlyLostOnesCouldTakeItsPlace) {
+  SupervisorConfig c = named(2, {RestartCause::failure});
+  c.nodes_wanted = c.nodes_needed = 1;
+  c.restart.exclude_bad_nodes = true;
+  Script run(c, {0});
+  (void)run.exited(0, code(1));
+  (void)run.empty(0);
+  (void)run.at(seconds(15)).tick();
+  (void)run.attempt(1).ready(0);
+  (void)run.ready(1);
+  (void)run.plan({0});
+  (void)run.exited(0, code(1));
+  EXPECT_EQ(run.lost(1), "") << "while the ranks are stopped";
+  EXPECT_THAT(run.empty(0), testing::Not(testing::HasSubstr("left out")));
+  EXPECT_THAT(run.at(seconds(60)).tick(), testing::EndsWith("remove 1; gather 0 for 2"));
+}
+
 TEST(SupervisorNodes, WhatDoesNotAnswerInTimeIsLeftOutButTheFenceIsAwaited) {
   SupervisorConfig c = named(3);
   c.nodes_wanted = 2;
