@@ -161,6 +161,7 @@ class Supervisor {
   [[nodiscard]] std::size_t nodes_left_without(std::size_t lost) const {
     return nodes_.size() - withdrawn_.size() - lost;
   }
+  [[nodiscard]] std::size_t nodes_there(std::optional<NodeId> left_out = {}) const;
   [[nodiscard]] bool suffices(std::size_t nodes) const {
     return config_.nodes_needed > 0 && nodes >= config_.nodes_needed;
   }

@@ -113,13 +113,14 @@ void Supervisor::repeat(FailedAttempt failed, const RestartDecision& decision) {
 }
 
 /// A program that fails by itself does so on any node, and mostly on the first one; a node where
-/// attempts fail again and again is taken for the cause if the job can do without it.
+/// attempts fail again and again is taken for the cause if the job can do without it, and without
+/// those that are lost.
 void Supervisor::exclude_if_bad(const Outcome& outcome) {
   constexpr std::uint32_t kTwice = 2;
   if (outcome.cause == Cause::port_taken || !outcome.first) return;
   const NodeId node = attempt_.progress.node_of(*outcome.first);
   if (++failures_on_[node] < kTwice || withdrawn_.contains(node)) return;
-  const std::size_t left = nodes_left_without(1);
+  const std::size_t left = nodes_there(node);
   if (!suffices(left)) return;
   withdrawn_.insert(node);
   ask(action::Tell{wording::excluded(node_name(node), left, config_.nodes_wanted)});
@@ -161,10 +162,17 @@ bool Supervisor::waits_for_lost_nodes() const {
 /// Whether too few nodes remain without the lost ones. A node that leaves the set is not needed
 /// again.
 bool Supervisor::needs_lost_nodes() const {
-  const auto lost = std::count_if(nodes_.begin(), nodes_.end(), [this](const auto& node) {
-    return node.second == Channel::lost && !withdrawn_.contains(node.first);
-  });
-  return lost > 0 && !suffices(nodes_left_without(static_cast<std::size_t>(lost)));
+  const std::size_t there = nodes_there();
+  return there < nodes_left_without(0) && !suffices(there);
+}
+
+/// Of the set, without `left_out`: neither lost, nor waited for, nor about to leave.
+std::size_t Supervisor::nodes_there(std::optional<NodeId> left_out) const {
+  return static_cast<std::size_t>(
+      std::count_if(nodes_.begin(), nodes_.end(), [&](const auto& node) {
+        const bool is_down = node.second == Channel::lost || returns_.waits_for(node.first);
+        return !is_down && !withdrawn_.contains(node.first) && node.first != left_out;
+      }));
 }
 
 /// True only while nothing runs, and no node is being asked.
@@ -290,16 +298,11 @@ void Supervisor::join_again(NodeId node) {
   if (!absent_.is_trying(node)) return;
   absent_.forget(node);
   nodes_[node] = Channel::returned;
-  const auto lost =
-      static_cast<std::size_t>(std::count_if(nodes_.begin(), nodes_.end(), [this](const auto& one) {
-        return (one.second == Channel::lost || returns_.waits_for(one.first)) &&
-               !withdrawn_.contains(one.first);
-      }));
   const RestartDecision next = may_follow();
   ask(action::Tell{
       next.kind == RestartDecision::Kind::none
           ? wording::node_is_not_needed(node_name(node), next.why_not)
-          : wording::node_joins(node_name(node), nodes_left_without(lost), config_.nodes_wanted)});
+          : wording::node_joins(node_name(node), nodes_there(), config_.nodes_wanted)});
   if (phase_ != Phase::connect) return;
   gather(node);
   leave_out_lost();  // those that are waited for may not be needed any more

@@ -190,6 +190,17 @@ Bug wants_one_node() {
   return configured(
       [](SupervisorConfig& config) { config.nodes_needed = config.nodes_wanted = 1; });
 }
+/// All failures are taken for those of the first rank, and one node is enough to go on.
+Bug leaves_out_the_first_node() {
+  Bug bug = heard<event::RankExited>([](event::RankExited& exited, Event&) {
+    if (!exited.status.ok()) exited.rank = Rank{0};
+  });
+  bug.configure = [](SupervisorConfig& config) {
+    config.restart.exclude_bad_nodes = true;
+    config.nodes_needed = 1;
+  };
+  return bug;
+}
 Bug needs_all_that_are_wanted() {
   return configured([](SupervisorConfig& config) { config.nodes_needed = config.nodes_wanted; });
 }
@@ -251,6 +262,8 @@ constexpr std::array kPlants = {
     Plant{"no rank runs on a node that left the set when it is connected again", forgets_fences},
     Plant{"an attempt has as many nodes as it needs, and no more than are wanted", wants_one_node},
     Plant{"a lost node is not waited for while enough others are there", needs_all_that_are_wanted},
+    Plant{"a node is left out for its failures only while enough others are there",
+          leaves_out_the_first_node},
     Plant{"every run ends, and never by an error of ours", loses_deadlines},
 };
 

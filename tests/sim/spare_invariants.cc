@@ -30,6 +30,10 @@ class NodeSet {
   [[nodiscard]] std::size_t there() const {
     return count([](const Node& n) { return n.state == State::ready || n.state == State::asked; });
   }
+  /// Connected, in the set, and not about to leave it, as this one is.
+  [[nodiscard]] std::size_t connected_without(NodeId id) const {
+    return count([&](const Node& n) { return n.state != State::lost && &n != &nodes_[id.value]; });
+  }
   /// They have not answered yet, and none of them was lost.
   [[nodiscard]] std::size_t asked() const {
     return count([](const Node& n) { return n.state == State::asked; });
@@ -207,6 +211,27 @@ Finding waits_only_for_what_it_needs(const Trace& t) {
   return {};
 }
 
+bool leaves_out_a_bad_node(const StepRecord& step) {
+  return std::any_of(step.actions.begin(), step.actions.end(), [](const Action& action) {
+    const auto* told = std::get_if<action::Tell>(&action);
+    return told != nullptr && told->line.find("exclude_bad_nodes") != std::string::npos;
+  });
+}
+
+/// A lost node does not take the place of one that is left out because attempts fail there.
+Finding leaves_out_only_what_can_be_spared(const Trace& t) {
+  NodeSet set(t);
+  for (const StepRecord& step : t.steps) {
+    set.see(step);
+    if (!leaves_out_a_bad_node(step)) continue;
+    const FailedAttempt& failed = find_action<action::Restart>(step)->failed;
+    const NodeId bad = t.placed.at(failed.attempt.value).at(failed.outcome.first->value);
+    if (set.connected_without(bad) < t.scenario.config.nodes_needed)
+      return "node " + std::to_string(bad.value);
+  }
+  return {};
+}
+
 Finding ends(const Trace& t) {
   if (t.ran_out_of_events) return "it waits for nothing";
   const auto* finish = [&]() -> const action::Finish* {
@@ -230,6 +255,8 @@ constexpr std::array kSpareInvariants = {
                    attempts_have_their_size},
     SpareInvariant{"a lost node is not waited for while enough others are there",
                    waits_only_for_what_it_needs},
+    SpareInvariant{"a node is left out for its failures only while enough others are there",
+                   leaves_out_only_what_can_be_spared},
     SpareInvariant{"every run ends, and never by an error of ours", ends},
 };
 

@@ -549,8 +549,8 @@ TEST(SupervisorNodes, ANodeThatLeftAfterThatAndIsConnectedForItsFactsIsNotAskedT
   shrink(run);
   EXPECT_EQ(run.at(seconds(17)).tick(), "connect 1");
   (void)run.ready(1);
-  EXPECT_EQ(run.at(seconds(30)).lost(1), "");
   (void)run.at(seconds(60)).exited(0, code(1));
+  EXPECT_EQ(run.lost(1), "") << "while the ranks are stopped: it stays in the set until a restart";
   EXPECT_THAT(run.empty(0), testing::HasSubstr("attempt 2 follows"));
   EXPECT_THAT(run.at(seconds(120)).tick(), testing::HasSubstr("remove 1"));
   (void)run.attempt(2).ready(0);
@@ -626,6 +626,23 @@ TEST(SupervisorNodes, ABadNodeStaysWhereItIsNeededOrNotToBeLeftOut) {
       for (const std::uint32_t rank : {0U, 1U}) (void)run.rank_started(rank);
     }
   }
+}
+
+TEST(SupervisorNodes, ABadNodeStaysWhileOnlyLostOnesCouldTakeItsPlace) {
+  SupervisorConfig c = named(2, {RestartCause::failure});
+  c.nodes_wanted = c.nodes_needed = 1;
+  c.restart.exclude_bad_nodes = true;
+  Script run(c, {0});
+  (void)run.exited(0, code(1));
+  (void)run.empty(0);
+  (void)run.at(seconds(15)).tick();
+  (void)run.attempt(1).ready(0);
+  (void)run.ready(1);
+  (void)run.plan({0});
+  (void)run.exited(0, code(1));
+  EXPECT_EQ(run.lost(1), "") << "while the ranks are stopped";
+  EXPECT_THAT(run.empty(0), testing::Not(testing::HasSubstr("left out")));
+  EXPECT_THAT(run.at(seconds(60)).tick(), testing::EndsWith("remove 1; gather 0 for 2"));
 }
 
 TEST(SupervisorNodes, WhatDoesNotAnswerInTimeIsLeftOutButTheFenceIsAwaited) {
