@@ -27,6 +27,7 @@ def nodes_of_plan(box):
 def a_spare_takes_the_place_of_a_lost_node(box):
     box.make_cluster(3)
     run = launch(box, 2, "--set", "spares=1", hosts=["node1", "node2", "node3"])
+    wait_until(lambda: box.read(box.run_folder(), "events.jsonl").count(b"rank-started") == 2, "both starts are recorded", pause=0.02)
     box.cluster[1].power_off()
     wait_for_words(run, "node1 is lost; a spare takes its place, with 0 spares left")
     expect_restarted(box, run, 2, [["node1"]])

@@ -3,7 +3,7 @@
 import subprocess
 
 from case import case
-from cases_verdict import ASTRAY, PYPI, WATCHED, end, expect_verdict, host, line_of, needs, told
+from hangs import ASTRAY, PYPI, WATCHED, Job, end, expect_verdict, line_of, needs, told
 from expectations import expect, expect_equal
 from processes import children_of, command_of
 from watch_sandbox import PYTHON, functions
@@ -24,7 +24,7 @@ def absent(box, python, *options):
     expect_equal([process["pid"] for process in rank["processes"] if process["parent"] == supervisor], workers, "children of the rank")
     astray = [process["pid"] for process in rank["processes"] if functions(process["threads"][0])[:1] == ["forward"]]
     expect(len(workers) == 3 and len(astray) == 1, rank)
-    expect_verdict(verdict, [0], f"worker pid {astray[0]} of rank 0 on {host(box)} is in forward ({line_of('time.sleep(1000)')})",
+    expect_verdict(verdict, [0], f"worker pid {astray[0]} of rank 0 on {Job().host(box)} is in forward ({line_of('time.sleep(1000)')})",
                    f"; 2 workers wait for it in all_reduce ({line_of('all_reduce(ones)  # of all')})")
     text = box.stacks(py_spy=py_spy).out.decode()
     branch = text[text.index(f"child {python}"):]
