@@ -140,7 +140,8 @@ def wait_for_second_start(box, job, name):
     while not box.exists(name):
         answer = box.slurm.command("scontrol", "update", f"JobId={job}", "StartTime=now", check=False)
         expect(time.monotonic() < deadline, f"no second start within 150 s; scontrol update: {answer}\n{box.slurm.job(job)}\n"
-                                            + box.slurm.command("sinfo", "-N", "-l"))
+                                            + box.slurm.command("sinfo", "-N", "-l")
+                                            + "".join(box.read(file).decode(errors="replace")[-2000:] for file in ("batch.out", "batch.err") if box.exists(file)))
         time.sleep(0.5)
 
 
