@@ -236,20 +236,19 @@ class Judge {
     for (const Group& group : groups) {
       if (group.front()->why <= Why::blocked) telling.push_back(group);
     }
-    // Ranks that wait for a message have not come to the collective in which the others wait. If
-    // they are the more, one of the others may owe it to them.
-    const auto for_peer = [](const Group& group) { return group.front()->waits_for_peer; };
-    std::stable_sort(groups.begin(), groups.end(), [&](const Group& a, const Group& b) {
-      return std::pair(a.size(), for_peer(b)) > std::pair(b.size(), for_peer(a));
-    });
+    std::stable_sort(groups.begin(), groups.end(),
+                     [](const Group& a, const Group& b) { return a.size() > b.size(); });
     if (!telling.empty()) {
       name_odd(telling);
       return odd_;
     }
-    const bool are_equal =
-        groups[0].size() == groups[1].size() && for_peer(groups[0]) == for_peer(groups[1]);
+    const bool are_equal = groups[0].size() == groups[1].size();
+    // Ranks that wait for a message have not come to the collective in which the others wait; but
+    // one of the others may have left out that message.
+    const Standing& most_do = *groups[0].front();
+    const Standing& next_do = *groups[1].front();
     const bool may_be_owed =
-        for_peer(groups[0]) && groups[1].front()->why == Why::ranks && !for_peer(groups[1]);
+        most_do.waits_for_peer && next_do.why == Why::ranks && !next_do.waits_for_peer;
     if (are_equal || may_be_owed) {  // neither side is the odd one
       return "ranks stand in different places: " + clause_of(groups[0]) + "; " +
              clause_of(groups[1]) + (groups.size() > 2 ? "; others elsewhere" : "");
