@@ -217,9 +217,7 @@ class Judge {
       return no_move() + ": " + odd_and_waiting();
     }
     if (!broken_.empty()) {
-      Group everyone;
-      for (const Standing& one : all_) everyone.push_back(&one);
-      const std::vector<Group> groups = groups_of(everyone);
+      const std::vector<Group> groups = groups_of(everyone());
       return no_move() + ": " + without_network() + "; " + count_of(groups.front().size()) + ' ' +
              state_in_words(groups.front(), Length::headline);
     }
@@ -228,9 +226,7 @@ class Judge {
 
   /// The headline if all ranks wait for each other, or none is known to wait for another.
   std::string without_absent() {
-    Group everyone;
-    for (const Standing& one : all_) everyone.push_back(&one);
-    std::vector<Group> groups = groups_of(everyone);
+    std::vector<Group> groups = groups_of(everyone());
     if (groups.size() == 1) return everyone_in(groups.front());
     std::vector<Group> telling;
     for (const Group& group : groups) {
@@ -259,10 +255,19 @@ class Judge {
     return odd_ + "; " + count_of(most.size()) + ' ' + state_in_words(most, Length::headline);
   }
 
+  [[nodiscard]] Group everyone() const {
+    Group group;
+    for (const Standing& one : all_) group.push_back(&one);
+    return group;
+  }
+
+  /// Of ranks it is known how many there must be; of workers one may have ended and be gone.
   [[nodiscard]] std::string everyone_in(const Group& group) const {
-    return (group.size() > 1 ? "all " : "") + count_of(group.size()) + ' ' +
-           state_in_words(group, Length::headline) +
-           (group.front()->why == Why::ranks ? ", and none is missing there" : "");
+    const bool has_workers = !workers_in(group).empty();
+    const bool none_is_missing = group.front()->why == Why::ranks && !has_workers;
+    return (group.size() > 1 ? "all " : "") + count_of(group.size(), has_workers ? "live " : "") +
+           ' ' + state_in_words(group, Length::headline) +
+           (none_is_missing ? ", and none is missing there" : "");
   }
 
   void name_odd(const std::vector<Group>& groups) {
@@ -285,11 +290,9 @@ class Judge {
     return text + after_word(" in ", place_of(*most.front(), Length::headline));
   }
 
-  /// "63 ranks"; "63 workers" if the work of ranks is done by workers.
-  [[nodiscard]] std::string count_of(std::size_t count, const std::string& more = "") const {
-    const bool are_workers =
-        std::any_of(all_.begin(), all_.end(), [](const Standing& one) { return one.worker != 0; });
-    return counted(count, more + (are_workers ? "worker" : "rank"));
+  /// "63 ranks", "63 more workers": whatever the members of all ranks are.
+  [[nodiscard]] std::string count_of(std::size_t count, std::string_view more = "") const {
+    return counted_as(everyone(), count, more);
   }
 
   [[nodiscard]] std::string no_move() const { return "no rank has moved for " + time_; }

@@ -1,5 +1,6 @@
 #include "report/verdict_text.h"
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 
@@ -18,10 +19,21 @@ std::vector<RankOnHost> members_of(const StandingGroup& group) {
   return members;
 }
 
+std::string counted_as(const StandingGroup& group, std::size_t count, std::string_view more) {
+  const auto workers = std::count_if(group.begin(), group.end(),
+                                     [](const Standing* one) { return one->worker != 0; });
+  const std::string noun(more);
+  if (workers == 0) return counted(count, noun + "rank");
+  if (static_cast<std::size_t>(workers) == group.size()) return counted(count, noun + "worker");
+  return std::to_string(count) + ' ' + noun + (count == 1 ? "process" : "processes");
+}
+
 std::string workers_in(const StandingGroup& group) {
-  if (group.front()->worker == 0) return "";
+  const bool are_ranks =
+      std::all_of(group.begin(), group.end(), [](const Standing* one) { return one->worker == 0; });
+  if (are_ranks) return "";
   return (group.size() == 1 ? "worker pid " + std::to_string(group.front()->worker)
-                            : counted(group.size(), "worker")) +
+                            : counted_as(group, group.size())) +
          " of ";
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,7 +21,12 @@ enum class Length { headline, line };
 /// The ranks of the group, each once.
 [[nodiscard]] std::vector<RankOnHost> members_of(const StandingGroup& group);
 
-/// "worker pid 4711 of ", "8 workers of "; empty: the ranks themselves.
+/// "3 ranks", "3 workers", or "3 processes" if the group has both. `more`: an
+/// adjective and a blank before the noun.
+[[nodiscard]] std::string counted_as(const StandingGroup& group, std::size_t count,
+                                     std::string_view more = "");
+
+/// "worker pid 4711 of ", "8 workers of ", "9 processes of "; empty: the ranks themselves.
 [[nodiscard]] std::string workers_in(const StandingGroup& group);
 
 /// "rank 37 on gpu05"

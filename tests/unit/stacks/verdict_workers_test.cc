@@ -85,10 +85,23 @@ TEST(VerdictOnWorkers, ProcessesWithAnotherCommandAreNoWorkers) {
                             rank.processes[0].pid,
                             "python -c 'resource_tracker'",
                             {{9, "", "S", "", kElsewhere, 1}}});
-  EXPECT_EQ(
-      judge_twice({rank}).headline,
-      "no rank has moved for 8 s: all 2 workers wait in all_reduce (train.py:41), and none is "
-      "missing there");
+  EXPECT_EQ(judge_twice({rank}).headline,
+            "no rank has moved for 8 s: all 2 live workers wait in all_reduce (train.py:41)")
+      << "whether one has ended and is missing there is unknown";
+}
+
+TEST(VerdictOnWorkers, WorkersAndRanksTogetherAreProcesses) {
+  const RankStacks workers = torchrun(0, "a", {kInAllReduce, kInAllReduce});
+  const RankStacks waits = standing(1, "b", kInAllReduce);
+  const Verdict verdict = judge_twice({workers, waits, standing(2, "c", kElsewhere)});
+  EXPECT_EQ(verdict.headline,
+            "no rank has moved for 8 s: rank 2 on c is in load (data.py:88); 3 processes wait for "
+            "it in all_reduce (train.py:41)");
+  EXPECT_THAT(verdict.lines, ElementsAre("rank 2 (c): is in load (/home/me/data.py:88), sleeping",
+                                         "3 processes of ranks 0, 1 (a, b): wait in all_reduce "
+                                         "(/home/me/train.py:41)"));
+  EXPECT_EQ(judge_twice({workers, waits}).headline,
+            "no rank has moved for 8 s: all 3 live processes wait in all_reduce (train.py:41)");
 }
 
 TEST(VerdictOnWorkers, ARankThatWaitsItselfOrWhoseChildrenDoNotIsJudgedByItself) {
