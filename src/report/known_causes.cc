@@ -97,10 +97,9 @@ std::string why_never_connected(const Failure& f) {
            "or it is not an MPI program; or a container hides mpirun's server from it";
   }
   return "every rank of an MPI job must call MPI_Init, which connects it to dlaunch over PMIx "
-         "(Open "
-         "MPI) or PMI-1 (MPICH, Intel MPI); this one did not: it is not an MPI program, or its MPI "
-         "library supports neither, or a container hides PMIx's server or the descriptor PMI_FD "
-         "from it, or there is no server (a note says so)";
+         "(Open MPI) or PMI-1 (MPICH, Intel MPI); this one did not: it is not an MPI program, or "
+         "its MPI library supports neither, or a container hides PMIx's server or the descriptor "
+         "PMI_FD from it, or there is no server (a note says so)";
 }
 
 std::string what_else_for_mpi(const Failure& f) {
@@ -119,8 +118,8 @@ std::string why_other_world(const Failure& f) {
   return "the ranks of this job are one world" +
          (planned == 0 ? "" : " of " + std::to_string(planned)) +
          ", but this one's MPI library made a world of its own: something between dlaunch and the "
-         "program changed or removed the variables that hold its rank (PMI_RANK, "
-         "PMI_SIZE: env -i, sudo, a wrapper, a container that does not pass them)";
+         "program changed or removed the variables that hold its rank (PMI_RANK, PMI_SIZE: "
+         "env -i, sudo, a wrapper, a container that does not pass them)";
 }
 
 /// Names the Python that did not find a module.
@@ -161,7 +160,7 @@ std::string why_by_table(const Failure& f) {
 
 // Of the rows that apply, the first with a `why` explains the failure, and the first with advice
 // gives the advice.
-constexpr std::array<KnownCause, 12> kCauses{{
+constexpr std::array<KnownCause, 13> kCauses{{
     {"debugger-without-terminal", "bdb.BdbQuit", nullptr, nullptr,
      [](const Failure& f) { return advice_for_stdin(f, "breakpoint()"); }},
     {"input-without-terminal", "EOFError: EOF when reading a line", nullptr, nullptr,
@@ -176,8 +175,7 @@ constexpr std::array<KnownCause, 12> kCauses{{
      [](const Failure&) {
        return std::string(
            "a smaller batch, fewer data loaders or ranks per node; or a higher memory limit "
-           "(sbatch "
-           "--mem)");
+           "(sbatch --mem)");
      }},
     {"gpu-fault", "",
      [](const Failure& f) { return f.end != nullptr && !f.end->status.gpu_fault.empty(); },
@@ -187,7 +185,7 @@ constexpr std::array<KnownCause, 12> kCauses{{
      [](const Failure&) {
        return std::string("--exclude NODE, until the node has been rebooted and checked");
      }},
-    {"killed", "", was_killed, why_killed, who_killed},
+    {"killed", "", was_killed, why_killed, nullptr},
     {"peer-lost", "", has_lost_peer, why_peer_lost,
      [](const Failure& f) {
        return std::string(f.outcome.left_early.empty()
@@ -203,12 +201,13 @@ constexpr std::array<KnownCause, 12> kCauses{{
      [](const Failure&) {
        return std::string(
            "the program without the commands before it; mpi.init: optional if a world of its own "
-           "is "
-           "intended");
+           "is intended");
      }},
     {"", "ModuleNotFoundError", nullptr, why_no_module, nullptr},
     {"", "", [](const Failure& f) { return row_of(f) != nullptr; }, why_by_table,
      [](const Failure& f) { return std::string(row_of(f)->advice); }},
+    // If what it last printed says nothing better.
+    {"killed", "", was_killed, nullptr, who_killed},
     {"metric-not-a-number", "",
      [](const Failure& f) { return f.end != nullptr && !nan_metrics(f.in.metrics).empty(); },
      [](const Failure& f) { return nan_metrics(f.in.metrics).front(); },

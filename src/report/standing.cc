@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "report/frame_table.h"
@@ -206,11 +207,16 @@ bool makes_batch(const ProcessStack* loader) {
   });
 }
 
+/// Whether a process that has ended ran the program of one that lives. Its command is "[NAME]".
+bool had_the_program_of(const ProcessStack& living, const ProcessStack& ended) {
+  const std::string program = living.command.substr(0, living.command.find(' '));
+  return ended.command == '[' + name_of_file(program) + ']';
+}
+
 /// Whether a child that has ended may have been a data loader: it has the name of their program, or
 /// the one that PyTorch gives its workers. A program may also leave other children unreaped.
 bool may_have_loaded(const ProcessStack& ended, const ProcessStack& loader) {
-  const std::string program = loader.command.substr(0, loader.command.find(' '));
-  return ended.command == '[' + name_of_file(program) + ']' || ended.command == "[pt_data_worker]";
+  return had_the_program_of(loader, ended) || ended.command == "[pt_data_worker]";
 }
 
 /// `loader`: one that lives. `has_other_trouble`: the living ones work, or something holds them up,
@@ -354,7 +360,22 @@ RankStacks below(const RankStacks& rank, std::int32_t pid) {
   return part;
 }
 
-/// The children of the rank's process that work in its place; none: it works itself.
+/// The rank without these processes and what is below them.
+RankStacks without(RankStacks rank, const std::vector<std::int32_t>& workers) {
+  std::set<std::int32_t> taken(workers.begin(), workers.end());
+  std::vector<ProcessStack> rest;
+  for (ProcessStack& one : rank.processes) {  // parents before children
+    if (taken.contains(one.pid) || taken.contains(one.parent))
+      taken.insert(one.pid);
+    else
+      rest.push_back(std::move(one));
+  }
+  rank.processes = std::move(rest);
+  return rank;
+}
+
+/// The children of the rank's process that work in its place, living or not reaped; none: it works
+/// itself.
 std::vector<std::int32_t> workers_of(const RankStacks& now) {
   const ProcessStack* const work = working_process(now);
   const ThreadStack* const thread = main_thread(work);
@@ -369,8 +390,17 @@ std::vector<std::int32_t> workers_of(const RankStacks& now) {
     if (its != nullptr && waits_for_ranks(*its)) commands.insert(without_digits(child->command));
   }
   std::vector<std::int32_t> workers;
+  const ProcessStack* one_of_them = nullptr;
   for (const ProcessStack* child : children) {
-    if (commands.contains(without_digits(child->command))) workers.push_back(child->pid);
+    if (!commands.contains(without_digits(child->command))) continue;
+    workers.push_back(child->pid);
+    one_of_them = child;
+  }
+  // A rank that works itself may have left other children unreaped.
+  if (one_of_them == nullptr || is_in_user_code(*thread)) return workers;
+  for (const ProcessStack& one : now.processes) {
+    if (one.parent == work->pid && has_ended(one) && had_the_program_of(*one_of_them, one))
+      workers.push_back(one.pid);
   }
   return workers;
 }
@@ -378,12 +408,17 @@ std::vector<std::int32_t> workers_of(const RankStacks& now) {
 }  // namespace
 
 std::vector<Standing> standings_of(const RankStacks& before, const RankStacks& now) {
+  const std::vector<std::int32_t> workers = workers_of(now);
+  if (workers.empty()) return {standing_of(before, now)};
   std::vector<Standing> standings;
-  for (const std::int32_t pid : workers_of(now)) {
+  for (const std::int32_t pid : workers) {
     standings.push_back(standing_of(below(before, pid), below(now, pid)));
     standings.back().worker = pid;
   }
-  if (standings.empty()) return {standing_of(before, now)};
+  // A process that is in the user's code does not only supervise.
+  if (is_in_user_code(*main_thread(working_process(now))))
+    standings.push_back(standing_of(without(before, workers), without(now, workers)));
+  for (Standing& one : standings) one.unanswered.clear();
   standings.front().unanswered = now.unanswered;
   return standings;
 }

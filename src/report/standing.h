@@ -40,9 +40,11 @@ struct Standing {
   std::vector<std::string> unanswered;  // as RankStacks::unanswered
 };
 
-/// Of the process that does the rank's work; or, if that process only supervises workers
-/// (torchrun), of each of them: of its children at least one waits for other ranks, and the others
-/// run the same command, apart from numbers.
+/// Of the process that does the rank's work; or, if that process supervises workers (torchrun), of
+/// each of them: of its children at least one waits for other ranks, and the others run the same
+/// command, apart from numbers, or had the same program and have ended unreaped. If the process is
+/// in the user's code, it does not only supervise: its own standing follows, and children that have
+/// ended do not count.
 [[nodiscard]] std::vector<Standing> standings_of(const RankStacks& before, const RankStacks& now);
 
 }  // namespace dlaunch

@@ -10,7 +10,7 @@
 
 #include "report/stack_tree.h"
 #include "report/standing.h"
-#include "text/duration_text.h"
+#include "report/verdict_text.h"
 #include "text/plain_text.h"
 #include "text/strings.h"
 
@@ -19,9 +19,7 @@ namespace dlaunch {
 namespace {
 
 using Why = Standing::Why;
-
-/// Ranks that are in the same place and state, ascending.
-using Group = std::vector<const Standing*>;
+using Group = StandingGroup;
 
 auto key_of(const Standing& one) {
   return std::tie(one.why, one.operation, one.function, one.path, one.detail, one.is_busy);
@@ -46,96 +44,6 @@ std::vector<Group> groups_of(const Group& standings) {
     return std::pair(a.front()->why, b.size()) < std::pair(b.front()->why, a.size());
   });
   return groups;
-}
-
-std::vector<RankOnHost> members_of(const Group& group) {
-  std::vector<RankOnHost> members;
-  for (const Standing* one : group) {
-    if (members.empty() || members.back().rank != one->rank)
-      members.push_back({one->rank, one->host, 1});
-  }
-  return members;
-}
-
-/// "worker pid 4711 of ", "8 workers of "; empty: the ranks themselves.
-std::string workers_in(const Group& group) {
-  if (group.front()->worker == 0) return "";
-  return (group.size() == 1 ? "worker pid " + std::to_string(group.front()->worker)
-                            : counted(group.size(), "worker")) +
-         " of ";
-}
-
-/// "rank 37 on gpu05"
-std::string subject_of(const Group& group) {
-  const auto members = members_of(group);
-  return workers_in(group) + ranks_of(members) + " on " + hosts_of(members);
-}
-
-enum class Length { headline, line };
-
-/// "all_reduce (train.py:41)"; empty: unknown. With Length::line, the path is complete.
-std::string place_of(const Standing& one, Length length) {
-  const std::string& name = one.operation.empty() ? one.function : one.operation;
-  const std::string& place = length == Length::line ? one.path : one.place;
-  if (name.empty()) return "";
-  return plain_line(place.empty() ? name : name + " (" + place + ')');
-}
-
-std::string after_word(std::string_view word, const std::string& text) {
-  return text.empty() ? "" : std::string(word) + text;
-}
-
-/// What the rank does: a phrase that begins with a verb in the singular.
-std::string state_of(const Standing& one, Length length) {
-  const std::string place = place_of(one, length);
-  const std::string in_place = after_word(" in ", place);
-  const std::string detail = plain_line(one.detail);
-  switch (one.why) {
-    case Why::stopped:
-    case Why::blocked:
-      return "is " + detail + in_place;
-    case Why::ended:
-      return "has ended";
-    case Why::dead_loader:
-      return "waits for data loaders that have ended" + in_place;
-    case Why::deadlock:
-      return "has threads that wait for locks: " + detail;
-    case Why::loader:
-      return "waits for data" + in_place + after_word("; ", detail);
-    case Why::starved:
-      return "is" + in_place + ", waiting for a CPU most of the time";
-    case Why::elsewhere:
-      break;
-    case Why::ranks:
-      return "waits" + in_place;
-  }
-  if (one.is_busy) return "is busy" + in_place;
-  if (place.empty()) return detail.empty() ? "is in an unknown place" : "is " + detail;
-  return "is in " + place + (length == Length::line ? after_word(", ", detail) : "");
-}
-
-std::string state_of(const Group& group, Length length) {
-  std::string text = state_of(*group.front(), length);
-  if (group.size() == 1) return text;
-  static constexpr std::pair<std::string_view, std::string_view> kPlural[] = {
-      {"is ", "are "}, {"has ", "have "}, {"waits", "wait"}, {"stands ", "stand "}};
-  for (const auto& [one, many] : kPlural) {
-    if (text.starts_with(one)) return std::string(many) + text.substr(one.size());
-  }
-  return text;
-}
-
-/// "rank 37 on gpu05 is in load (data.py:88)"
-std::string clause_of(const Group& group) {
-  return subject_of(group) + ' ' + state_of(group, Length::headline);
-}
-
-/// Rounded to seconds if it is 2 s or more.
-std::string time_text_of(std::chrono::milliseconds time) {
-  const auto whole = std::chrono::round<std::chrono::seconds>(time);
-  if (whole < std::chrono::seconds(2) || whole >= std::chrono::seconds(60))
-    return duration_text(time);
-  return std::to_string(whole.count()) + " s";
 }
 
 class Judge {
@@ -302,46 +210,41 @@ class Judge {
   std::string hang() {
     if (all_.size() == 1) {
       return subject_of({&all_.front()}) + " has not moved for " + time_ + ": it " +
-             state_of(all_.front(), Length::headline);
+             state_in_words(all_.front(), Length::headline);
     }
     if (!waiting_.empty() && !others_.empty()) {
       name_odd(groups_of(others_));
       return no_move() + ": " + odd_and_waiting();
     }
     if (!broken_.empty()) {
-      Group everyone;
-      for (const Standing& one : all_) everyone.push_back(&one);
-      const std::vector<Group> groups = groups_of(everyone);
+      const std::vector<Group> groups = groups_of(everyone());
       return no_move() + ": " + without_network() + "; " + count_of(groups.front().size()) + ' ' +
-             state_of(groups.front(), Length::headline);
+             state_in_words(groups.front(), Length::headline);
     }
     return no_move() + ": " + without_absent();
   }
 
   /// The headline if all ranks wait for each other, or none is known to wait for another.
   std::string without_absent() {
-    Group everyone;
-    for (const Standing& one : all_) everyone.push_back(&one);
-    std::vector<Group> groups = groups_of(everyone);
+    std::vector<Group> groups = groups_of(everyone());
     if (groups.size() == 1) return everyone_in(groups.front());
     std::vector<Group> telling;
     for (const Group& group : groups) {
       if (group.front()->why <= Why::blocked) telling.push_back(group);
     }
-    // Ranks that wait for a message have not come to the collective in which the others wait. If
-    // they are the more, one of the others may owe it to them.
-    const auto for_peer = [](const Group& group) { return group.front()->waits_for_peer; };
-    std::stable_sort(groups.begin(), groups.end(), [&](const Group& a, const Group& b) {
-      return std::pair(a.size(), for_peer(b)) > std::pair(b.size(), for_peer(a));
-    });
+    std::stable_sort(groups.begin(), groups.end(),
+                     [](const Group& a, const Group& b) { return a.size() > b.size(); });
     if (!telling.empty()) {
       name_odd(telling);
       return odd_;
     }
-    const bool are_equal =
-        groups[0].size() == groups[1].size() && for_peer(groups[0]) == for_peer(groups[1]);
+    const bool are_equal = groups[0].size() == groups[1].size();
+    // Ranks that wait for a message have not come to the collective in which the others wait; but
+    // one of the others may have left out that message.
+    const Standing& most_do = *groups[0].front();
+    const Standing& next_do = *groups[1].front();
     const bool may_be_owed =
-        for_peer(groups[0]) && groups[1].front()->why == Why::ranks && !for_peer(groups[1]);
+        most_do.waits_for_peer && next_do.why == Why::ranks && !next_do.waits_for_peer;
     if (are_equal || may_be_owed) {  // neither side is the odd one
       return "ranks stand in different places: " + clause_of(groups[0]) + "; " +
              clause_of(groups[1]) + (groups.size() > 2 ? "; others elsewhere" : "");
@@ -349,13 +252,22 @@ class Judge {
     const Group most = groups.front();
     groups.erase(groups.begin());
     name_odd(groups);
-    return odd_ + "; " + count_of(most.size()) + ' ' + state_of(most, Length::headline);
+    return odd_ + "; " + count_of(most.size()) + ' ' + state_in_words(most, Length::headline);
   }
 
+  [[nodiscard]] Group everyone() const {
+    Group group;
+    for (const Standing& one : all_) group.push_back(&one);
+    return group;
+  }
+
+  /// Of ranks it is known how many there must be; of workers one may have ended and be gone.
   [[nodiscard]] std::string everyone_in(const Group& group) const {
-    return (group.size() > 1 ? "all " : "") + count_of(group.size()) + ' ' +
-           state_of(group, Length::headline) +
-           (group.front()->why == Why::ranks ? ", and none is missing there" : "");
+    const bool has_workers = !workers_in(group).empty();
+    const bool none_is_missing = group.front()->why == Why::ranks && !has_workers;
+    return (group.size() > 1 ? "all " : "") + count_of(group.size(), has_workers ? "live " : "") +
+           ' ' + state_in_words(group, Length::headline) +
+           (none_is_missing ? ", and none is missing there" : "");
   }
 
   void name_odd(const std::vector<Group>& groups) {
@@ -378,11 +290,9 @@ class Judge {
     return text + after_word(" in ", place_of(*most.front(), Length::headline));
   }
 
-  /// "63 ranks"; "63 workers" if the work of ranks is done by workers.
-  [[nodiscard]] std::string count_of(std::size_t count, const std::string& more = "") const {
-    const bool are_workers =
-        std::any_of(all_.begin(), all_.end(), [](const Standing& one) { return one.worker != 0; });
-    return counted(count, more + (are_workers ? "worker" : "rank"));
+  /// "63 ranks", "63 more workers": whatever the members of all ranks are.
+  [[nodiscard]] std::string count_of(std::size_t count, std::string_view more = "") const {
+    return counted_as(everyone(), count, more);
   }
 
   [[nodiscard]] std::string no_move() const { return "no rank has moved for " + time_; }
@@ -404,7 +314,7 @@ class Judge {
     for (const Group& part : {odd, rest}) {
       for (const Group& group : groups_of(part))
         line(workers_in(group) + heading_of(members_of(group)) + ": " +
-             state_of(group, Length::line));
+             state_in_words(group, Length::line));
     }
     std::map<std::string, std::vector<RankOnHost>> remarks;
     for (const Standing& one : all_) {

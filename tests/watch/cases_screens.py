@@ -43,12 +43,14 @@ SCENES = {
     "A long evaluation: no alarm": scenes.evaluation,
     "A training that prints nothing: no alarm": scenes.silent_training,
 }
-# What the moment decides, and is not compared: in which of its functions a rank was seen, and what else its node did.
+# What the moment decides, and is not compared: in which of its functions a rank was seen, and what else was seen of a node of this busy machine.
 STEP = r"in (main|all_reduce|tell|compute|load_for_ever) \([^)]*\)"
+LOAD = r"(\d+ % of \d+ % CPU in use, \d+ % not by this job's ranks|processes waited for memory for \d+ % of the time)"
+LOAD_AND_ITS_RANK = rf"({LOAD}(, )?)*(rank \d waited for a CPU for \d+ % of the time)?"
 OF_A_MOMENT = {
     "A stopped rank": STEP, "A rank in a debugger": STEP, "A data loader that is stopped": STEP,
     "A node with little CPU": r"in (work|all_reduce) \([^)]*\)",
-    "What a slow node shows": "the median of the other ranks; .*", "A rank whose steps take longer": "the median of the other ranks; .*",
+    "What a slow node shows": f"{LOAD}, ", "A rank whose steps take longer": f"; node2: {LOAD_AND_ITS_RANK}$",
     "A long evaluation: no alarm": ", but ranks work: .*", "A training that prints nothing: no alarm": ", but ranks work: .*",
 }
 TOLD = ("has moved for", "has not moved for", "nothing printed for", " is slow: ", "was lost")
@@ -80,7 +82,7 @@ def screen_of(box):
 
 def form_of(title, screen):
     """In one line, and without numbers."""
-    text = re.sub(OF_A_MOMENT.get(title, "$^"), "...", " ".join(" ".join(screen).split()))
+    text = re.sub(OF_A_MOMENT.get(title, "$^"), "", " ".join(" ".join(screen).split()))
     return re.sub(r"\d+(\.\d+)?", "N", re.sub(r"\d+ min \d+ s|\d+(\.\d+)? m?s", "N s", text))
 
 

@@ -297,8 +297,8 @@ def mpi_mismatch(box, compiler, job=Job()):
     end(box, run)
 
 
-def mpi_receive(box, compiler, job=Job(ranks=4)):
-    """Two ranks each wait for the other's message, and so for each other; the others wait for both."""
+def mpi_receive(box, compiler, job=Job(ranks=5)):
+    """Two ranks each wait for the other's message, and so for each other; the others, which are the more, wait for both."""
     run = mpi(box, compiler, "receive", job)
     hosts = sorted({job.host(box, job.odd - 1), job.host(box)})
     expect_verdict(told(box, "hang"), [job.odd - 1, job.odd],

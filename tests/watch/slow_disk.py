@@ -3,6 +3,7 @@ the kernel's own threads write what a program has left in the page cache)."""
 
 import contextlib
 import os
+import shutil
 import subprocess
 
 from expectations import Skip, expect
@@ -17,6 +18,8 @@ def _said(*argv):
 @contextlib.contextmanager
 def slow_disk(box, size, bytes_per_second):
     """Its folder. Unmounting waits until everything is written, so it ends at full speed."""
+    if shutil.which("mkfs.ext4") is None:
+        raise Skip("missing: mkfs.ext4 (package e2fsprogs)")
     folder, image = box.make_folder("disk"), box.path("disk.img")
     with open(image, "wb") as file:
         file.truncate(size)

@@ -324,6 +324,9 @@ TEST_F(FailureWordsTest, ASigkillFromOutside) {
   report_.ranks[5].status = killed_by(SIGKILL);
   EXPECT_THAT(text(), HasSubstr("  why     the signal was not sent by dlaunch; dlaunch cannot"));
   EXPECT_THAT(text(), HasSubstr("  try     sudo dmesg -T | grep -i \"killed process\" on that"));
+  evidence_.last_lines = {"slurmstepd: error: *** JOB 17 ON gpu01 CANCELLED DUE TO TIME LIMIT ***"};
+  EXPECT_THAT(text(), HasSubstr("  why     the signal was not sent by dlaunch; dlaunch cannot"));
+  EXPECT_THAT(text(), HasSubstr("  try     a longer --time for sbatch, and checkpoints"));
 }
 
 TEST_F(FailureWordsTest, ADebuggerWithoutInput) {

@@ -75,17 +75,22 @@ TEST(Verdict, OfTwoEqualSidesNoneIsGuilty) {
             "all_reduce (train.py:41); rank 1 on b waits in broadcast (train.py:44)");
 }
 
-TEST(Verdict, RanksThatWaitForAMessageAreMissingInTheCollective) {
+TEST(Verdict, RanksThatWaitForAMessageAreMissingInTheCollectiveOfTheMost) {
   const auto receiving = [](std::uint32_t rank) {
     return standing(rank, "b", in_collective("recv", 30));
   };
-  Verdict verdict =
-      judge_twice(reply_of({receiving(0), receiving(1), waiting(2, "a"), waiting(3, "a")}));
+  Verdict verdict = judge_twice(
+      reply_of({receiving(0), receiving(1), waiting(2, "a"), waiting(3, "a"), waiting(4, "a")}));
   EXPECT_EQ(verdict.odd, ranks({0, 1}));
   EXPECT_EQ(
       verdict.headline,
-      "no rank has moved for 8 s: ranks 0, 1 on b wait in recv (train.py:30); 2 ranks wait in "
+      "no rank has moved for 8 s: ranks 0, 1 on b wait in recv (train.py:30); 3 ranks wait in "
       "all_reduce (train.py:41)");
+  verdict = judge_twice(reply_of({receiving(0), waiting(1, "a")}));
+  EXPECT_THAT(verdict.odd, IsEmpty()) << "rank 1 may have left out its send";
+  EXPECT_EQ(verdict.headline,
+            "no rank has moved for 8 s: ranks stand in different places: rank 0 on b waits in recv "
+            "(train.py:30); rank 1 on a waits in all_reduce (train.py:41)");
   verdict = judge_twice(reply_of({receiving(0), receiving(1), waiting(2, "a")}));
   EXPECT_THAT(verdict.odd, IsEmpty()) << "rank 2 may owe them a message, or they each other";
   EXPECT_EQ(verdict.headline,

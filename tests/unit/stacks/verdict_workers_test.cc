@@ -85,10 +85,61 @@ TEST(VerdictOnWorkers, ProcessesWithAnotherCommandAreNoWorkers) {
                             rank.processes[0].pid,
                             "python -c 'resource_tracker'",
                             {{9, "", "S", "", kElsewhere, 1}}});
-  EXPECT_EQ(
-      judge_twice({rank}).headline,
-      "no rank has moved for 8 s: all 2 workers wait in all_reduce (train.py:41), and none is "
-      "missing there");
+  EXPECT_EQ(judge_twice({rank}).headline,
+            "no rank has moved for 8 s: all 2 live workers wait in all_reduce (train.py:41)")
+      << "whether one has ended and is missing there is unknown";
+}
+
+TEST(VerdictOnWorkers, AWorkerThatHasEndedUnreapedIsNamed) {
+  RankStacks rank = torchrun(0, "a", {kInAllReduce, kInAllReduce, {}});
+  rank.processes[3].command = "[python]";
+  rank.processes[3].threads[0].state = "Z";
+  EXPECT_EQ(judge_twice({rank}).headline,
+            "no rank has moved for 8 s: worker pid 3 of rank 0 on a has ended; 2 workers wait for "
+            "it in all_reduce (train.py:41)");
+  rank.processes[3].command = "[git]";
+  EXPECT_EQ(judge_twice({rank}).headline,
+            "no rank has moved for 8 s: all 2 live workers wait in all_reduce (train.py:41)");
+}
+
+TEST(VerdictOnWorkers, WorkersAndRanksTogetherAreProcesses) {
+  const RankStacks workers = torchrun(0, "a", {kInAllReduce, kInAllReduce});
+  const RankStacks waits = standing(1, "b", kInAllReduce);
+  const Verdict verdict = judge_twice({workers, waits, standing(2, "c", kElsewhere)});
+  EXPECT_EQ(verdict.headline,
+            "no rank has moved for 8 s: rank 2 on c is in load (data.py:88); 3 processes wait for "
+            "it in all_reduce (train.py:41)");
+  EXPECT_THAT(verdict.lines, ElementsAre("rank 2 (c): is in load (/home/me/data.py:88), sleeping",
+                                         "3 processes of ranks 0, 1 (a, b): wait in all_reduce "
+                                         "(/home/me/train.py:41)"));
+  EXPECT_EQ(judge_twice({workers, waits}).headline,
+            "no rank has moved for 8 s: all 3 live processes wait in all_reduce (train.py:41)");
+}
+
+TEST(VerdictOnWorkers, ARankInItsOwnCodeIsJudgedBesideItsWorkers) {
+  RankStacks absent = standing(0, "a", kElsewhere);
+  absent.processes.push_back(
+      {5, absent.processes[0].pid, "python save.py", {{5, "", "S", "", kInAllReduce, 1}}});
+  const Verdict verdict = judge_twice({absent, standing(1, "b", kInAllReduce)});
+  EXPECT_THAT(verdict.odd, ElementsAre(Rank(0)));
+  EXPECT_EQ(verdict.headline,
+            "no rank has moved for 8 s: rank 0 on a is in load (data.py:88); 2 processes wait for "
+            "it in all_reduce (train.py:41)");
+  absent.processes.push_back({6, absent.processes[0].pid, "[python]", {{6, "", "Z", "", {}, 1}}});
+  EXPECT_EQ(judge_twice({absent, standing(1, "b", kInAllReduce)}).headline, verdict.headline)
+      << "it may be anything that the rank has started";
+}
+
+TEST(VerdictOnWorkers, WhatWorkersDoIsNotTheirRanksOwnWork) {
+  StacksReply first;
+  first.world = 1;
+  first.ranks = {torchrun(0, "a", {kInAllReduce, kElsewhere})};
+  first.ranks[0].processes[0].threads[0].frames = kElsewhere;
+  StacksReply second = first;
+  second.ranks[0].processes[2].cpu_ms += 5000;
+  const Verdict verdict = judge(first, second, std::chrono::seconds(8));
+  EXPECT_THAT(verdict.lines,
+              testing::Contains("rank 0 (a): is in load (/home/me/data.py:88), sleeping"));
 }
 
 TEST(VerdictOnWorkers, ARankThatWaitsItselfOrWhoseChildrenDoNotIsJudgedByItself) {
