@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include <fcntl.h>
@@ -105,10 +106,14 @@ std::string file_system_at(const std::string& path) {
   return file_system_of(real ? real.get() : path);
 }
 
-bool write_sample(const std::string& folder) {
+bool takes_sample(const std::string& folder) {
+  return folder.starts_with('/') && !is_of_network(file_system_at(folder));
+}
+
+bool write_sample(const std::string& folder, MonotonicTime end) {
   constexpr int kFiles = 100;
   const std::string content(8 * 1024, 'x');  // about what a module has
-  for (int i = 0; i < kFiles; ++i) {
+  for (int i = 0; i < kFiles && monotonic_now() < end; ++i) {
     const std::string path = folder + '/' + std::to_string(i);
     const UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
     if (!file || write_all(file.get(), content) != 0) return false;
@@ -126,13 +131,34 @@ FolderSpeed read_folder(const std::string& path, const FolderSpeedLimits& limits
   return speed;
 }
 
-FolderSpeed read_local_sample(const std::vector<std::string>& folders) {
+std::vector<FolderSpeed> read_folders(const std::vector<std::string>& folders,
+                                      std::chrono::nanoseconds time) {
+  constexpr std::size_t kMost = 6;  // more would have too little time each
+  const MonotonicTime end = monotonic_now() + time;
+  std::vector<FolderSpeed> speeds;
+  const std::size_t count = std::min(folders.size(), kMost);
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto part = std::chrono::duration_cast<std::chrono::milliseconds>(
+        (end - monotonic_now()) / static_cast<int>(count - i));
+    if (part <= part.zero()) break;
+    FolderSpeedLimits limits;
+    limits.reading = std::min(limits.reading, part / 4);
+    limits.time = std::min(limits.time, part - limits.reading);
+    if (FolderSpeed speed = read_folder(folders[i], limits); speed.files > 0)
+      speeds.push_back(std::move(speed));
+  }
+  return speeds;
+}
+
+FolderSpeed read_local_sample(const std::vector<std::string>& folders, const std::string& name) {
+  FolderSpeedLimits limits;
+  limits.time = std::chrono::milliseconds(250);
   for (const std::string& folder : folders) {
-    if (!folder.starts_with('/') || is_of_network(file_system_at(folder))) continue;
-    std::string own = folder + "/dlaunch-check-XXXXXX";
-    if (::mkdtemp(own.data()) == nullptr) continue;
+    if (!takes_sample(folder)) continue;
+    const std::string own = folder + '/' + name;
+    if (::mkdir(own.c_str(), 0700) != 0) continue;
     FolderSpeed speed;
-    if (write_sample(own)) speed = read_folder(own);
+    if (write_sample(own, monotonic_now() + limits.time)) speed = read_folder(own, limits);
     std::error_code ignored;
     fs::remove_all(own, ignored);
     if (speed.files == 0) continue;
@@ -140,6 +166,21 @@ FolderSpeed read_local_sample(const std::vector<std::string>& folders) {
     return speed;
   }
   return {};
+}
+
+void remove_local_sample(const std::vector<std::string>& folders, const std::string& name) {
+  // The process that was killed may have been about to make one more file.
+  constexpr int kTries = 10;
+  constexpr std::chrono::milliseconds kPause{20};
+  for (const std::string& folder : folders) {
+    if (!takes_sample(folder)) continue;
+    std::error_code error;
+    for (int i = 0; i < kTries; ++i) {
+      fs::remove_all(folder + '/' + name, error);
+      if (!error) break;
+      std::this_thread::sleep_for(kPause);
+    }
+  }
 }
 
 std::string environment_of(const std::string& program) {

@@ -27,10 +27,20 @@ struct FolderSpeedLimits {
 [[nodiscard]] FolderSpeed read_folder(const std::string& path,
                                       const FolderSpeedLimits& limits = {});
 
-/// The same for 100 files that it writes, reads and removes again, in the first of the folders that
-/// is absolute, writable and not on a network file system. They are read from the page cache, as a
-/// copy that was just made there. `files` is 0 if there is no such folder.
-[[nodiscard]] FolderSpeed read_local_sample(const std::vector<std::string>& folders);
+/// The same for several folders, one after the other, within one common time, of which each may use
+/// an equal part of what the earlier ones have left. Reads only the first few folders, and leaves
+/// out those without files and those for which no time is left.
+[[nodiscard]] std::vector<FolderSpeed> read_folders(const std::vector<std::string>& folders,
+                                                    std::chrono::nanoseconds time);
+
+/// The same for up to 100 files that it writes, reads and removes again, in a new folder `name` in
+/// the first of the folders that is absolute, writable and not on a network file system. They are
+/// read from the page cache, as a copy that was just made there. `files` is 0 if there is no such
+/// folder.
+[[nodiscard]] FolderSpeed read_local_sample(const std::vector<std::string>& folders,
+                                            const std::string& name);
+/// Removes what a read_local_sample() that was killed has left.
+void remove_local_sample(const std::vector<std::string>& folders, const std::string& name);
 
 /// The folder of the modules of the virtual or conda environment that a program is in: "/venv/lib"
 /// for /venv/bin/python; empty: it is in none.

@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include <sys/resource.h>
@@ -24,7 +23,9 @@
 #include "os/kernel_log.h"
 #include "os/proc_file.h"
 #include "os/program_output.h"
+#include "os/random.h"
 #include "text/number.h"
+#include "text/strings.h"
 #include "wire/value.h"
 
 namespace dlaunch {
@@ -45,8 +46,9 @@ DiskFact disk_of(const std::string& path) {
   return disk;
 }
 
-/// Calls of nvidia-smi with one common time limit. Together with the limit of add_collectives(), it
-/// fits into the launcher's limit (launch/session/preparation.cc).
+/// Calls of nvidia-smi with one common time limit. It fits into the launcher's limit
+/// (launch/session/preparation.cc) together with those of add_collectives() and add_code(), and a
+/// second for each program that has to be killed (RunningProgram).
 class Smi {
  public:
   [[nodiscard]] Result<std::string> ask(std::vector<std::string> arguments) const {
@@ -148,23 +150,28 @@ void add_collectives(const wire::Inspect& question, NodeCondition& condition) {
   }
 }
 
-/// Adds how quickly code is found and read, and for comparison the same on a local disk.
-void add_code(const wire::Inspect& question, NodeCondition& condition) {
-  std::vector<std::string> folders = question.code;
-  for (const std::string& program : question.programs) {
-    if (std::string folder = environment_of(program); !folder.empty())
-      folders.push_back(std::move(folder));
-  }
-  std::set<std::string> seen;
-  for (const std::string& folder : folders) {
-    if (!seen.insert(folder).second) continue;
-    if (FolderSpeed speed = read_folder(folder); speed.files > 0)
-      condition.code.push_back(std::move(speed));
-  }
-  if (condition.code.empty()) return;
+/// The folders to read, each once.
+std::vector<std::string> code_folders(const wire::Inspect& question) {
+  std::vector<std::string> folders;
+  const auto add = [&](std::string folder) {
+    if (!folder.empty() && !contains(folders, folder)) folders.push_back(std::move(folder));
+  };
+  for (const std::string& folder : question.code) add(folder);
+  for (const std::string& program : question.programs) add(environment_of(program));
+  return folders;
+}
+
+/// Where a sample of a local disk may be.
+std::vector<std::string> sample_folders() {
   const char* temporary = ::getenv("TMPDIR");
-  condition.local =
-      read_local_sample({temporary == nullptr ? "" : temporary, "/tmp", "/var/tmp", "/dev/shm"});
+  return {temporary == nullptr ? "" : temporary, "/tmp", "/var/tmp", "/dev/shm"};
+}
+
+/// Adds how quickly code is found and read, and for comparison the same on a local disk.
+void add_code(const wire::Inspect& question, const std::string& sample, NodeCondition& condition) {
+  constexpr std::chrono::milliseconds kTime{2500};
+  condition.code = read_folders(code_folders(question), kTime);
+  if (!condition.code.empty()) condition.local = read_local_sample(sample_folders(), sample);
 }
 
 /// "0.52 0.61 ...", proc(5); 0: unreadable.
@@ -186,10 +193,10 @@ Environment probe_environment(Environment login, const wire::Inspect& question,
   return base.variables();
 }
 
-NodeCondition inspect_node(const wire::Inspect& question) {
+NodeCondition inspect_node(const wire::Inspect& question, const std::string& sample) {
   NodeCondition condition;
   for (const std::string& folder : question.folders) condition.disks.push_back(disk_of(folder));
-  add_code(question, condition);
+  add_code(question, sample, condition);
   condition.shm_bytes = disk_of("/dev/shm").total_bytes;
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) condition.open_files_hard = limit.rlim_max;
@@ -206,10 +213,28 @@ NodeCondition inspect_node(const wire::Inspect& question) {
 }
 
 void Inspection::begin(const wire::Inspect& question) {
+  if (process_.is_under_way()) remove_sample();
+  sample_ = random_name("dlaunch-check-");
   const auto limit = std::chrono::milliseconds(question.limit_ms);
   process_.begin(
-      [question] { return wire::encode_value(inspect_node(question)); }, limit,
-      [this, question](Result<std::string> said) { report_(answer(question, std::move(said))); });
+      [question, sample = sample_] { return wire::encode_value(inspect_node(question, sample)); },
+      limit,
+      [this, question](Result<std::string> said) {
+        if (!said) remove_sample();
+        report_(answer(question, std::move(said)));
+      });
+}
+
+void Inspection::remove_sample() {
+  constexpr std::chrono::seconds kLimit{5};
+  process_.cancel();
+  left_.push_back(sample_);
+  remover_.begin(
+      [left = left_] {
+        for (const std::string& sample : left) remove_local_sample(sample_folders(), sample);
+        return std::string("removed");
+      },
+      kLimit, [this](const Result<std::string>&) { left_.clear(); });
 }
 
 wire::Inspected Inspection::answer(const wire::Inspect& question, Result<std::string> said) {

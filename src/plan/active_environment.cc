@@ -121,7 +121,8 @@ std::vector<std::string> programs_in(std::string_view shell_text) {
   for (const ShellWord& word : shell_words(shell_text)) {
     begins = begins || word.begins_command;
     if (begins && goes_before_command(word.text)) continue;
-    if (begins || is_python(word.text)) programs.emplace_back(word.text);
+    const bool activates = file_name(word.text) == "activate";
+    if (begins || activates || is_python(word.text)) programs.emplace_back(word.text);
     begins = false;
   }
   return programs;

@@ -56,8 +56,8 @@ struct EnvironmentUse {
 /// brings its own environment (uv run, conda run, a container).
 [[nodiscard]] bool chooses_environment(std::string_view shell_text);
 
-/// The words of a shell text that may be programs: the first word of each command, and every
-/// Python.
+/// The words of a shell text that may be programs: the first word of each command, every Python,
+/// and every script that activates an environment (`source /venv/bin/activate`).
 [[nodiscard]] std::vector<std::string> programs_in(std::string_view shell_text);
 
 }  // namespace dlaunch

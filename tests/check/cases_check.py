@@ -193,7 +193,7 @@ def files_of_a_network_file_system_are_slow(box):
     expect_equal([one["hosts"] for one in slow], [["node1"]], "where files are slow to read")
     expect_in(f"files in {code} take", slow[0]["text"], "what is slow")
     expect_in("from fuse.sshfs", slow[0]["text"], "what it is")
-    expect_in(f"dlaunch stage --from {code}", slow[0]["remedy"], "what to do")
+    expect_in("a folder on a local disk, with sync: true", slow[0]["remedy"], "what to do")
 
 
 @case

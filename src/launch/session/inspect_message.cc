@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "plan/active_environment.h"
+#include "plan/command.h"
 #include "plan/inherited_env.h"
 #include "plan/user_env.h"
 #include "text/strings.h"
@@ -20,8 +21,9 @@ Environment without_secrets(const std::vector<Variable>& variables) {
   return env;
 }
 
-/// The programs with a path that the job's commands name, absolute.
-std::vector<std::string> programs_of(const JobSpec& spec, const std::filesystem::path& workdir) {
+/// The programs with a path that the job's commands and its setup name, absolute.
+std::vector<std::string> programs_of(const JobSpec& spec, const std::filesystem::path& workdir,
+                                     const std::string& home) {
   std::vector<const Command*> commands = {&spec.command};
   for (const RoleSpec& role : spec.roles) {
     if (role.command) commands.push_back(&*role.command);
@@ -29,13 +31,17 @@ std::vector<std::string> programs_of(const JobSpec& spec, const std::filesystem:
   std::vector<std::string> programs;
   const auto add = [&](const std::string& program) {
     if (program.find('/') == std::string::npos) return;
-    std::string path = (workdir / program).lexically_normal();
+    const std::string named = program.starts_with("~/") ? home + program.substr(1) : program;
+    std::string path = (workdir / named).lexically_normal();
     if (!contains(programs, path)) programs.push_back(std::move(path));
   };
   for (const Command* command : commands) {
-    if (!command->argv.empty()) add(command->argv.front());
+    for (std::size_t i = 0; i < command->argv.size(); ++i) {
+      if (i == 0 || is_python(command->argv[i])) add(command->argv[i]);
+    }
     for (const std::string& program : programs_in(command->line)) add(program);
   }
+  for (const std::string& program : programs_in(spec.setup)) add(program);
   return programs;
 }
 
@@ -56,7 +62,8 @@ wire::Inspect inspect_message(const JobSpec& spec, const PlanContext& context,
       const std::string folder = find_variable(context.launcher_env, variable).value_or("");
       if (folder.starts_with('/')) question.code.push_back(folder + "/lib");
     }
-    question.programs = programs_of(spec, workdir);
+    question.programs =
+        programs_of(spec, workdir, find_variable(context.launcher_env, "HOME").value_or("~"));
   }
   if (!wanted.collectives) return question;
   if (!is_launcher) question.carried = carried_variables(context.launcher_env);

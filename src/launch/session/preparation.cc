@@ -18,7 +18,7 @@ namespace dlaunch {
 
 namespace {
 
-constexpr std::chrono::seconds kInspection{20};
+constexpr std::chrono::seconds kInspection{25};  // the parts of node/inspection.cc have 23 s
 // Time for the answer to arrive.
 constexpr std::chrono::seconds kOnTheWay{5};
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 
+#include "text/json_text.h"
 #include "text/strings.h"
 #include "text/table.h"
 
@@ -23,9 +24,15 @@ std::uint64_t each_ns(const FolderSpeed& speed) {
   return speed.took_ns / speed.files;
 }
 
+bool is_slow(const FolderSpeed& speed) {
+  const std::uint64_t limit = is_of_network(speed.file_system) ? kSlowFileOfNetworkNs : kSlowFileNs;
+  return speed.files >= kFewFiles && each_ns(speed) >= limit;
+}
+
 struct Slow {
   std::uint32_t node = 0;  // the slowest
   std::size_t count = 0;   // of slow nodes
+  bool is_workdir = false;
   FolderSpeed speed;
   FolderSpeed local;
 };
@@ -35,14 +42,48 @@ std::string text_of(const Slow& slow) {
   std::string text =
       "files in " + slow.speed.path + " take " + time_text(each) + " each to find and read";
   if (!slow.speed.file_system.empty()) text += ", from " + slow.speed.file_system;
-  if (slow.count > 1)
-    text +=
-        "; on " + counted(slow.count - 1, "other node") + " more than " + time_text(kSlowFileNs);
-  text += ": the some " + std::to_string(kFilesOfFramework) +
-          " files of `import torch` take about " + time_text(each * kFilesOfFramework) + " here";
+  if (slow.count > 1) text += "; slow on " + counted(slow.count - 1, "other node") + " too";
+  text += ": the roughly " + std::to_string(kFilesOfFramework) +
+          " files that `import torch` reads take about " + time_text(each * kFilesOfFramework) +
+          " here";
   if (slow.local.files > 0)
     text += ", " + time_text(each_ns(slow.local) * kFilesOfFramework) + " from " + slow.local.path;
   return text;
+}
+
+/// A check asks for the room in the workdir, but not in environments
+/// (launch/session/inspect_message).
+bool is_workdir(const std::string& path, const NodeCondition& condition) {
+  return std::any_of(condition.disks.begin(), condition.disks.end(),
+                     [&](const DiskFact& disk) { return disk.path == path; });
+}
+
+/// A path as a value in a flow mapping of YAML.
+std::string value_of(const std::string& path) {
+  const auto is_plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("/._-").find(c) != std::string_view::npos;
+  };
+  if (std::all_of(path.begin(), path.end(), is_plain)) return path;
+  std::string quoted;
+  append_json_string(quoted, path);
+  return quoted;
+}
+
+std::string remedy_of(const Slow& slow) {
+  const std::string preload = "import once per node (preload: [MODULE])";
+  if (!is_of_network(slow.speed.file_system)) return preload;
+  if (slow.is_workdir)
+    return "start the job in a folder on a local disk, with sync: true, which copies it to the "
+           "same path on each node, or " +
+           preload;
+  std::string_view environment = slow.speed.path;
+  constexpr std::string_view kModules = "/lib";
+  if (environment.ends_with(kModules)) environment.remove_suffix(kModules.size());
+  const std::string copy = "/local/" + std::string(file_name(environment));
+  return "copy the environment to a local disk of each node (sync: {paths: [{from: " +
+         value_of(std::string(environment)) + ", to: " + value_of(copy) + "}]}) and start " + copy +
+         "/bin/python, or " + preload;
 }
 
 /// "310", or "310..420" if these differ as printed.
@@ -83,26 +124,19 @@ std::vector<CheckFinding> slow_files(const std::vector<CheckedNode>& nodes) {
   std::map<std::string, Slow> slow;  // by folder
   for (std::uint32_t i = 0; i < nodes.size(); ++i) {
     for (const FolderSpeed& speed : nodes[i].condition.code) {
-      if (!nodes[i].failure.empty() || speed.files < kFewFiles || each_ns(speed) < kSlowFileNs)
-        continue;
+      if (!nodes[i].failure.empty() || !is_slow(speed)) continue;
       Slow& known = slow[speed.path];
       const bool is_slowest = known.count++ == 0 || each_ns(speed) > each_ns(known.speed);
-      if (is_slowest) known = {i, known.count, speed, nodes[i].condition.local};
+      if (is_slowest) {
+        const NodeCondition& condition = nodes[i].condition;
+        known = {i, known.count, is_workdir(speed.path, condition), speed, condition.local};
+      }
     }
   }
   std::vector<CheckFinding> findings;
-  for (const auto& [path, one] : slow) {
-    const std::string preload = "import once per node (preload: [MODULE])";
-    findings.push_back({CheckFinding::Severity::note,
-                        {one.node},
-                        "slow-files",
-                        text_of(one),
-                        is_of_network(one.speed.file_system)
-                            ? "copy the folder to a local disk of each node (sync: {paths: [...]}, "
-                              "or dlaunch stage --from " +
-                                  path + " --to PATH), or " + preload
-                            : preload});
-  }
+  for (const auto& [path, one] : slow)
+    findings.push_back(
+        {CheckFinding::Severity::note, {one.node}, "slow-files", text_of(one), remedy_of(one)});
   return findings;
 }
 

@@ -10,9 +10,11 @@
 
 namespace dlaunch {
 
-/// Finding and reading a source file takes less than 0.1 ms from the page cache or a local SSD. A
-/// network file system needs a few requests of 0.2 ms to 5 ms each.
-inline constexpr std::uint64_t kSlowFileNs = 500'000;
+/// Finding a source file and reading it takes less than 0.1 ms from the page cache. A network file
+/// system needs a few requests of 0.2 ms to 5 ms each.
+inline constexpr std::uint64_t kSlowFileOfNetworkNs = 500'000;
+/// Hard disks and the disks of many VMs take up to this for a file that is not in the page cache.
+inline constexpr std::uint64_t kSlowFileNs = 5'000'000;
 inline constexpr std::uint32_t kFewFiles = 20;
 /// Modules that `import torch` loads (PyTorch 2), rounded.
 inline constexpr std::uint64_t kFilesOfFramework = 2000;

@@ -4,6 +4,7 @@
 
 #include "measure/check/fabric_findings.h"
 #include "measure/check/node_choice.h"
+#include "unit/jobfile/read_text.h"
 #include "unit/plan/fake_cluster.h"
 
 namespace dlaunch {
@@ -252,14 +253,57 @@ TEST(NodeChecks, FilesThatAreSlowToReadAreNotedOnce) {
   EXPECT_EQ(findings[0].severity, Severity::note);
   EXPECT_EQ(findings[0].nodes, (std::vector<std::uint32_t>{2}));
   EXPECT_EQ(findings[0].code, "slow-files");
-  EXPECT_EQ(findings[0].text,
-            "files in /job take 6.3 ms each to find and read, from nfs4 at /job (srv:/job); on 1 "
-            "other node more than 0.5 ms: the some 2000 files of `import torch` take about 12.6 s "
-            "here, 200.0 ms from /tmp");
-  EXPECT_THAT(findings[0].remedy, HasSubstr("sync: {paths: [...]}"));
-  EXPECT_THAT(findings[0].remedy, HasSubstr("dlaunch stage --from /job --to PATH"));
-  all[2].condition.code[0].file_system = "ext4 at /";
-  EXPECT_EQ(check_nodes(all)[0].remedy.find("stage"), std::string::npos) << "it is on a local disk";
+  EXPECT_EQ(
+      findings[0].text,
+      "files in /job take 6.3 ms each to find and read, from nfs4 at /job (srv:/job); slow on 1 "
+      "other node too: the roughly 2000 files that `import torch` reads take about 12.6 s "
+      "here, 200.0 ms from /tmp");
+}
+
+TEST(NodeChecks, FilesOfALocalDiskMayTakeLongerThanThoseOfANetwork) {
+  auto all = nodes(3);
+  all[0].condition.code = {{"/job", "ext4 at / (/dev/sda1)", 100, 499'000'000}};
+  all[1].condition.code = {{"/job", "", 100, 499'000'000}};  // unknown
+  all[2].condition.code = {{"/job", "nfs4 at /job (srv:/job)", 100, 49'000'000}};
+  EXPECT_THAT(check_nodes(all), IsEmpty());
+  for (auto& node : all) node.condition.code[0].took_ns += 1'000'000;
+  const auto findings = check_nodes(all);
+  ASSERT_THAT(findings, SizeIs(1));
+  EXPECT_THAT(findings[0].text, HasSubstr("slow on 2 other nodes too"));
+}
+
+/// What to do about a slow folder of the only node.
+std::string remedy_of_slow(const std::string& folder, const std::string& file_system,
+                           const std::string& workdir) {
+  auto all = nodes(1);
+  all[0].condition.disks.push_back({workdir, std::uint64_t{100} << 30U, 0, false, ""});
+  all[0].condition.code = {{folder, file_system, 200, 1'260'000'000}};
+  const auto findings = check_nodes(all);
+  return findings.size() == 1 ? findings[0].remedy : "";
+}
+
+TEST(NodeChecks, AnEnvironmentThatIsSlowToReadIsToBeCopiedWholeToALocalDisk) {
+  for (const std::string environment : {"/nfs/venv", "/nfs/of: \"eve\", 1/venv"}) {
+    const std::string advice =
+        remedy_of_slow(environment + "/lib", "nfs4 at /nfs (srv:/nfs)", environment);
+    EXPECT_THAT(advice, HasSubstr("start /local/venv/bin/python"));
+    const std::size_t begin = advice.find("sync: ");
+    const std::size_t end = advice.find("}]})");
+    ASSERT_TRUE(begin < end && end != std::string::npos) << advice;
+    const auto job = read_text("command: x\n" + advice.substr(begin, end + 3 - begin) + "\n");
+    ASSERT_TRUE(job) << job.error().message;
+    ASSERT_THAT(job->sync.paths, SizeIs(1));
+    EXPECT_EQ(job->sync.paths[0].from, environment);
+    EXPECT_EQ(job->sync.paths[0].to, "/local/venv");
+  }
+}
+
+TEST(NodeChecks, AWorkdirThatIsSlowToReadBelongsOnALocalDisk) {
+  const std::string advice = remedy_of_slow("/nfs/lib", "nfs4 at /nfs (srv:/nfs)", "/nfs/lib");
+  EXPECT_THAT(advice, HasSubstr("a folder on a local disk, with sync: true"));
+  EXPECT_EQ(advice.find("/nfs"), std::string::npos) << "a sync to the same path changes nothing";
+  EXPECT_EQ(remedy_of_slow("/job", "ext4 at /", "/job"),
+            "import once per node (preload: [MODULE])");
 }
 
 TEST(NodeChecks, LimitsOfMissingHardwareDoNotMatter) {

@@ -81,5 +81,18 @@ TEST(InspectMessage, NamesTheProgramsWhoseEnvironmentIsRead) {
               ElementsAre("/nfs/venv/bin/python", "/home/eve/data/.venv/bin/python"));
 }
 
+TEST(InspectMessage, NamesProgramsAfterAWrapperAndInSetup) {
+  JobSpec spec;
+  spec.command.argv = {"numactl", "-N0", "/nfs/a/bin/python3.11", "/some/other/file"};
+  spec.roles.resize(1);
+  spec.roles[0].command = Command{true, "~/venvs/b/bin/python train.py", {}};
+  spec.setup = "module load cuda\n. /nfs/c/bin/activate\n~/d/bin/tool --make";
+  InspectionScope wanted;
+  wanted.workdir = true;
+  EXPECT_THAT(inspect_message(spec, context_of_a_shell(), wanted, false).programs,
+              ElementsAre("/nfs/a/bin/python3.11", "/home/eve/venvs/b/bin/python",
+                          "/nfs/c/bin/activate", "/home/eve/d/bin/tool"));
+}
+
 }  // namespace
 }  // namespace dlaunch
