@@ -76,7 +76,7 @@ bool RunEngine::leave_out_unusable(const Prepared& outcome) {
   if (!plan_ || !has_membership(options_.spec)) return false;
   const Attempt next(plan_->attempt.value + 1);
   const auto unusable =
-      unusable_nodes(options_.spec, nodes_.cluster(), plan_context(next), outcome);
+      unusable_nodes(options_.spec, nodes_.cluster(), plan_context(next), *plan_, outcome);
   for (const auto& [node, what] : unusable) {
     if (return_check_.note_fault(node, what))
       screen_.note(nodes_.targets()[node.value].host.name + " cannot be used: " + what);
