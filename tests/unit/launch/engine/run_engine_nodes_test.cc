@@ -1,10 +1,12 @@
 // Nodes that a run cannot use: the real engine and supervisor, and as agents the other ends of
 // socket pairs, all on one thread, which start nothing.
+#include <cerrno>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <memory>
 #include <thread>
 
 #include <gmock/gmock.h>
