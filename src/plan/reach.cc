@@ -73,6 +73,10 @@ bool ReachRecord::has_failed(std::size_t candidate) const {
   return not_open_[candidate] != 0 || failed_at_[candidate] > 0;
 }
 
+bool ReachRecord::is_any_open() const {
+  return std::any_of(not_open_.begin(), not_open_.end(), [](int error) { return error == 0; });
+}
+
 bool ReachRecord::is_complete(std::size_t candidate) const {
   return not_open_[candidate] != 0 || reached_by_[candidate] + failed_at_[candidate] == nodes_ - 1;
 }
@@ -123,10 +127,7 @@ Meeting meeting_at(std::size_t candidate, const std::vector<Candidate>& candidat
 
 std::vector<std::uint32_t> who_fails_to_meet(const ReachRecord& record) {
   std::vector<std::uint32_t> failing;
-  bool any_open = false;
-  for (std::size_t i = 0; i < record.candidates(); ++i)
-    any_open = any_open || record.open_error(i) == 0;
-  if (!any_open || record.nodes() < 3) return failing;
+  if (!record.is_any_open() || record.nodes() < 3) return failing;
   for (std::uint32_t node = 1; node < record.nodes(); ++node) {
     bool reaches_any = false;
     for (std::size_t i = 0; i < record.candidates(); ++i) {

@@ -45,6 +45,8 @@ class ReachRecord {
   [[nodiscard]] std::optional<std::size_t> reached() const;
 
   [[nodiscard]] int open_error(std::size_t candidate) const { return not_open_[candidate]; }
+  /// Node 0 could listen on one of the candidates.
+  [[nodiscard]] bool is_any_open() const;
   /// nullopt: unknown so far.
   [[nodiscard]] const std::optional<ReachResult>& result(std::size_t node,
                                                          std::size_t candidate) const;

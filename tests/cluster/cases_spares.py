@@ -209,6 +209,20 @@ def a_job_that_shrank_grows_at_the_next_restart(box):
     expect_equal([one["cause"] for one in box.json("summary.json")["earlier"]], ["node-lost", "signal"], "earlier attempts")
 
 
+@case
+def a_job_that_grows_again_keeps_its_first_node(box):
+    box.make_cluster(2)
+    run = launch(box, 2, "--nnodes", "1:2", restarts=2)
+    box.cluster[1].power_off()
+    wait_for_words(run, "node1 is lost; the run goes on with 1 of 2 nodes")
+    box.expect_all("up", 1)
+    bring_back(box.cluster[1])
+    wait_for_words(run, "node1 answers again; the next attempt has 2 of 2 nodes", 20)
+    os.kill(box.people(box.cluster[2])[2][0], signal.SIGKILL)
+    run.end(0, patience=60)
+    expect_equal(nodes_of_plan(box), ["node2", "node1"], "who ran last")
+
+
 @case(long=True)
 def a_node_that_returns_when_no_restart_is_left(box):
     box.make_cluster(2)

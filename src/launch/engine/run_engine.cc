@@ -358,7 +358,6 @@ void RunEngine::tell_copy(const Report& report, const std::string& text) {
 void RunEngine::begin(const action::StartRanks& start) {
   if (planned_ && planned_->attempt == start.attempt)
     begin_attempt(*std::exchange(planned_, std::nullopt));
-  store_.set_stopping(false);
   nodes_.set_ranks_run(true);
   StartSettings settings;
   settings.secrets = secret_environment(options_.spec, options_.environment);
@@ -399,21 +398,22 @@ void RunEngine::give_back() {
   ::malloc_trim(0);
 }
 
-void RunEngine::set_stopping() {
-  store_.set_stopping(true);
-  watch_.set_stopping();
+void RunEngine::set_stopping(bool stopping) {
+  stopping_ = stopping;
+  store_.set_stopping(stopping);
+  if (stopping) watch_.set_stopping();
 }
 
 void RunEngine::begin(const action::StopRanks& stop) {
   mpi_.hush();
   stalls_.end();
   slow_.end();
-  if (stop.ranks.empty()) set_stopping();
+  if (stop.ranks.empty()) set_stopping(true);
   nodes_.send(stop.node, wire::StopRanks{stop.attempt, stop.signal, stop.ranks});
 }
 
 void RunEngine::begin(const action::KillRanks& kill) {
-  if (kill.ranks.empty()) set_stopping();
+  if (kill.ranks.empty()) set_stopping(true);
   nodes_.send(kill.node, wire::KillRanks{kill.attempt, kill.ranks});
 }
 
@@ -441,7 +441,7 @@ void RunEngine::begin(const action::Restart& restart) {
   checkpoints_.end(true);
   checkpoint_stop_.set_plan(nullptr);
   nodes_.set_ranks_run(false);
-  store_.set_stopping(false);
+  set_stopping(false);
   store_.record(restart);
   output_.tell(restart);
   front_.tell(restart);

@@ -131,7 +131,7 @@ class RunEngine : public Engine {
   void prepared(Prepared outcome);
   void begin_attempt(LaunchPlan plan);
   void give_back();
-  void set_stopping();
+  void set_stopping(bool stopping);
   /// Reports that code was synced, or data staged.
   template <class Report>
   void tell_copy(const Report& report, const std::string& text);
@@ -176,6 +176,7 @@ class RunEngine : public Engine {
   std::optional<LaunchPlan> planned_;  // until the supervisor starts its ranks
   std::optional<LaunchPlan> plan_;
   bool started_ = false;             // the ranks of plan_ were told to start
+  bool stopping_ = false;            // all of them were told to end
   std::size_t not_started_ = 0;      // ranks that no agent has reported as started
   bool has_output_ = false;          // they have printed
   std::vector<SpareStatus> spares_;  // at the end

@@ -75,6 +75,8 @@ void RunEngine::end_preparation() {
   if (plan_) spares_ = nodes_.spares(*plan_);
   for (const Event& event : std::exchange(queue_, {})) tell(event);
   finishing_ = true;
+  give_back_.cancel();
+  return_check_.cancel();
   questions_.close();
   stalls_.end();
   slow_.end();

@@ -1,5 +1,7 @@
 // Nodes that an attempt could not use: spares and returned nodes that fail their check, and nodes
 // that turn out to be unusable when they are needed.
+#include <algorithm>
+#include <cstddef>
 #include <map>
 #include <string>
 #include <utility>
@@ -14,9 +16,8 @@ namespace dlaunch {
 
 void RunEngine::on(NodeId node, wire::Facts& facts) {
   const Node* const returned = nodes_.returned(node);
-  if (returned != nullptr && plan_)
-    return return_check_.begin(*returned, facts.attempt, plan_context(plan_->attempt));
-  push(event_of(node, facts));
+  if (returned == nullptr || !plan_) return push(event_of(node, facts));
+  if (!finishing_) return_check_.begin(*returned, facts.attempt, plan_context(plan_->attempt));
 }
 
 /// Once the ranks run, so that no start waits for a node that it does not use. One by one, because
@@ -27,7 +28,7 @@ void RunEngine::check_spares() {
     if (plan_->find(node.id) || !nodes_.is_ready(node.id)) continue;
     loop_.post([this, id = node.id, attempt = plan_->attempt] {
       const Node* const spare = nodes_.cluster().find(id);
-      if (spare == nullptr || !started_ || plan_->attempt != attempt) return;
+      if (spare == nullptr || finishing_ || !started_ || plan_->attempt != attempt) return;
       return_check_.begin(*spare, attempt, plan_context(attempt));
     });
   }
@@ -39,13 +40,16 @@ void RunEngine::pass(NodeId node, Attempt attempt) {
   push(event::NodeReady{node, attempt});
 }
 
-/// The next attempt is to go on without the node, as this one does.
+/// The next attempt is to go on without the node, as this one does. The supervisor says so of a
+/// spare that it loses while ranks run, and only then.
 void RunEngine::refuse(NodeId node, std::string what, bool is_new) {
   const bool is_spare = nodes_.cluster().find(node) != nullptr;
   if (is_spare && started_ && plan_->find(node)) return;  // it has been checked again, and is used
-  if (is_new && !is_spare) {
-    screen_.note(nodes_.targets()[node.value].host.name +
-                 " answers again, but cannot be used: " + what);
+  const bool is_told = is_spare && started_ && !stopping_;
+  if (is_new && !is_told) {
+    screen_.note(
+        nodes_.targets()[node.value].host.name +
+        (is_spare ? ", a spare, cannot be used: " : " answers again, but cannot be used: ") + what);
   }
   give_up(node, std::move(what));
 }
@@ -71,15 +75,21 @@ void RunEngine::prepared(Prepared outcome) {
 }
 
 /// A job whose nodes may change goes on without those that a restart cannot use. The first attempt
-/// fails instead: most likely the job is at fault, and its user is still there.
+/// fails instead: most likely the job is at fault, and its user is still there. If too few nodes
+/// remain, the run may end for lack of these, so the advice is printed.
 bool RunEngine::leave_out_unusable(const Prepared& outcome) {
   if (!plan_ || !has_membership(options_.spec)) return false;
   const Attempt next(plan_->attempt.value + 1);
   const auto unusable =
-      unusable_nodes(options_.spec, nodes_.cluster(), plan_context(next), outcome);
+      unusable_nodes(options_.spec, nodes_.cluster(), plan_context(next), *plan_, outcome);
+  const std::string& message = outcome.failure->message;
+  const auto needed = static_cast<std::size_t>(options_.spec.nodes->min);
+  const bool suffices = nodes_.cluster().nodes.size() - unusable.size() >= needed;
+  std::string advice = suffices ? "" : message.substr(std::min(message.find('\n'), message.size()));
   for (const auto& [node, what] : unusable) {
     if (return_check_.note_fault(node, what))
-      screen_.note(nodes_.targets()[node.value].host.name + " cannot be used: " + what);
+      screen_.note(nodes_.targets()[node.value].host.name + " cannot be used: " + what +
+                   std::exchange(advice, ""));
     give_up(node, what);
   }
   return !unusable.empty();

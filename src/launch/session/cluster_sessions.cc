@@ -121,6 +121,11 @@ void ClusterSessions::remove(NodeId node) {
   if (gone != nodes.end()) nodes.erase(gone);
 }
 
+void ClusterSessions::set_ranks_run(bool run) {
+  connector_.set_ranks_run(run);
+  if (run) vacant_.clear();  // these ranks have the positions of a plan without the node
+}
+
 Session* ClusterSessions::session_of(NodeId node) const {
   const auto member = members_.find(node);
   return member == members_.end() ? nullptr : member->second.session.get();

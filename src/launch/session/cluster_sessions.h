@@ -44,7 +44,7 @@ class ClusterSessions : public Nodes {
   NodeId add(NodeTarget target);
   /// Takes a node out of the set, perhaps until it is connected and asked for its facts again: its
   /// agent exits, and its messages are ignored from now on. If the job has spares, the first of
-  /// them takes its position; if not, the next node that returns does.
+  /// them takes its position; if not, the next node that returns before ranks run does.
   void remove(NodeId node);
   /// Call before connect(): kept nodes (launch/keep) are used, and agents on other nodes make a
   /// folder for output, named after the run. Empty: there is no run, and no output.
@@ -55,7 +55,7 @@ class ClusterSessions : public Nodes {
   void set_prompts(Prompts prompts) override { connector_.set_prompts(std::move(prompts)); }
   void user_asked() override { connector_.user_asked(); }
   /// While ranks run, no node is asked to give dlaunch to others, so that nothing listens.
-  void set_ranks_run(bool run) { connector_.set_ranks_run(run); }
+  void set_ranks_run(bool run);
   void send(NodeId node, const wire::ToAgent& message) override;
   void release(NodeId node) override;
   void release_all();
@@ -123,7 +123,7 @@ class ClusterSessions : public Nodes {
   Cluster cluster_;
   std::map<NodeId, Member> members_;               // those of cluster_, and removed ones
   std::map<NodeId, Node> returned_;                // removed ones that are connected again
-  std::vector<std::size_t> vacant_;                // positions in cluster_, the latest last
+  std::vector<std::size_t> vacant_;                // positions for the next plan, the latest last
   std::vector<std::unique_ptr<Session>> retired_;  // replaced, or of removed nodes; they are ending
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   NodeConnector connector_;

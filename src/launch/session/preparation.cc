@@ -100,6 +100,7 @@ Coroutine Preparation::talk() {  // NOLINT(readability-function-size)
     co_await until(&Preparation::has_met);  // which has a limit of its own
     if (!*met_) {
       outcome_.unreached = reach_.failing();
+      outcome_.one_of_these = reach_.either();
       co_return fail_at(PrepareStep::meeting, met_->error());
     }
     debug_log::info("the nodes meet at " + (*met_)->address + " (" + (*met_)->reason + ")");

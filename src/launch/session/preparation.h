@@ -56,6 +56,7 @@ struct Prepared {
   std::map<NodeId, std::string> lost;          // and why; if not empty, this is the failure
   std::map<NodeId, NodeCondition> conditions;  // with an inspection; of the nodes that are not lost
   std::vector<NodeId> unreached;               // failed at `meeting`: the nodes at fault, if known
+  std::vector<NodeId> one_of_these;            // likewise: two nodes, and either may be at fault
   std::optional<LaunchPlan> plan;              // once it is made; complete if nothing failed
   std::map<NodeId, std::vector<std::string>> missing;  // prerequisites, one line each
 };

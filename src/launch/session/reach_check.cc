@@ -22,6 +22,7 @@ void ReachCheck::begin(const JobSpec& spec, Cluster nodes) {
   cancel();
   under_way_ = true;
   failing_.clear();
+  either_.clear();
   is_patient_ = false;
   keep_planned_ = spec.rendezvous.interface != "auto";
   nodes_ = std::move(nodes);
@@ -107,6 +108,8 @@ void ReachCheck::settle() {
   }
   for (const std::uint32_t node : who_fails_to_meet(*record_))
     failing_.push_back(nodes_.nodes[node].id);
+  if (record_->nodes() == 2 && record_->is_any_open())
+    either_ = {nodes_.nodes[0].id, nodes_.nodes[1].id};
   finish(tl::unexpected(unreachable(candidates_, *record_, nodes_, knock_.port)));
 }
 

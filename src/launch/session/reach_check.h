@@ -37,6 +37,8 @@ class ReachCheck {
 
   /// After a test that found no common address: who_fails_to_meet().
   [[nodiscard]] const std::vector<NodeId>& failing() const { return failing_; }
+  /// After such a test between two nodes: both, if the first one could listen at all.
+  [[nodiscard]] const std::vector<NodeId>& either() const { return either_; }
 
   void on(NodeId node, const wire::DoorOpen& open);
   void on(NodeId node, const wire::Knocked& knocked);
@@ -61,6 +63,7 @@ class ReachCheck {
   std::vector<Candidate> candidates_;
   std::optional<ReachRecord> record_;
   std::vector<NodeId> failing_;
+  std::vector<NodeId> either_;
 };
 
 }  // namespace dlaunch

@@ -39,6 +39,8 @@ class ReturnCheck {
   bool note_fault(NodeId node, const std::string& what);
   /// The node's session has ended, so the check is dropped without an answer.
   void node_lost(NodeId node) { checks_.erase(node); }
+  /// Drops all checks in the same way.
+  void cancel() { checks_.clear(); }
 
  private:
   struct Check {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <set>
 #include <utility>
 #include <vector>
@@ -48,22 +49,49 @@ std::set<NodeId> in_the_way(const JobSpec& spec, const Cluster& cluster,
   return {};
 }
 
+/// in_the_way(), with the error of a plan that lacks only the others; `what` where there is none.
+std::map<NodeId, std::string> faults_of_plan(const JobSpec& spec, const Cluster& cluster,
+                                             const PlanContext& context, const std::string& what) {
+  const std::set<NodeId> gone = in_the_way(spec, cluster, context);
+  std::map<NodeId, std::string> faults;
+  for (const NodeId node : gone) {
+    std::set<NodeId> others = gone;
+    others.erase(node);
+    const auto plan = make_plan(spec, without(others, cluster), context);
+    faults.emplace(node, plan ? what : first_line(plan.error().message));
+  }
+  return faults;
+}
+
+/// Of two nodes that have met no common address, the one that is new.
+std::vector<NodeId> new_one_of(const std::vector<NodeId>& two, const LaunchPlan& last) {
+  std::vector<NodeId> added;
+  std::copy_if(two.begin(), two.end(), std::back_inserter(added),
+               [&](NodeId node) { return !last.find(node); });
+  if (added.size() != 1) added.clear();
+  return added;
+}
+
 }  // namespace
 
 std::map<NodeId, std::string> unusable_nodes(const JobSpec& spec, const Cluster& cluster,
-                                             const PlanContext& context, const Prepared& outcome) {
+                                             const PlanContext& context, const LaunchPlan& last,
+                                             const Prepared& outcome) {
   std::map<NodeId, std::string> nodes;
   if (!outcome.failure) return nodes;
   const std::string what = first_line(outcome.failure->message);
   if (outcome.failed_at == PrepareStep::plan) {
-    for (const NodeId node : in_the_way(spec, cluster, context)) nodes.emplace(node, what);
+    nodes = faults_of_plan(spec, cluster, context, what);
   } else if (outcome.failed_at == PrepareStep::meeting) {
     for (const NodeId node : outcome.unreached) nodes.emplace(node, what);
+    for (const NodeId node : new_one_of(outcome.one_of_these, last)) nodes.emplace(node, what);
   } else {
     for (const auto& [node, lines] : outcome.missing) nodes.emplace(node, joined(lines));
   }
   const std::size_t used = outcome.plan ? outcome.plan->nodes.size() : cluster.nodes.size();
-  if (nodes.size() >= used) nodes.clear();
+  const bool was_used = std::any_of(nodes.begin(), nodes.end(),
+                                    [&](const auto& node) { return last.find(node.first); });
+  if (nodes.size() >= used && was_used) nodes.clear();
   return nodes;
 }
 

@@ -157,6 +157,35 @@ TEST_F(ClusterSessionsTest, APlanNamesTheNodesOfTheSetThatThereIsThen) {
   EXPECT_FALSE(plan->find(NodeId(0)));
 }
 
+TEST_F(ClusterSessionsTest, APositionIsKeptUntilRanksRunWithoutItsNode) {
+  for (const char* name : {"gpu01", "gpu02"}) {
+    add_agent(name);
+    start_.targets.back().connector = find_connector("command");
+  }
+  spec_.nodes = NodeRange{1, 2};
+  spec_.connect.via = Connect::Via::command;
+  // It answers with the session that the command names.
+  spec_.connect.command = {
+      "/bin/sh", "-c", "s=${1#*dlaunch:}; echo \"@dlaunch:${s%%;*} ready\"; exec cat >&2", "node"};
+  begin();
+  for (const std::uint32_t node : {0U, 1U}) sessions_->connect(NodeId(node));
+  const auto returns = [this](std::uint32_t attempt) {
+    loop_.poll();  // its Bye is sent
+    sessions_->connect(NodeId(0), Attempt(attempt));
+    EXPECT_TRUE(wait_for([this] { return sessions_->clock(NodeId(0)) != nullptr; }));
+    sessions_->gather(NodeId(0), Attempt(attempt));
+    std::vector<std::uint32_t> order;
+    for (const Node& node : sessions_->cluster().nodes) order.push_back(node.id.value);
+    return order;
+  };
+  sessions_->remove(NodeId(0));
+  EXPECT_EQ(returns(1), (std::vector<std::uint32_t>{0, 1}));
+  sessions_->remove(NodeId(0));
+  sessions_->set_ranks_run(true);
+  sessions_->set_ranks_run(false);
+  EXPECT_EQ(returns(2), (std::vector<std::uint32_t>{1, 0})) << "rank 0 has been on gpu02";
+}
+
 TEST_F(ClusterSessionsTest, ASpareIsReadyOnceItHasToldItsFacts) {
   for (const char* name : {"gpu01", "gpu02"}) add_agent(name);
   spec_.nodes = NodeRange{1, 1};

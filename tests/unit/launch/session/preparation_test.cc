@@ -445,6 +445,7 @@ TEST_F(PreparationTest, ANodeThatReachesNothingIsNamed) {
   EXPECT_EQ(outcome_->failure->exit_code, exit_code::kPreflight);
   EXPECT_EQ(outcome_->failed_at, Step::meeting);
   EXPECT_THAT(outcome_->unreached, ElementsAre(id(2)));
+  EXPECT_THAT(outcome_->one_of_these, IsEmpty());
   EXPECT_FALSE(outcome_->plan);
   EXPECT_THAT(nodes_.sent<wire::CheckPrerequisites>(), IsEmpty());
 }
@@ -456,7 +457,8 @@ TEST_F(PreparationTest, TwoNodesThatDoNotReachEachOther) {
   open_door();
   knocked(1, ECONNREFUSED);
   EXPECT_THAT(failure(), HasSubstr("no address of node0 is reached by node1"));
-  EXPECT_THAT(outcome_->unreached, IsEmpty());  // whose fault it is, two cannot tell
+  EXPECT_THAT(outcome_->unreached, IsEmpty());
+  EXPECT_THAT(outcome_->one_of_these, ElementsAre(id(0), id(1)));
 }
 
 TEST_F(PreparationTest, AJobThatDoesNotFitIsRefusedBeforeAnythingIsTried) {

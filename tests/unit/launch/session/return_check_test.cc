@@ -143,5 +143,12 @@ TEST_F(ReturnCheckTest, ALostOneGivesNoAnswer) {
   EXPECT_THAT(failed_, IsEmpty());
 }
 
+TEST_F(ReturnCheckTest, NorDoesOneWhoseCheckIsCancelled) {
+  begin();
+  check_->cancel();
+  EXPECT_FALSE(check_->on(kBack, {Attempt(3), {}}));
+  EXPECT_THAT(passed_, IsEmpty());
+}
+
 }  // namespace
 }  // namespace dlaunch

@@ -9,6 +9,7 @@ namespace dlaunch {
 namespace {
 
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Pair;
 
@@ -33,28 +34,36 @@ class UnusableNodesTest : public testing::Test {
     spec_.processes_per_node = {ProcessesPerNode::Kind::gpu, 0};
     context_.run_folder = "/run-folder";
     context_.current_folder = "/";
+    ran_on({0, 1, 2});
   }
 
+  void ran_on(const std::vector<std::uint32_t>& nodes) {
+    last_.nodes.clear();
+    for (const std::uint32_t node : nodes) last_.nodes.emplace_back().id = NodeId(node);
+  }
   void lose_gpus(std::uint32_t node) { nodes_.cluster_.nodes[node].facts.gpus.clear(); }
   std::map<NodeId, std::string> unusable(PrepareStep step) {
     outcome_.failed_at = step;
     outcome_.failure = Error{exit_code::kPreflight, "what is wrong\n         try: something"};
-    return unusable_nodes(spec_, nodes_.cluster(), context_, outcome_);
+    if (step == PrepareStep::plan)
+      outcome_.failure = make_plan(spec_, nodes_.cluster(), context_).error();
+    return unusable_nodes(spec_, nodes_.cluster(), context_, last_, outcome_);
   }
 
   JobSpec spec_;
   FakeNodes nodes_{4};
   PlanContext context_;
+  LaunchPlan last_;
   Prepared outcome_;
 };
 
 TEST_F(UnusableNodesTest, APlanThatWorksWithoutSomeOfTheNodes) {
   ASSERT_TRUE(make_plan(spec_, nodes_.cluster(), context_));
   lose_gpus(1);
-  EXPECT_THAT(unusable(PrepareStep::plan), ElementsAre(Pair(NodeId(1), "what is wrong")));
+  EXPECT_THAT(unusable(PrepareStep::plan), ElementsAre(Pair(NodeId(1), HasSubstr("node1"))));
   lose_gpus(2);
-  EXPECT_THAT(unusable(PrepareStep::plan),
-              ElementsAre(Pair(NodeId(1), testing::_), Pair(NodeId(2), testing::_)));
+  EXPECT_THAT(unusable(PrepareStep::plan), ElementsAre(Pair(NodeId(1), HasSubstr("node1")),
+                                                       Pair(NodeId(2), HasSubstr("node2"))));
   lose_gpus(0);
   EXPECT_THAT(unusable(PrepareStep::plan), IsEmpty()) << "too few would be left";
 }
@@ -65,6 +74,18 @@ TEST_F(UnusableNodesTest, AWeakNodeIsNotBlamedForAnotherOne) {
   nodes_.cluster_.nodes[0].facts.gpus.pop_back();
   nodes_.cluster_.nodes[2].facts.isolation_refused = "no user namespaces";
   EXPECT_THAT(unusable(PrepareStep::plan), ElementsAre(Pair(NodeId(2), testing::_)));
+}
+
+TEST_F(UnusableNodesTest, EachHasItsOwnFault) {
+  spec_.nodes = NodeRange{1, 3};
+  spec_.isolation = Isolation::pid_namespace;
+  nodes_.cluster_.nodes[0].facts.isolation_refused = "no user namespaces";
+  nodes_.cluster_.nodes[2].facts.isolation_refused = "not mounted";
+  EXPECT_THAT(
+      unusable(PrepareStep::plan),
+      ElementsAre(
+          Pair(NodeId(0), "isolation: pid-namespace is not possible on node0: no user namespaces"),
+          Pair(NodeId(2), "isolation: pid-namespace is not possible on node2: not mounted")));
 }
 
 TEST_F(UnusableNodesTest, WhatIsWrongWithAllOfThemIsNobodysFault) {
@@ -84,11 +105,35 @@ TEST_F(UnusableNodesTest, WhatTheRanksNeedIsMissing) {
   EXPECT_THAT(unusable(PrepareStep::prerequisites), IsEmpty()) << "the job is at fault";
 }
 
+TEST_F(UnusableNodesTest, ASpareInTheOnlyPositionLacksSomething) {
+  spec_.nodes = NodeRange{1, 1};
+  ran_on({3});
+  outcome_.plan = *make_plan(spec_, nodes_.cluster(), context_);
+  ASSERT_EQ(outcome_.plan->nodes.size(), 1U);
+  outcome_.missing = {{NodeId(0), {"no workdir"}}};
+  EXPECT_THAT(unusable(PrepareStep::prerequisites), ElementsAre(Pair(NodeId(0), "no workdir")));
+  ran_on({0});
+  EXPECT_THAT(unusable(PrepareStep::prerequisites), IsEmpty()) << "the job ran there";
+}
+
 TEST_F(UnusableNodesTest, ANodeThatTheOthersDoNotReach) {
   outcome_.unreached = {NodeId(2)};
   EXPECT_THAT(unusable(PrepareStep::meeting), ElementsAre(Pair(NodeId(2), "what is wrong")));
   outcome_.unreached.clear();
   EXPECT_THAT(unusable(PrepareStep::meeting), IsEmpty());
+}
+
+TEST_F(UnusableNodesTest, OfTwoThatDoNotMeetItIsTheNewOne) {
+  spec_.nodes = NodeRange{2, 2};
+  outcome_.one_of_these = {NodeId(0), NodeId(1)};
+  ran_on({3, 1});
+  EXPECT_THAT(unusable(PrepareStep::meeting), ElementsAre(Pair(NodeId(0), "what is wrong")));
+  ran_on({0, 3});
+  EXPECT_THAT(unusable(PrepareStep::meeting), ElementsAre(Pair(NodeId(1), "what is wrong")));
+  ran_on({0, 1});
+  EXPECT_THAT(unusable(PrepareStep::meeting), IsEmpty()) << "they met before";
+  ran_on({2, 3});
+  EXPECT_THAT(unusable(PrepareStep::meeting), IsEmpty()) << "either may be at fault";
 }
 
 }  // namespace
