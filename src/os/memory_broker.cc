@@ -21,8 +21,10 @@
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "os/detached_thread.h"
@@ -232,6 +234,13 @@ bool is_memory_refused(pid_t pid) {
   iovec own{&byte, 1};
   iovec its{nullptr, 1};  // the kernel asks for permission first; nothing is there
   return ::process_vm_readv(pid, &own, 1, &its, 1, 0) < 0 && errno == EPERM;
+}
+
+bool gains_privileges(const std::string& program) {
+  struct stat info {};
+  if (::stat(program.c_str(), &info) != 0) return false;
+  return (info.st_mode & (S_ISUID | S_ISGID)) != 0 ||
+         ::getxattr(program.c_str(), "security.capability", nullptr, 0) > 0;
 }
 
 UniqueFd start_memory_broker() {

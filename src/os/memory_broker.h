@@ -5,6 +5,8 @@
 // of such a program until a thread of the agent has done it.
 #pragma once
 
+#include <string>
+
 #include <sys/types.h>
 
 #include "os/unique_fd.h"
@@ -20,6 +22,10 @@ namespace dlaunch {
 
 /// Whether this process may not read the memory of that one.
 [[nodiscard]] bool is_memory_refused(pid_t pid);
+
+/// Whether execve(2) of this file gives privileges (setuid, setgid or file capabilities), which it
+/// does not after ask_for_reads().
+[[nodiscard]] bool gains_privileges(const std::string& program);
 
 /// Starts a thread that reads for the programs that ask_for_reads() announces on the socket
 /// returned, until every copy of that socket is closed. Invalid: none can be started now, or too

@@ -104,7 +104,8 @@ class PySpy {
       ::dup2(pipe->write.get(), STDOUT_FILENO);
       ::dup2(pipe->write.get(), STDERR_FILENO);
       keep_right_to_trace();
-      if (broker >= 0 && is_memory_refused(process.pid)) ask_for_reads(broker, process.pid);
+      if (broker >= 0 && !gains_privileges(program) && is_memory_refused(process.pid))
+        ask_for_reads(broker, process.pid);
       ::execv(argv.front(), const_cast<char* const*>(argv.data()));
       ::_exit(127);
     }

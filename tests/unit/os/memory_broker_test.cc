@@ -3,14 +3,18 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <linux/capability.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 namespace dlaunch {
@@ -147,6 +151,28 @@ TEST(IsMemoryRefused, AsksTheKernel) {
   EXPECT_FALSE(is_memory_refused(target.pid()));
   if (::geteuid() != 0) GTEST_SKIP() << "needs root, to become another user";
   EXPECT_EQ(status_of([&] { return ::setuid(65534) == 0 && is_memory_refused(target.pid()); }), 0);
+}
+
+TEST(GainsPrivileges, SetuidSetgidAndFileCapabilities) {
+  char path[] = "/tmp/program-XXXXXX";
+  const UniqueFd file(::mkstemp(path));
+  ASSERT_TRUE(file);
+  const auto with_mode = [&](mode_t mode) {
+    return ::fchmod(file.get(), mode) == 0 && gains_privileges(path);
+  };
+  EXPECT_FALSE(with_mode(0755));
+  EXPECT_TRUE(with_mode(04755));
+  EXPECT_TRUE(with_mode(02755));
+  EXPECT_FALSE(with_mode(0755));
+  // What `setcap cap_sys_ptrace+ep` writes: <linux/capability.h>.
+  const vfs_cap_data ptrace{VFS_CAP_REVISION_2 | VFS_CAP_FLAGS_EFFECTIVE,
+                            {{1U << CAP_SYS_PTRACE, 0}, {0, 0}}};
+  const bool is_set =
+      ::fsetxattr(file.get(), "security.capability", &ptrace, sizeof ptrace, 0) == 0;
+  EXPECT_EQ(gains_privileges(path), is_set);
+  ::unlink(path);
+  EXPECT_FALSE(gains_privileges(path));
+  if (!is_set) GTEST_SKIP() << "needs the right to set file capabilities";
 }
 
 }  // namespace
