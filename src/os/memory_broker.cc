@@ -9,6 +9,7 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -58,6 +59,15 @@ union Control {
   char bytes[CMSG_SPACE(sizeof(int))];
 };
 
+/// The process of a thread, from the text of its /proc status; 0: the kernel does not say.
+pid_t process_of(std::string_view status) {
+  constexpr std::string_view kName = "\nTgid:\t";
+  const std::size_t at = status.find(kName);
+  if (at == std::string_view::npos) return 0;
+  const std::string_view rest = status.substr(at + kName.size());
+  return number_of<pid_t>(rest.substr(0, rest.find('\n'))).value_or(0);
+}
+
 /// A program whose reads are answered.
 class Reader {
  public:
@@ -93,7 +103,8 @@ class Reader {
     const auto& [pid, local, local_count, remote, remote_count, flags] = request.data.args;
     if (static_cast<pid_t>(pid) != target_) return -EPERM;
     if (local_count != 1 || remote_count != 1 || flags != 0) return -EINVAL;
-    if (!open_memory(request)) return -ESRCH;
+    if (!memory_ && !open_memory(request)) return -ESRCH;
+    if (!is_of_program(static_cast<pid_t>(request.pid))) return -EPERM;
     iovec to{};
     iovec from{};
     if (!take(local, to) || !take(remote, from)) return -EFAULT;
@@ -105,17 +116,25 @@ class Reader {
   /// The open file belongs to the program even when its number is another process's (see the
   /// example of seccomp_unotify(2)).
   bool open_memory(const seccomp_notif& request) {
-    if (memory_) return true;
-    const std::string path = "/proc/" + std::to_string(request.pid) + "/mem";
-    UniqueFd opened(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+    const std::string folder = "/proc/" + std::to_string(request.pid);
+    const pid_t process = process_of(read_proc_file(folder + "/status", 4096));
+    UniqueFd opened(::open((folder + "/mem").c_str(), O_RDWR | O_CLOEXEC));
     // Before Linux 5.9 the number of this ioctl names the wrong direction.
     const unsigned long before = SECCOMP_IOR(2, __u64);
     std::uint64_t id = request.id;
     if (::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_ID_VALID, &id) != 0 &&
         ::ioctl(listener_.get(), before, &id) != 0)
       return false;
+    program_ = process;
     memory_ = std::move(opened);
     return memory_.valid();
+  }
+
+  /// False: a process that the program has forked, which has the same filter but other memory.
+  [[nodiscard]] bool is_of_program(pid_t thread) const {
+    const std::string of_program =
+        "/proc/" + std::to_string(program_) + "/task/" + std::to_string(thread);
+    return thread == program_ || ::access(of_program.c_str(), F_OK) == 0;
   }
 
   bool take(std::uint64_t address, iovec& range) const {
@@ -146,7 +165,8 @@ class Reader {
 
   UniqueFd listener_;
   pid_t target_;
-  UniqueFd memory_;
+  pid_t program_ = 0;
+  UniqueFd memory_;  // the program's
 };
 
 /// The next announced program; invalid listener: no more come. `again`: there is none now.

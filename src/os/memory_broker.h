@@ -33,7 +33,7 @@ namespace dlaunch {
 [[nodiscard]] UniqueFd start_memory_broker();
 
 /// From now on the broker answers process_vm_readv(2) of this process, also after execve(2), but
-/// only reads of `target`. Each has one range, of at most 64 MiB. The process can no longer gain
+/// only reads of `target`, and none by processes that this one forks. Each has one range, of at most 64 MiB. The process can no longer gain
 /// privileges (PR_SET_NO_NEW_PRIVS). False: not possible here.
 bool ask_for_reads(int broker, pid_t target);
 

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -105,6 +106,24 @@ TEST(MemoryBroker, ReportsWhatCannotBeReadOrWritten) {
                      read_of(target.pid(), kHere.data(), nullptr, 8) == -EFAULT &&
                      read_of(target.pid(), kHere.data(), got.data(), std::size_t{65} << 20) ==
                          -EINVAL;
+            }),
+            0);
+}
+
+TEST(MemoryBroker, AnswersAllThreadsOfItsProgramButNoOtherProcess) {
+  const Target target;
+  const UniqueFd broker = start_memory_broker();
+  ASSERT_TRUE(broker);
+  const auto read = [&] {
+    std::array<char, 8> got{};
+    return read_of(target.pid(), kHere.data(), got.data(), 8);
+  };
+  EXPECT_EQ(status_of([&] {
+              if (!ask_for_reads(broker.get(), target.pid())) return false;
+              ssize_t by_thread = 0;
+              std::thread([&] { by_thread = read(); }).join();
+              return by_thread == 8 && read() == 8 &&
+                     status_of([&] { return read() == -EPERM; }) == 0;
             }),
             0);
 }
