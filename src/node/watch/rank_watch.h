@@ -1,7 +1,7 @@
 // Looks at the ranks of this node from outside, at fixed intervals, and reports what has changed.
 // Costs little: one small file of /proc per process and look, and the rest at every fifth or
-// sixtieth look or, for the node, every 10 s. The agent's heartbeat calls it, so it needs wake-ups of its own only if looks are
-// more frequent than heartbeats.
+// sixtieth look or, for the node, every 10 s. The agent's heartbeat calls it, so it needs wake-ups
+// of its own only if looks are more frequent than heartbeats.
 #pragma once
 
 #include <chrono>
