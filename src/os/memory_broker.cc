@@ -279,7 +279,7 @@ UniqueFd start_memory_broker() {
 }
 
 bool ask_for_reads(int broker, pid_t target) {
-  const UniqueFd listener = divert_reads();
+  UniqueFd listener = divert_reads();
   if (!listener) return false;
   Announcement announced{target};
   iovec data{&announced, sizeof announced};
@@ -295,7 +295,13 @@ bool ask_for_reads(int broker, pid_t target) {
   header->cmsg_len = CMSG_LEN(sizeof(int));
   const int fd = listener.get();
   std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
-  return ::sendmsg(broker, &message, MSG_NOSIGNAL) == static_cast<ssize_t>(sizeof announced);
+  const ssize_t sent = ::sendmsg(broker, &message, MSG_NOSIGNAL);
+  listener.reset();  // without it, the call below would wait for an answer from here
+  if (sent != static_cast<ssize_t>(sizeof announced)) return false;
+  // The kernel says ENOSYS if nobody has the listener. The broker refuses these flags at once, and
+  // does not open the memory of this process, which execve(2) will replace.
+  constexpr unsigned long kRefused = 1;
+  return ::process_vm_readv(target, nullptr, 0, nullptr, 0, kRefused) < 0 && errno != ENOSYS;
 }
 
 }  // namespace dlaunch

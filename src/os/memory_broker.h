@@ -34,7 +34,9 @@ namespace dlaunch {
 
 /// From now on the broker answers process_vm_readv(2) of this process, also after execve(2), but
 /// only reads of `target`, and none by processes that this one forks. Each has one range, of at most 64 MiB. The process can no longer gain
-/// privileges (PR_SET_NO_NEW_PRIVS). False: not possible here.
+/// privileges (PR_SET_NO_NEW_PRIVS). False: nobody answers, because the broker has ended or can serve no more,
+/// or because this process has a filter with a listener already (a container's), and the kernel
+/// permits one.
 bool ask_for_reads(int broker, pid_t target);
 
 }  // namespace dlaunch

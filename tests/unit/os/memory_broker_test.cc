@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 #include <linux/capability.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -152,6 +153,33 @@ TEST(MemoryBroker, AProgramThatNobodyAnswersIsRefused) {
               return read_of(target.pid(), kHere.data(), got.data(), 8) == -ENOSYS;
             }),
             0);
+}
+
+TEST(MemoryBroker, AProgramIsToldThatItCannotBeServed) {
+  const Target target;
+  const UniqueFd broker = start_memory_broker();
+  ASSERT_TRUE(broker);
+  EXPECT_EQ(status_of([&] {
+              return ask_for_reads(broker.get(), target.pid()) &&
+                     !ask_for_reads(broker.get(), target.pid());
+            }),
+            0)
+      << "a second filter with a listener";
+  EXPECT_EQ(status_of([&] {
+              auto sockets = make_socket_pair(SOCK_SEQPACKET);
+              if (!sockets) return false;
+              const pid_t broker_that_ends = ::fork();
+              if (broker_that_ends == 0) {
+                sockets->second.reset();
+                char announcement = 0;
+                (void)::recv(sockets->first.get(), &announcement, 1, MSG_PEEK);
+                ::_exit(0);
+              }
+              sockets->first.reset();
+              return !ask_for_reads(sockets->second.get(), target.pid());
+            }),
+            0)
+      << "a broker that has ended";
 }
 
 TEST(MemoryBroker, ItsThreadEndsWithTheSocket) {
