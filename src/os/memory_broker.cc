@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -46,7 +47,8 @@ constexpr std::uint32_t kOwnCalls = AUDIT_ARCH_AARCH64;
 #endif
 
 constexpr std::uint64_t kMostAtOnce = std::uint64_t{64} << 20;
-constexpr int kMostThreads = 4;
+constexpr int kMostBrokers = 4;   // each ends soon after its question
+constexpr int kMostReaders = 64;  // four times as many as the programs that run at a time
 constexpr std::size_t kCopiedAtOnce = std::size_t{64} << 10;
 
 /// A message on the socket, which comes with the listener of the filter.
@@ -190,28 +192,51 @@ std::pair<UniqueFd, pid_t> receive(int socket, bool& again) {
   return {UniqueFd(listener), announced.target};
 }
 
-/// Answers until the socket's other end is closed everywhere: then nobody needs an answer any more.
-void answer_readers(int socket) {
-  std::vector<std::unique_ptr<Reader>> readers;
+/// Answers one program until it is gone, or until the socket's other end is closed everywhere: then
+/// nobody needs an answer any more.
+void answer(Reader& reader, int socket) {
   std::vector<char> piece(kCopiedAtOnce);
+  std::array<pollfd, 2> ready{{{reader.listener(), POLLIN, 0}, {socket, 0, 0}}};
   while (true) {
-    std::vector<pollfd> ready{{socket, POLLIN, 0}};
-    for (const auto& one : readers) ready.push_back({one->listener(), POLLIN, 0});
     if (::poll(ready.data(), ready.size(), -1) < 0 && errno != EINTR) return;
-    for (std::size_t i = readers.size(); i > 0; --i) {
-      const short events = ready[i].revents;
-      const bool is_there =
-          (events & POLLIN) != 0 ? readers[i - 1]->answer_one(piece) : events == 0;
-      if (!is_there) readers.erase(readers.begin() + static_cast<std::ptrdiff_t>(i - 1));
+    if (ready[1].revents != 0) return;
+    const short events = ready[0].revents;
+    if ((events & POLLIN) != 0 ? !reader.answer_one(piece) : events != 0) return;
+  }
+}
+
+/// Detached threads, up to a number: those of earlier questions may wait in the kernel.
+class Threads {
+ public:
+  explicit constexpr Threads(int most) : most_(most) {}
+
+  bool start(std::function<void()> work) {
+    if (++running_ > most_ || start_detached_thread([this, work = std::move(work)]() mutable {
+                                work();
+                                work = nullptr;  // closes what it holds before another may start
+                                --running_;
+                              }) != 0) {
+      --running_;
+      return false;
     }
-    if (ready.front().revents == 0) continue;
+    return true;
+  }
+
+ private:
+  const int most_;
+  std::atomic<int> running_ = 0;
+};
+
+/// Each program has a thread of its own, because a read may wait.
+void serve_programs(const std::shared_ptr<UniqueFd>& socket) {
+  static Threads threads(kMostReaders);
+  while (true) {
     bool again = false;
-    auto [listener, target] = receive(socket, again);
-    if (listener) {
-      readers.push_back(std::make_unique<Reader>(std::move(listener), target));
-    } else if (!again) {
-      return;
-    }
+    auto [listener, target] = receive(socket->get(), again);
+    if (!listener && !again) return;
+    if (!listener) continue;
+    const auto reader = std::make_shared<Reader>(std::move(listener), target);
+    (void)threads.start([reader, socket] { answer(*reader, socket->get()); });
   }
 }
 
@@ -264,18 +289,12 @@ bool gains_privileges(const std::string& program) {
 }
 
 UniqueFd start_memory_broker() {
-  static std::atomic<int> running = 0;  // the thread of an earlier question ends soon after it
+  static Threads threads(kMostBrokers);
   auto sockets = make_socket_pair(SOCK_SEQPACKET);
-  if (!sockets || running >= kMostThreads) return {};
-  ++running;
+  if (!sockets) return {};
   const auto socket = std::make_shared<UniqueFd>(std::move(sockets->first));
-  const int error = start_detached_thread([socket] {
-    answer_readers(socket->get());
-    --running;
-  });
-  if (error == 0) return std::move(sockets->second);
-  --running;
-  return {};
+  if (!threads.start([socket] { serve_programs(socket); })) return {};
+  return std::move(sockets->second);
 }
 
 bool ask_for_reads(int broker, pid_t target) {

@@ -3,17 +3,24 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <thread>
 #include <vector>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/capability.h>
+#include <linux/userfaultfd.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
@@ -143,6 +150,66 @@ TEST(MemoryBroker, ServesSeveralProgramsOneOfWhichIsKilled) {
   });
   EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << status;
   EXPECT_EQ(status_of([&] { return ask_for_reads(broker.get(), target.pid()) && reads(); }), 0);
+}
+
+/// Whoever touches this page of the calling process waits until the process ends. Readable from
+/// then on; -1: not permitted here.
+int delay_faults(void* page) {
+  const int faults = static_cast<int>(::syscall(SYS_userfaultfd, O_CLOEXEC));
+  uffdio_api api{UFFD_API, 0, 0};
+  uffdio_register range{
+      {reinterpret_cast<std::uint64_t>(page), static_cast<std::uint64_t>(::getpagesize())},
+      UFFDIO_REGISTER_MODE_MISSING,
+      0};
+  const bool is_set = faults >= 0 && ::ioctl(faults, UFFDIO_API, &api) == 0 &&
+                      ::ioctl(faults, UFFDIO_REGISTER, &range) == 0;
+  return is_set ? faults : -1;
+}
+
+TEST(MemoryBroker, AReadThatWaitsDelaysNoOtherProgram) {
+  const auto size = static_cast<std::size_t>(::getpagesize());
+  void* const page =
+      ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  auto pipe = make_pipe();
+  ASSERT_TRUE(page != MAP_FAILED && pipe);
+  const pid_t delayed = ::fork();
+  if (delayed == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    pollfd faults{delay_faults(page), POLLIN, 0};
+    (void)!::write(pipe->write.get(), faults.fd < 0 ? "n" : "y", 1);
+    ::poll(&faults, 1, -1);
+    (void)!::write(pipe->write.get(), "w", 1);
+    while (true) ::pause();
+  }
+  pipe->write.reset();
+  const auto told = [&] {
+    char word = 0;
+    return ::read(pipe->read.get(), &word, 1) == 1 ? word : '\0';
+  };
+  const bool can_delay = told() == 'y';
+  const UniqueFd broker = start_memory_broker();
+  const Target target;
+  std::array<char, 8> got{};
+  const pid_t waiting = can_delay ? ::fork() : -1;
+  if (waiting == 0) {
+    ::alarm(60);
+    if (ask_for_reads(broker.get(), delayed)) read_of(delayed, page, got.data(), 8);
+    ::_exit(0);
+  }
+  if (can_delay) {
+    EXPECT_EQ(told(), 'w');
+    EXPECT_EQ(status_of([&] {
+                return ask_for_reads(broker.get(), target.pid()) &&
+                       read_of(target.pid(), kHere.data(), got.data(), 8) == 8;
+              }),
+              0);
+    EXPECT_EQ(::waitpid(waiting, nullptr, WNOHANG), 0) << "the read does not wait";
+  }
+  ::kill(delayed, SIGKILL);
+  ::waitpid(delayed, nullptr, 0);
+  if (can_delay) ::waitpid(waiting, nullptr, 0);
+  ::munmap(page, size);
+  if (!can_delay) GTEST_SKIP() << "userfaultfd(2) for the kernel's own accesses is not permitted";
 }
 
 TEST(MemoryBroker, AProgramThatNobodyAnswersIsRefused) {
