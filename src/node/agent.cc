@@ -460,11 +460,19 @@ class Agent {
 };
 
 /// Ends the agent: no launcher has begun another session.
+/// Without destructors: the launcher waits for our end. A thread of os/memory_broker that waits in
+/// the kernel may outlive this one, so what the threads share is closed here.
+[[noreturn]] void end_agent(int code) {
+  close_all_but({});
+  redirect_to_null({STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO});
+  ::_exit(code);
+}
+
 [[noreturn]] void leave_between_sessions(const AgentLink& link) {
   kill_descendants(kCleanupLimit);
   const UniqueFd& bringer = link.bringer;
   if (bringer) (void)!::send(bringer.get(), &kFarewell, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
-  ::_exit(exit_code::kOk);
+  end_agent(exit_code::kOk);
 }
 
 /// Clears the last session from the page, where the guardian then sees the next one.
@@ -491,7 +499,7 @@ void agent_main(AgentOptions options, AgentIsolation isolation, const UniqueFd& 
     Agent agent(options, std::move(link), std::exchange(isolation, {}), guardian_pidfd,
                 progress);
     const int code = agent.run();
-    if (!agent.left()) ::_exit(code);  // without destructors: the launcher waits for our end
+    if (!agent.left()) end_agent(code);
     link = std::move(*agent.left());
     const auto next = wait_for_session(
         link.connection, {progress.session, progress.node}, guardian_pidfd,

@@ -12,9 +12,11 @@
 #include "os/clock.h"
 #include "os/containment.h"
 #include "os/job_tree.h"
+#include "os/proc_file.h"
 #include "os/process_title.h"
 #include "os/signals.h"
 #include "os/stuck.h"
+#include "text/number.h"
 
 namespace dlaunch {
 
@@ -24,6 +26,8 @@ namespace {
 constexpr std::uint32_t kStuckLimitMs = 5000;
 // Limit for an agent that is not in state D. Its own limits for ending everything are shorter.
 constexpr std::uint32_t kEndLimitMs = 60000;
+
+constexpr int kExitCode = 52;  // of the main thread: a field of /proc/PID/stat (proc(5))
 
 /// A rank that is stopped between fork and exec keeps its agent in vfork(2) until it continues.
 void wake_ranks_without_program(pid_t agent) {
@@ -72,6 +76,11 @@ AgentEnd AgentWatch::wait(int& status) {
     }
     launcher_gone_ = launcher_gone_ || watched[2].revents != 0 || watched[3].revents != 0;
     look(tick);
+    if (has_left_threads(tick)) {
+      const std::string stat = read_proc_file("/proc/" + std::to_string(agent_) + "/stat");
+      status = number_of<int>(stat_field(stat, kExitCode)).value_or(0);
+      return AgentEnd::ended;
+    }
     if (must_end_stopped(tick)) return AgentEnd::stopped;
     if (must_end_stuck(tick)) return AgentEnd::stuck;
   }
@@ -83,14 +92,22 @@ void AgentWatch::look(std::uint32_t tick) {
   const bool silent = beat == last_beat_;
   last_beat_ = beat;
   // An agent in an uninterruptible system call makes no progress but is alive.
-  const bool in_disk = silent && state_of(agent_) == 'D';
+  const char state = silent ? state_of(agent_) : '\0';
+  const bool in_disk = state == 'D';
   if (in_disk) wake_ranks_without_program(agent_);
   silent_ms_ = silent && !in_disk ? silent_ms_ + tick : 0;
+  ended_ms_ = state == 'Z' ? ended_ms_ + tick : 0;
   in_disk_ms_ = in_disk ? in_disk_ms_ + tick : 0;
   if (!launcher_gone_) return;
   gone_ms_ += tick;
   const bool stuck = in_disk || state_of(launcher_.engine_pid) == 'D';
   gone_stuck_ms_ = stuck ? gone_stuck_ms_ + tick : 0;
+}
+
+/// Its main thread has ended, and SIGKILL does not end another one (os/memory_broker), which waits
+/// in the kernel: until that ends, the kernel does not report the end of the process.
+bool AgentWatch::has_left_threads(std::uint32_t tick) const {
+  return ended_ms_ >= 2 * tick;
 }
 
 bool AgentWatch::must_end_stopped(std::uint32_t tick) const {

@@ -25,12 +25,14 @@ class AgentWatch {
   AgentWatch(pid_t agent, const Progress& progress, LauncherWatch launcher, int signals,
              bool has_arguments);
 
-  /// Returns when the agent has ended (`status` is then its wait status) or must be ended.
+  /// Returns when the agent has ended (`status` is then its wait status) or must be ended. It has
+  /// ended, too, when only a thread that nothing ends is left of it.
   AgentEnd wait(int& status);
 
  private:
   void look(std::uint32_t tick);
   void show_title();
+  [[nodiscard]] bool has_left_threads(std::uint32_t tick) const;
   [[nodiscard]] bool must_end_stopped(std::uint32_t tick) const;
   [[nodiscard]] bool must_end_stuck(std::uint32_t tick) const;
 
@@ -46,6 +48,7 @@ class AgentWatch {
   // alarm.
   std::uint32_t silent_ms_ = 0;      // no beat, and not in state D
   std::uint32_t in_disk_ms_ = 0;     // no beat, and in state D
+  std::uint32_t ended_ms_ = 0;  // no beat, and in state Z, although its parent has not reaped it
   bool launcher_gone_ = false;       // the launcher's front or engine has ended
   std::uint32_t gone_ms_ = 0;        // time since then
   std::uint32_t gone_stuck_ms_ = 0;  // the part with agent or engine in state D

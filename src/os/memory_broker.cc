@@ -7,8 +7,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -21,8 +23,10 @@
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "os/detached_thread.h"
@@ -43,7 +47,8 @@ constexpr std::uint32_t kOwnCalls = AUDIT_ARCH_AARCH64;
 #endif
 
 constexpr std::uint64_t kMostAtOnce = std::uint64_t{64} << 20;
-constexpr int kMostThreads = 4;
+constexpr int kMostBrokers = 4;   // each ends soon after its question
+constexpr int kMostReaders = 64;  // four times as many as the programs that run at a time
 constexpr std::size_t kCopiedAtOnce = std::size_t{64} << 10;
 
 /// A message on the socket, which comes with the listener of the filter.
@@ -55,6 +60,15 @@ union Control {
   cmsghdr header;
   char bytes[CMSG_SPACE(sizeof(int))];
 };
+
+/// The process of a thread, from the text of its /proc status; 0: the kernel does not say.
+pid_t process_of(std::string_view status) {
+  constexpr std::string_view kName = "\nTgid:\t";
+  const std::size_t at = status.find(kName);
+  if (at == std::string_view::npos) return 0;
+  const std::string_view rest = status.substr(at + kName.size());
+  return number_of<pid_t>(rest.substr(0, rest.find('\n'))).value_or(0);
+}
 
 /// A program whose reads are answered.
 class Reader {
@@ -91,7 +105,8 @@ class Reader {
     const auto& [pid, local, local_count, remote, remote_count, flags] = request.data.args;
     if (static_cast<pid_t>(pid) != target_) return -EPERM;
     if (local_count != 1 || remote_count != 1 || flags != 0) return -EINVAL;
-    if (!open_memory(request)) return -ESRCH;
+    if (!memory_ && !open_memory(request)) return -ESRCH;
+    if (!is_of_program(static_cast<pid_t>(request.pid))) return -EPERM;
     iovec to{};
     iovec from{};
     if (!take(local, to) || !take(remote, from)) return -EFAULT;
@@ -103,17 +118,25 @@ class Reader {
   /// The open file belongs to the program even when its number is another process's (see the
   /// example of seccomp_unotify(2)).
   bool open_memory(const seccomp_notif& request) {
-    if (memory_) return true;
-    const std::string path = "/proc/" + std::to_string(request.pid) + "/mem";
-    UniqueFd opened(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+    const std::string folder = "/proc/" + std::to_string(request.pid);
+    const pid_t process = process_of(read_proc_file(folder + "/status", 4096));
+    UniqueFd opened(::open((folder + "/mem").c_str(), O_RDWR | O_CLOEXEC));
     // Before Linux 5.9 the number of this ioctl names the wrong direction.
     const unsigned long before = SECCOMP_IOR(2, __u64);
     std::uint64_t id = request.id;
     if (::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_ID_VALID, &id) != 0 &&
         ::ioctl(listener_.get(), before, &id) != 0)
       return false;
+    program_ = process;
     memory_ = std::move(opened);
     return memory_.valid();
+  }
+
+  /// False: a process that the program has forked, which has the same filter but other memory.
+  [[nodiscard]] bool is_of_program(pid_t thread) const {
+    const std::string of_program =
+        "/proc/" + std::to_string(program_) + "/task/" + std::to_string(thread);
+    return thread == program_ || ::access(of_program.c_str(), F_OK) == 0;
   }
 
   bool take(std::uint64_t address, iovec& range) const {
@@ -144,7 +167,8 @@ class Reader {
 
   UniqueFd listener_;
   pid_t target_;
-  UniqueFd memory_;
+  pid_t program_ = 0;
+  UniqueFd memory_;  // the program's
 };
 
 /// The next announced program; invalid listener: no more come. `again`: there is none now.
@@ -168,28 +192,51 @@ std::pair<UniqueFd, pid_t> receive(int socket, bool& again) {
   return {UniqueFd(listener), announced.target};
 }
 
-/// Answers until the socket's other end is closed everywhere: then nobody needs an answer any more.
-void answer_readers(int socket) {
-  std::vector<std::unique_ptr<Reader>> readers;
+/// Answers one program until it is gone, or until the socket's other end is closed everywhere: then
+/// nobody needs an answer any more.
+void answer(Reader& reader, int socket) {
   std::vector<char> piece(kCopiedAtOnce);
+  std::array<pollfd, 2> ready{{{reader.listener(), POLLIN, 0}, {socket, 0, 0}}};
   while (true) {
-    std::vector<pollfd> ready{{socket, POLLIN, 0}};
-    for (const auto& one : readers) ready.push_back({one->listener(), POLLIN, 0});
     if (::poll(ready.data(), ready.size(), -1) < 0 && errno != EINTR) return;
-    for (std::size_t i = readers.size(); i > 0; --i) {
-      const short events = ready[i].revents;
-      const bool is_there =
-          (events & POLLIN) != 0 ? readers[i - 1]->answer_one(piece) : events == 0;
-      if (!is_there) readers.erase(readers.begin() + static_cast<std::ptrdiff_t>(i - 1));
+    if (ready[1].revents != 0) return;
+    const short events = ready[0].revents;
+    if ((events & POLLIN) != 0 ? !reader.answer_one(piece) : events != 0) return;
+  }
+}
+
+/// Detached threads, up to a number: those of earlier questions may wait in the kernel.
+class Threads {
+ public:
+  explicit constexpr Threads(int most) : most_(most) {}
+
+  bool start(std::function<void()> work) {
+    if (++running_ > most_ || start_detached_thread([this, work = std::move(work)]() mutable {
+                                work();
+                                work = nullptr;  // closes what it holds before another may start
+                                --running_;
+                              }) != 0) {
+      --running_;
+      return false;
     }
-    if (ready.front().revents == 0) continue;
+    return true;
+  }
+
+ private:
+  const int most_;
+  std::atomic<int> running_ = 0;
+};
+
+/// Each program has a thread of its own, because a read may wait.
+void serve_programs(const std::shared_ptr<UniqueFd>& socket) {
+  static Threads threads(kMostReaders);
+  while (true) {
     bool again = false;
-    auto [listener, target] = receive(socket, again);
-    if (listener) {
-      readers.push_back(std::make_unique<Reader>(std::move(listener), target));
-    } else if (!again) {
-      return;
-    }
+    auto [listener, target] = receive(socket->get(), again);
+    if (!listener && !again) return;
+    if (!listener) continue;
+    const auto reader = std::make_shared<Reader>(std::move(listener), target);
+    (void)threads.start([reader, socket] { answer(*reader, socket->get()); });
   }
 }
 
@@ -234,23 +281,24 @@ bool is_memory_refused(pid_t pid) {
   return ::process_vm_readv(pid, &own, 1, &its, 1, 0) < 0 && errno == EPERM;
 }
 
+bool gains_privileges(const std::string& program) {
+  struct stat info {};
+  if (::stat(program.c_str(), &info) != 0) return false;
+  return (info.st_mode & (S_ISUID | S_ISGID)) != 0 ||
+         ::getxattr(program.c_str(), "security.capability", nullptr, 0) > 0;
+}
+
 UniqueFd start_memory_broker() {
-  static std::atomic<int> running = 0;  // the thread of an earlier question ends soon after it
+  static Threads threads(kMostBrokers);
   auto sockets = make_socket_pair(SOCK_SEQPACKET);
-  if (!sockets || running >= kMostThreads) return {};
-  ++running;
+  if (!sockets) return {};
   const auto socket = std::make_shared<UniqueFd>(std::move(sockets->first));
-  const int error = start_detached_thread([socket] {
-    answer_readers(socket->get());
-    --running;
-  });
-  if (error == 0) return std::move(sockets->second);
-  --running;
-  return {};
+  if (!threads.start([socket] { serve_programs(socket); })) return {};
+  return std::move(sockets->second);
 }
 
 bool ask_for_reads(int broker, pid_t target) {
-  const UniqueFd listener = divert_reads();
+  UniqueFd listener = divert_reads();
   if (!listener) return false;
   Announcement announced{target};
   iovec data{&announced, sizeof announced};
@@ -266,7 +314,13 @@ bool ask_for_reads(int broker, pid_t target) {
   header->cmsg_len = CMSG_LEN(sizeof(int));
   const int fd = listener.get();
   std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
-  return ::sendmsg(broker, &message, MSG_NOSIGNAL) == static_cast<ssize_t>(sizeof announced);
+  const ssize_t sent = ::sendmsg(broker, &message, MSG_NOSIGNAL);
+  listener.reset();  // without it, the call below would wait for an answer from here
+  if (sent != static_cast<ssize_t>(sizeof announced)) return false;
+  // The kernel says ENOSYS if nobody has the listener. The broker refuses these flags at once, and
+  // does not open the memory of this process, which execve(2) will replace.
+  constexpr unsigned long kRefused = 1;
+  return ::process_vm_readv(target, nullptr, 0, nullptr, 0, kRefused) < 0 && errno != ENOSYS;
 }
 
 }  // namespace dlaunch

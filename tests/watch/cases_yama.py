@@ -43,4 +43,7 @@ def an_ordinary_user_sees_ranks_and_what_they_have_started(box):
     expect_equal(told["loader"]["frames"][1][:1], ["load"], text)
     expect_equal(told["behind a shell"]["frames"], [[], ["innermost", "step", "<module>"]], text)
     expect_equal(told["in a namespace"]["frames"][1][:1], ["load"], text)
+    below = told.pop("below a listener")
+    expect_equal([frames[-1:] for frames in below["frames"]], [["<module>"], []], text)
+    expect_in("permits only the agent to do so", " ".join(below["remarks"]), text)
     expect("py-spy" not in " ".join(remark for run in told.values() if run is not told["by hand"] for remark in run["remarks"]), text)

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <memory>
 #include <optional>
+#include <string_view>
 
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -20,6 +21,7 @@
 #include "os/proc_file.h"
 #include "os/spawn.h"
 #include "os/unique_fd.h"
+#include "os/write_all.h"
 
 namespace dlaunch {
 
@@ -28,6 +30,11 @@ namespace {
 constexpr std::size_t kMostOutput = std::size_t{4} << 20;
 constexpr std::size_t kAtOnce = 16;  // more would wait for each other
 constexpr std::chrono::milliseconds kLeast{50};
+constexpr std::string_view kNoReader =
+    "kernel.yama.ptrace_scope=1 permits only the agent to do so, and it cannot for py-spy: earlier "
+    "reads still wait in the kernel, a limit on threads or open files is reached, or a container "
+    "runtime has a seccomp listener";
+static_assert(kNoReader.size() <= kMostStackText);
 
 std::string variable_of(pid_t pid, const std::string& name) {
   const std::string all =
@@ -69,6 +76,11 @@ void keep_right_to_trace() {
   ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_SYS_PTRACE, 0, 0);
 }
 
+/// Only the agent may read this process, and the program would not get the right to.
+bool needs_reader(const std::string& program, pid_t pid) {
+  return only_ancestors_may_read() && !gains_privileges(program) && is_memory_refused(pid);
+}
+
 ThreadNumbers numbers_inside(const ProcessStack& process) {
   ThreadNumbers numbers;
   for (const ThreadStack& thread : process.threads) {
@@ -104,7 +116,11 @@ class PySpy {
       ::dup2(pipe->write.get(), STDOUT_FILENO);
       ::dup2(pipe->write.get(), STDERR_FILENO);
       keep_right_to_trace();
-      if (broker >= 0 && is_memory_refused(process.pid)) ask_for_reads(broker, process.pid);
+      if (needs_reader(program, process.pid) &&
+          (broker < 0 || !ask_for_reads(broker, process.pid))) {
+        (void)write_all(STDOUT_FILENO, kNoReader);
+        ::_exit(1);
+      }
       ::execv(argv.front(), const_cast<char* const*>(argv.data()));
       ::_exit(127);
     }

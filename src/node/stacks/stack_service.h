@@ -1,5 +1,6 @@
-// Answers the question where the ranks of this node stand. A side process takes the stacks, so
-// nothing that hangs can hold up the agent; it is killed when its time is over.
+// Answers the question where the ranks of this node stand. A side process takes the stacks, and
+// is killed when its time is over. Threads of the agent that read memory for it
+// (os/memory_broker.h) may hang; they hold up neither the agent's main thread nor each other.
 #pragma once
 
 #include <functional>
@@ -17,7 +18,7 @@
 
 namespace dlaunch {
 
-/// Lives on the agent's one thread.
+/// Lives on the agent's main thread.
 class StackService {
  public:
   using Report = std::function<void(const wire::StacksTaken&)>;

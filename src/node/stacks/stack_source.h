@@ -22,7 +22,7 @@ struct StackRequest {
   std::string path;      // a PATH to search for py-spy after the rank's own
   std::string brought;   // the launcher's py-spy, for where there is no other; empty: none
   MonotonicTime end{0};  // no source begins anything that may last longer
-  int broker = -1;       // start_memory_broker(); -1: this process may read what the agent may
+  int broker = -1;       // start_memory_broker(); -1: none is needed, or none could be started
   bool native = false;   // also C, C++ and Fortran frames of Python programs
 };
 

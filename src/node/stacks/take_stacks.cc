@@ -139,7 +139,9 @@ std::vector<RankStacks> take_stacks(const StackRequest& request) {
   StackRequest first = request;  // so a py-spy that hangs leaves time for the other source
   first.end -= kForNative;
   ask_apart(add_python_stacks, "Python frames", first, ranks);
-  ask_apart(add_native_stacks, "C, C++ and Fortran frames", request, ranks);
+  StackRequest second = request;
+  second.broker = -1;  // it reads only what it may read itself
+  ask_apart(add_native_stacks, "C, C++ and Fortran frames", second, ranks);
   for (RankStacks& rank : ranks) {
     for (ProcessStack& process : rank.processes) {
       join_equal_threads(process);

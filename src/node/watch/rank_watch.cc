@@ -16,8 +16,8 @@ namespace dlaunch {
 
 namespace {
 
-constexpr std::chrono::seconds kSilence{10};    // the launcher hears from us at least this often
-constexpr std::chrono::seconds kNodeEvery{10};  // some files of /proc cost a millisecond
+// The launcher hears from us at least this often. Some files of /proc cost a millisecond.
+constexpr std::chrono::seconds kNodeEvery{10};
 constexpr std::uint32_t kCountersEvery = 5;     // looks
 constexpr std::uint32_t kWholeEvery = 60;       // looks
 constexpr std::uint32_t kLongWait = 25;         // percent of the time without a CPU
@@ -72,8 +72,10 @@ void RankWatch::begin(const wire::StartRanks& start, std::chrono::milliseconds h
     heartbeat_ = heartbeat;
     patterns_ = std::make_shared<MetricPatterns>(start.metrics);
     running_ = std::move(running);
-    began_ = looked_ = reported_ = monotonic_now();
+    began_ = looked_ = monotonic_now();
     looks_ = 0;
+    node_ = {};
+    node_busy_ = ranks_ms_ = 0;
     gpus_.begin(login, every_);
   }
   const auto common = find_variable(start.env, "CUDA_VISIBLE_DEVICES");
@@ -115,34 +117,38 @@ void RankWatch::look() {
   if (every_.count() > 0 && every_ >= heartbeat_ && is_due) look_now(now);
 }
 
-Depth RankWatch::depth() const {
+/// New processes are found before each look at the node: otherwise the CPU time of a rank's new
+/// data loaders would seem to be that of other jobs. Those whose parent is not a main thread are
+/// still found at every kWholeEvery-th look only.
+Depth RankWatch::depth(bool with_node) const {
   if (looks_ % kWholeEvery == 1) return Depth::whole;
-  return looks_ % kCountersEvery == 1 ? Depth::counters : Depth::brief;
+  return with_node || looks_ % kCountersEvery == 1 ? Depth::counters : Depth::brief;
 }
 
 void RankWatch::look_now(MonotonicTime now) {
   looked_ = now;
   ++looks_;
+  // The first two looks show the use of CPUs since the start.
+  const bool with_node = looks_ <= 2 || now - node_looked_ >= kNodeEvery;
   std::map<Rank, pid_t> pids;
   for (const RankProcess& one : running_()) pids.emplace(one.rank, one.pid);
   wire::Pulse pulse{attempt_, wall_now(), {}, {}};
   for (auto& [rank, watched] : ranks_) {
     RankPulse seen = watched.told;
     const auto pid = pids.find(rank);
-    look_at(watched, pid == pids.end() ? 0 : pid->second, now, seen);
+    look_at(watched, pid == pids.end() ? 0 : pid->second, depth(with_node), now, seen);
     if (!differs(seen, watched.told)) continue;
     watched.told = seen;
     pulse.ranks.push_back(std::move(seen));
   }
-  if (pulse.ranks.empty() && now - reported_ < kSilence && looks_ > 1) return;
-  // The first two looks show the use of CPUs since the start.
-  if (looks_ <= 2 || now - node_looked_ >= kNodeEvery) look_at_node(now);
-  reported_ = now;
+  if (pulse.ranks.empty() && !with_node) return;
+  if (with_node) look_at_node(now);
   pulse.node = node_;
   report_(pulse);
 }
 
-void RankWatch::look_at(Watched& watched, pid_t pid, MonotonicTime now, RankPulse& rank) const {
+void RankWatch::look_at(Watched& watched, pid_t pid, Depth depth, MonotonicTime now,
+                        RankPulse& rank) const {
   if (pid > 0 && (!watched.processes || watched.processes->root() != pid))
     watched.processes.emplace(pid);
   if (pid == 0) {
@@ -150,7 +156,7 @@ void RankWatch::look_at(Watched& watched, pid_t pid, MonotonicTime now, RankPuls
     rank.memory = 0;
     rank.state.clear();
   } else {
-    watched.processes->look(depth(), rank);
+    watched.processes->look(depth, rank);
   }
   look_at_output(watched, rank);
   rank.quiet_ms = millis(now - std::max(began_, watched.last_output));

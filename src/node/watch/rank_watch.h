@@ -1,7 +1,7 @@
 // Looks at the ranks of this node from outside, at fixed intervals, and reports what has changed.
 // Costs little: one small file of /proc per process and look, and the rest at every fifth or
-// sixtieth look. The agent's heartbeat calls it, so it needs wake-ups of its own only if looks are
-// more frequent than heartbeats.
+// sixtieth look or, for the node, every 10 s. The agent's heartbeat calls it, so it needs wake-ups
+// of its own only if looks are more frequent than heartbeats.
 #pragma once
 
 #include <chrono>
@@ -62,12 +62,12 @@ class RankWatch {
 
   void look_and_wait();
   void look_now(MonotonicTime now);
-  void look_at(Watched& watched, pid_t pid, MonotonicTime now, RankPulse& rank) const;
+  void look_at(Watched& watched, pid_t pid, Depth depth, MonotonicTime now, RankPulse& rank) const;
   void look_at_output(Watched& watched, RankPulse& rank) const;
   static void look_at_heartbeat(Watched& watched, MonotonicTime now, RankPulse& rank);
   void look_at_node(MonotonicTime now);
   void look_for_cpu_waits(std::chrono::milliseconds passed);
-  [[nodiscard]] Depth depth() const;
+  [[nodiscard]] Depth depth(bool with_node) const;
 
   const OutputPump& pump_;
   Report report_;
@@ -79,7 +79,6 @@ class RankWatch {
   std::chrono::milliseconds heartbeat_{0};
   MonotonicTime began_{0};
   MonotonicTime looked_{0};
-  MonotonicTime reported_{0};
   std::uint32_t looks_ = 0;
   std::shared_ptr<const MetricPatterns> patterns_;
   std::map<Rank, Watched> ranks_;

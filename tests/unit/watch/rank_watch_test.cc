@@ -1,6 +1,7 @@
 // RankWatch over a real process (this one), a pipe and files.
 #include "node/watch/rank_watch.h"
 
+#include <csignal>
 #include <cstdlib>
 #include <ctime>
 #include <filesystem>
@@ -9,6 +10,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "os/clock.h"
@@ -30,7 +32,7 @@ class RankWatchTest : public testing::Test {
 
   void begin(std::uint32_t pulse_ms = 1) {
     wire::StartRanks start;
-    start.attempt = Attempt(2);
+    start.attempt = of_;
     start.pulse_ms = pulse_ms;
     start.metrics = {"loss ([0-9.]+)"};
     wire::StartRank& rank = start.ranks.emplace_back();
@@ -68,6 +70,7 @@ class RankWatchTest : public testing::Test {
   RankWatch watch_{loop_, pump_, [this](const wire::Pulse& pulse) { pulses_.push_back(pulse); }};
   UniqueFd pipe_;
   pid_t pid_ = ::getpid();
+  Attempt of_{2};
   RankPulse last_;
   NodePulse node_;
   Attempt attempt_;
@@ -115,6 +118,37 @@ TEST_F(RankWatchTest, TellsWhichPartOfTheCpuTimeIsTheRanks) {
   ASSERT_TRUE(until([this](const RankPulse&) { return node_.cpu_percent > 0; }));
   EXPECT_GT(node_.ranks_cpu_percent, 0U);
   EXPECT_LE(node_.ranks_cpu_percent, node_.cpu_percent);
+}
+
+TEST_F(RankWatchTest, ANewAttemptBeginsWithoutTheCpuTimeOfTheLast) {
+  begin();
+  ASSERT_TRUE(until([this](const RankPulse&) { return node_.cores > 0; }));
+  for (const std::clock_t begin = std::clock(); std::clock() - begin < CLOCKS_PER_SEC / 5;) {
+  }
+  of_ = Attempt(3);
+  begin();
+  ASSERT_TRUE(until([this](const RankPulse&) { return attempt_ == Attempt(3); }));
+  EXPECT_EQ(node_.cpu_percent, 0U);
+  EXPECT_EQ(node_.ranks_cpu_percent, 0U);
+}
+
+TEST_F(RankWatchTest, FindsNewProcessesBeforeItLooksAtTheNode) {
+  begin();
+  ::usleep(1100);
+  watch_.look();
+  ASSERT_EQ(pulses_.size(), 1U);
+  const pid_t loader = ::fork();
+  if (loader == 0) {
+    ::alarm(30);
+    ::pause();
+    ::_exit(1);
+  }
+  ::usleep(1100);
+  watch_.look();
+  ::kill(loader, SIGKILL);
+  ::waitpid(loader, nullptr, 0);
+  ASSERT_EQ(pulses_.size(), 2U);
+  EXPECT_EQ(pulses_[0].ranks.at(0).processes + 1, pulses_[1].ranks.at(0).processes);
 }
 
 TEST_F(RankWatchTest, SaysNothingWhereNothingChangesOrIsWatched) {
