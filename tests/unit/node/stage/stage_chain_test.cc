@@ -103,6 +103,7 @@ class StageChainTest : public testing::Test {
   void send(NodeId node, wire::StageOrder order) {
     EXPECT_FALSE(nodes_[node.value]->is_lost);
     if (changes_ > 0 && std::holds_alternative<wire::StageEntries>(order)) change();
+    if (std::holds_alternative<wire::StageServe>(order)) ++serves_;
     if (holds_ && std::holds_alternative<wire::StageData>(order) && ++pieces_ > 1) {
       held_.emplace_back(node, std::move(order));
       return;
@@ -179,6 +180,7 @@ class StageChainTest : public testing::Test {
   std::optional<Result<StageReport>> report_;
   std::vector<std::string> notes_;
   std::string content_ = text('x');
+  int serves_ = 0;   // how many StageServe
   int changes_ = 0;  // the file changes so many times when it was listed
   bool holds_ = false;
   int pieces_ = 0;
@@ -318,6 +320,15 @@ TEST_F(StageChainTest, SoDoesOneThatComesLaterInTheList) {
   EXPECT_THAT(end(), ElementsAre(Pair("gpu0", "gpu1"), Pair("gpu1", "")));
   expect_files({0, 1});
   EXPECT_EQ(sent_from_here(), 0U);
+}
+
+TEST_F(StageChainTest, NodesThatLackNothingGetNothing) {
+  begin(2);
+  EXPECT_THAT(end(), testing::SizeIs(2));
+  serves_ = 0;
+  begin(3);
+  EXPECT_THAT(end(), ElementsAre(Pair("gpu0", ""), Pair("gpu1", ""), Pair("gpu2", "gpu1")));
+  EXPECT_EQ(serves_, 1);
 }
 
 TEST_F(StageChainTest, AnotherFileOfTheSameSizeAndTimeIsNotPassedOn) {
