@@ -281,6 +281,13 @@ bool has_master(Framework framework) {
          uses_mpi(framework);
 }
 
+std::uint32_t fastest_card(const RendezvousSpec& spec, const NodeFacts& facts) {
+  std::uint32_t speed = 0;
+  for (const UsableAddress& one : usable_addresses(facts, InterfaceChoice(spec.interface)))
+    speed = std::max(speed, one.interface->speed_mbit);
+  return speed;
+}
+
 std::string address_of(const Node& node, std::size_t nodes) {
   if (nodes == 1) return "127.0.0.1";
   return node.address.empty() ? node.name : node.address;

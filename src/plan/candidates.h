@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,10 @@ namespace dlaunch {
 
 /// The address of a node for a job whose ranks are on `nodes` nodes.
 [[nodiscard]] std::string address_of(const Node&, std::size_t nodes);
+
+/// Mbit/s of the node's fastest network card among those that `rendezvous.interface` allows; 0:
+/// unknown.
+[[nodiscard]] std::uint32_t fastest_card(const RendezvousSpec&, const NodeFacts&);
 
 /// Bridges that container engines and hypervisors create for the local machine only: docker0,
 /// virbr0, cni0, ...

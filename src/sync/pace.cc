@@ -26,14 +26,24 @@ std::optional<Pace::Verdict> Pace::watch(const std::vector<Progress>& nodes, Mon
     });
     if (verdict || streaks_[i] < kPeriods) continue;
     const std::size_t source = *nodes[i].source;
-    const auto other = slow_.try_emplace(source, i).first->second;
-    const std::size_t culprit = other == i ? i : source;
+    slow_[source].insert(i);
+    const std::size_t culprit = sends_slowly(nodes, source) ? source : i;
     if ((culprit == i && !is_waited_for) || !named_.insert(culprit).second) continue;
     verdict = Verdict{culprit, source, i, rates_[i], rates_[source]};
   }
   before_ = nodes;
   since_ = now;
   return verdict;
+}
+
+bool Pace::sends_slowly(const std::vector<Progress>& nodes, std::size_t source) const {
+  constexpr std::size_t kEnough = 3;
+  const std::set<std::size_t>& slow = slow_.at(source);
+  if (slow.size() >= kEnough) return true;
+  bool is_all = slow.size() > 1;
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    is_all = is_all && (i == source || nodes[i].is_over || slow.contains(i));
+  return is_all;
 }
 
 /// Whether it received far less than its source has, in this period.

@@ -36,19 +36,21 @@ class Pace {
     bool operator==(const Verdict&) const = default;
   };
   /// Call it often, with all nodes. Each node is named at most once. A node that receives slowly is
-  /// named if others wait for it; if a second one receives slowly from the same source, it is that
-  /// source that sends slowly. Nothing is known about the launcher's own links, so that the first
-  /// node is named only for what it sends.
+  /// named if others wait for it. Two such nodes may be neighbours; but if a third one receives
+  /// slowly from the same source, or a second one and there is no other, it is that source that
+  /// sends slowly. Nothing is known about the launcher's own links, so that the first node is named
+  /// only for what it sends.
   [[nodiscard]] std::optional<Verdict> watch(const std::vector<Progress>& nodes, MonotonicTime now);
 
  private:
   [[nodiscard]] bool is_slow(const std::vector<Progress>& nodes, std::size_t node) const;
+  [[nodiscard]] bool sends_slowly(const std::vector<Progress>& nodes, std::size_t source) const;
 
   std::vector<Progress> before_;  // at the period's beginning
   MonotonicTime since_{0};
-  std::vector<std::uint64_t> rates_;         // by node: blocks in its last whole period
-  std::vector<int> streaks_;                 // by node: periods in a row in which it was slow
-  std::map<std::size_t, std::size_t> slow_;  // by source: the node that received slowly from it
+  std::vector<std::uint64_t> rates_;  // by node: blocks in its last whole period
+  std::vector<int> streaks_;          // by node: periods in a row in which it was slow
+  std::map<std::size_t, std::set<std::size_t>> slow_;  // by source: who received slowly from it
   std::set<std::size_t> named_;
 };
 

@@ -113,6 +113,17 @@ Coroutine Preparation::talk() {  // NOLINT(readability-function-size)
   outcome_.plan = std::move(*plan);
   if (settings_.up_to == PrepareStep::plan) co_return;
 
+  // A staging that has lost a node must not go on beside the ranks, or beside a sync. If a node
+  // lacks files, it brings the others what they need for the next one, where its errors, if any,
+  // come again.
+  if (is_staging_ && needs_staging()) {
+    listener_.copying(true);
+    co_await until(&Preparation::has_staged);  // which has limits of its own
+    listener_.copying(false);
+    due = monotonic_now() + limit_within(spec_.timeouts.connect);
+  }
+  end_staging();
+
   // The workdir goes first: it contains some of what the ranks need.
   const bool starts = settings_.up_to == PrepareStep::start;
   if (starts && needs_sync()) {
@@ -125,9 +136,6 @@ Coroutine Preparation::talk() {  // NOLINT(readability-function-size)
   const bool copies = settings_.up_to == PrepareStep::copies;
   if ((starts || copies) && needs_staging()) {
     listener_.copying(true);
-    // One that has lost a node brings the others what they need for this one. Its errors, if any,
-    // come again.
-    co_await until(&Preparation::has_staged);
     begin_staging();
     co_await until(&Preparation::has_staged);  // which has limits of its own
     if (!outcome_.lost.empty()) co_return fail_at(PrepareStep::facts, lost_while_staging());
@@ -162,8 +170,7 @@ void Preparation::begin(PlanContext context) {
 
 void Preparation::cancel() {
   end_questions();
-  staging_.cancel();
-  is_staging_ = false;
+  end_staging();
 }
 
 void Preparation::end_questions() {

@@ -106,8 +106,9 @@ class Preparation {
   /// The session with the node is over; may be called at any time. A node that returns has a new
   /// agent, which knows nothing of this conversation. The loss ends the conversation, but only when
   /// every other node has reported its facts or is lost. A staging goes on without the node: up to
-  /// PrepareStep::copies the conversation ends with it; otherwise the next begin() finds it under
-  /// way, or over.
+  /// PrepareStep::copies the conversation ends with it. Otherwise it goes on in the background, may
+  /// still call `staged`, `show` and `note`, and the next conversation awaits or cancels it before
+  /// any rank is started.
   void node_lost(NodeId node, const std::string& why);
 
  private:
@@ -147,6 +148,7 @@ class Preparation {
   void take_sync(const SyncReport& report);
   [[nodiscard]] bool needs_staging() const;
   void begin_staging();
+  void end_staging();
   [[nodiscard]] bool has_staged() const { return !is_staging_; }
   void take_staging();
   [[nodiscard]] Error lost_while_staging() const;

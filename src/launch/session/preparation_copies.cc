@@ -74,6 +74,11 @@ void Preparation::begin_staging() {
   staging_.begin(std::move(*parts));
 }
 
+void Preparation::end_staging() {
+  staging_.cancel();
+  is_staging_ = false;
+}
+
 void Preparation::take_staging() {
   for (const NodePlan& node : outcome_.plan->nodes) staged_.insert(node.id);
   listener_.copying(false);

@@ -39,6 +39,14 @@ Target target_of(const StageItem& item) {
   return target;
 }
 
+/// Whether it can only be a file that marks the folder as the source's own. A node does not compare
+/// the content of such a folder.
+bool is_marker(const std::string& path, const std::string& folder) {
+  const std::filesystem::path marker = path;
+  return marker.parent_path() == folder &&
+         marker.filename().native().starts_with(sync::kMarkerPrefix);
+}
+
 /// What an agent says is shown to the user.
 std::string plain_lines(std::string_view text) {
   std::string plain;
@@ -104,7 +112,12 @@ void JobStaging::begin_part() {
   StagePart& part = parts_[part_];
   if (part.source && lost_.contains(*part.source)) return end_with_source();
   begin_at_source(part);
-  for (const NodeId node : lost_) leave_out(node);
+  // The last one may end the part, and then the caller may begin another staging.
+  const auto lost = lost_;
+  for (const auto begun = ++begun_; const NodeId node : lost) {
+    if (!is_on_ || begun != begun_) return;
+    leave_out(node);
+  }
 }
 
 void JobStaging::begin_at_source(StagePart& part) {
@@ -191,7 +204,7 @@ void JobStaging::on(NodeId source, const wire::StageLetter& letter) {
           cancel();
           callbacks_.done(
               fail(exit_code::kPreflight, "stage: the agent of " + parts_[part_].settings.self +
-                                              " named a path that the job does not stage"));
+                                              " gave an order that this job does not need"));
         }
       },
       *message);
@@ -212,6 +225,7 @@ bool JobStaging::is_allowed(NodeId node, wire::StageBegin& begin) {
     if (!is_folder && begin.roots[i] != target.folder) return false;
     if (begin.origins[i].target != target.path) return false;
     begin.origins[i].removes = begin.origins[i].removes && is_folder;
+    if (!is_marker(begin.origins[i].marker, begin.roots[i])) begin.origins[i].marker.clear();
     told.are_folders.push_back(is_folder);
   }
   return true;
@@ -223,7 +237,8 @@ bool JobStaging::is_allowed(NodeId node, const wire::StageEntries& entries) cons
   const std::vector<StageItem>& items = parts_[part_].settings.items;
   return std::all_of(entries.entries.begin(), entries.entries.end(), [&](const StageEntry& one) {
     if (one.root >= told->second.are_folders.size()) return false;
-    if (told->second.are_folders[one.root]) return one.unpack.empty();
+    if (told->second.are_folders[one.root])
+      return one.unpack.empty() && !one.entry.path.starts_with(sync::kOwnPrefix);
     const bool unpacks = items[one.root].unpack;
     const std::string name = target_of(items[one.root]).name;
     return one.entry.kind == SyncEntry::Kind::file &&
@@ -260,10 +275,11 @@ void JobStaging::on(NodeId source, const wire::StageSaid& said) {
 
 void JobStaging::on(NodeId source, const wire::StageReported& reported) {
   if (!is_on_ || !is_from(source, reported.id)) return;
-  if (reported.exit_code != 0)
-    return part_done(fail(
-        reported.exit_code == exit_code::kJobFile ? exit_code::kJobFile : exit_code::kPreflight,
-        plain_lines(reported.problem)));
+  if (reported.exit_code != 0) {
+    const int code = reported.exit_code;
+    const bool is_known = code == exit_code::kJobFile || code == exit_code::kNodeLost;
+    return part_done(fail(is_known ? code : exit_code::kPreflight, plain_lines(reported.problem)));
+  }
   StageReport report;
   const StageRunSettings& settings = parts_[part_].settings;
   for (StagedNode node : reported.nodes) {

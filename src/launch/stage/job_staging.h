@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
@@ -68,6 +69,10 @@ class JobStaging {
   void add_addresses(NodeId holder, wire::StageServe& serve) const;
   [[nodiscard]] bool is_allowed(NodeId node, wire::StageBegin& begin);
   [[nodiscard]] bool is_allowed(NodeId node, const wire::StageEntries& entries) const;
+  /// A node sends only what it has received in this staging.
+  [[nodiscard]] static bool is_allowed(NodeId, const wire::StageStream& stream) {
+    return !stream.holds;
+  }
   [[nodiscard]] bool is_allowed(NodeId node, const wire::StageFeed& feed) const;
   [[nodiscard]] bool is_allowed(NodeId, const wire::OneOf<wire::StageOrder> auto&) const {
     return true;
@@ -79,6 +84,7 @@ class JobStaging {
   StageRun run_;
   std::vector<StagePart> parts_;
   std::size_t part_ = 0;
+  std::uint64_t begun_ = 0;  // parts, of all stagings
   bool is_on_ = false;
   std::set<NodeId> lost_;
   Status lost_source_;

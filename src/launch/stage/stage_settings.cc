@@ -42,29 +42,23 @@ std::vector<std::string> addresses_between(RendezvousSpec rendezvous, const Node
   return addresses;
 }
 
-/// Of its fastest network card, in Mbit/s; 0: unknown.
-std::uint32_t speed_of(const Node* node) {
-  std::uint32_t speed = 0;
-  if (node == nullptr) return speed;
-  for (const NetworkInterface& one : node->facts.interfaces) {
-    if (one.is_up && !one.addresses.empty()) speed = std::max(speed, one.speed_mbit);
-  }
-  return speed;
-}
-
 /// Nodes whose network cards are far slower than the others' would slow those after them. What the
 /// cards do not show is found while the blocks flow (sync/pace.h).
-void put_slow_last(std::vector<StageRunSettings::To>& nodes, const Cluster& cluster) {
+void put_slow_last(std::vector<StageRunSettings::To>& nodes, const RendezvousSpec& rendezvous,
+                   const Cluster& cluster) {
+  const auto speed_of = [&](const StageRunSettings::To& to) {
+    const Node* const node = cluster.find(to.node);
+    return node == nullptr ? 0 : fastest_card(rendezvous, node->facts);
+  };
   std::vector<std::uint32_t> speeds;
   for (const auto& to : nodes) {
-    if (const std::uint32_t speed = speed_of(cluster.find(to.node)); speed > 0)
-      speeds.push_back(speed);
+    if (const std::uint32_t speed = speed_of(to); speed > 0) speeds.push_back(speed);
   }
   if (speeds.empty()) return;
   const auto median = speeds.begin() + static_cast<std::ptrdiff_t>(speeds.size() / 2);
   std::nth_element(speeds.begin(), median, speeds.end());
   std::stable_partition(nodes.begin(), nodes.end(), [&](const auto& to) {
-    const std::uint32_t speed = speed_of(cluster.find(to.node));
+    const std::uint32_t speed = speed_of(to);
     return speed == 0 || speed > *median / sync::Pace::kFar;
   });
 }
@@ -229,7 +223,7 @@ Result<std::vector<StagePart>> stage_parts(const JobSpec& spec, const LaunchPlan
     const bool forwards = !node.is_launcher && spec.stage_via == StageVia::nodes;
     settings.nodes.push_back({node.id, node.name, forwards});
   }
-  put_slow_last(settings.nodes, cluster);
+  put_slow_last(settings.nodes, spec.rendezvous, cluster);
   std::vector<StagePart> parts;
   const std::vector<std::string> targets = stage_targets(spec, plan.workdir, home);
   const std::vector<Transfer> lines = staged_items(spec);

@@ -291,10 +291,12 @@ void StageRun::compare() {
   for (Node& node : nodes_) send_stream(node);
 }
 
-/// Whether the node has all blocks of the stream, in files. An archive was unpacked there; the
-/// machine that the files come from feeds others with them anyway.
+/// Whether the node has all blocks of the stream, in files. An archive was unpacked there. A node
+/// whose files are staged may not read those of other nodes (launch/stage/job_staging.h), and needs
+/// no other node to get its own.
 bool StageRun::may_hold(const Node& node) const {
-  if (node.needs || node.is_lost || stream_.size() == 0 || node.result.name == settings_.self)
+  if (node.needs || node.is_lost || stream_.size() == 0 || !settings_.self.empty() ||
+      !trusts_copies_)
     return false;
   const auto& entries = source_->entries();
   return std::all_of(stream_.runs().begin(), stream_.runs().end(), [&](const BlockRun& run) {

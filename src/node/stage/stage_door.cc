@@ -92,15 +92,14 @@ void StageDoor::accept(UniqueFd socket) {
   if (guests_.size() > kMostGuests) dismiss(least_welcome());
 }
 
-/// The oldest guest of the address from which most have come.
+/// The oldest guest of all addresses from which most have come.
 std::shared_ptr<StageDoor::Guest> StageDoor::least_welcome() const {
   std::map<std::string, std::size_t> counts;
   for (const auto& guest : guests_) ++counts[guest->address];
-  const auto most =
-      std::max_element(counts.begin(), counts.end(),
-                       [](const auto& x, const auto& y) { return x.second < y.second; });
+  std::size_t most = 0;
+  for (const auto& [address, count] : counts) most = std::max(most, count);
   return *std::find_if(guests_.begin(), guests_.end(),
-                       [&](const auto& guest) { return guest->address == most->first; });
+                       [&](const auto& guest) { return counts.at(guest->address) == most; });
 }
 
 void StageDoor::receive(const std::shared_ptr<Guest>& guest) {

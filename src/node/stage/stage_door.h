@@ -39,8 +39,8 @@ class StageFiles;
 class StageDoor {
  public:
   /// The most guests that have not sent their greeting, and the time that each has for it. One
-  /// guest more pushes out the oldest of the machine that has most of them, so a flood from
-  /// elsewhere does not push out the node.
+  /// guest more pushes out the oldest of the address that has most of them, so a flood from fewer
+  /// than kMostGuests other addresses does not push out the node.
   static constexpr std::size_t kMostGuests = 64;
   static constexpr std::chrono::seconds kGreetingLimit{5};
 

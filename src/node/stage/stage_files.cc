@@ -369,10 +369,9 @@ void StageFiles::end_file() {
   if (is_source_[item.at.root]) return;
   if (!item.was_unpacked && current.is_hashed && current.hasher.hash() != hashes_[current.entry]) {
     static_cast<void>(tree_of(item).remove_part(item.at.entry.path));
-    problem_ =
-        shown(item) +
-        ": the written file differs from the source: the source changed meanwhile, or the disk or "
-        "the memory of a node that passed it on is damaged";
+    problem_ = shown(item) + ": " + kFileDiffers +
+               ": the source changed meanwhile, or the disk or the memory of a node that passed it "
+               "on is damaged";
     return;
   }
   const auto size = static_cast<off_t>(item.at.entry.size);

@@ -26,6 +26,9 @@
 
 namespace dlaunch {
 
+/// Part of the problem() if a file's hash is not the launcher's.
+inline constexpr const char* kFileDiffers = "the written file differs from the source";
+
 /// Lives on the agent's one thread. Each function does at most a few milliseconds of work.
 class StageFiles {
  public:

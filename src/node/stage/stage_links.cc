@@ -23,7 +23,7 @@ void StageRun::feed(std::size_t index) {
   node.link = ++last_link_;
   node.is_linked = false;
   node.moved_at = monotonic_now();
-  node.source = chain_->source_of(index);
+  node.source = node.needs ? chain_->source_of(index) : std::nullopt;
   node.door.reset();
   if (!node.source) return feed_from_here(index);
   if (!make_key(node.key)) return;
@@ -174,12 +174,6 @@ void StageRun::watch_pace(MonotonicTime now) {
   }
   const auto verdict = pace_.watch(nodes, now);
   if (!verdict) return;
-  chain_->move_to_end(verdict->node);
-  for (std::size_t i = 0; i < nodes_.size() && stage_ == Stage::moving; ++i) {
-    const Node& node = nodes_[i];
-    const bool is_affected = i == verdict->node || node.source == verdict->node;
-    if (is_affected && node.needs && !node.is_done && !node.is_lost) feed(i);
-  }
   const auto rate = [](std::uint64_t blocks) {
     const auto seconds =
         std::chrono::duration_cast<std::chrono::seconds>(sync::Pace::kPeriod).count();
@@ -190,6 +184,12 @@ void StageRun::watch_pace(MonotonicTime now) {
                           nodes_[verdict->receiver].result.name + " got only " +
                           rate(verdict->own) + " from " + nodes_[verdict->source].result.name +
                           ", which got " + rate(verdict->could));
+  chain_->move_to_end(verdict->node);
+  for (std::size_t i = 0; i < nodes_.size() && stage_ == Stage::moving; ++i) {
+    const Node& node = nodes_[i];
+    const bool is_affected = i == verdict->node || node.source == verdict->node;
+    if (is_affected && node.needs && !node.is_done && !node.is_lost) feed(i);
+  }
 }
 
 }  // namespace dlaunch

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "node/stage/stage_files.h"
 #include "node/sync/sync_remarks.h"
 #include "os/clock.h"
 #include "os/content_hash.h"
@@ -75,6 +76,7 @@ void StageRun::cancel() {
   stream_ = {};
   stream_bytes_ = appended_ = zero_bytes_ = 0;
   began_again_ = false;
+  trusts_copies_ = true;
   chain_.reset();
   pace_ = {};
   waiting_from_.reset();
@@ -166,7 +168,7 @@ void StageRun::take(Node& node, const wire::StageDone& done) {
   if (stage_ == Stage::claiming) return all_claimed();
   if (stage_ == Stage::looking) return all_looked();
   if (stage_ == Stage::checking) return all_ready();
-  if (!node.problem.empty()) return fail_at_nodes();
+  if (!node.problem.empty()) return fail_to_write(node);
   node.is_done = true;
   node.result.removed = done.removed;
   skipped_ = std::max(skipped_, done.skipped);
@@ -315,13 +317,37 @@ void StageRun::fail_to_read(const std::string& problem) {
   // `collect` accepts only one list.
   if (!source_->has_changed() || began_again_ || settings_.collects) return fail(problem);
   callbacks_.note(what() + problem + "; it is read again");
+  began_again_ = true;
+  begin_again();
+}
+
+/// A node counts as one that has a file by its size and time, which is not enough to feed others.
+void StageRun::fail_to_write(const Node& node) {
+  std::optional<std::size_t> first = node.source;
+  while (first && nodes_[*first].source) first = nodes_[*first].source;
+  if (!first || !nodes_[*first].holds || node.problem.find(kFileDiffers) == std::string::npos)
+    return fail_at_nodes();
+  callbacks_.note(
+      what() + node.result.name + ": " + node.problem.substr(0, node.problem.find(kFileDiffers)) +
+      "what came from " + nodes_[*first].result.name +
+      " differs from the source: it may have another file of the same size and time, "
+      "which stays until you remove it there. The staging begins again without its help");
+  trusts_copies_ = false;
+  begin_again();
+}
+
+/// Without the nodes that are lost.
+void StageRun::begin_again() {
   std::vector<NodeId> lost;
   for (const Node& node : nodes_) {
     if (node.is_lost) lost.push_back(node.result.node);
   }
+  const bool began_again = began_again_;
+  const bool trusts_copies = trusts_copies_;
   StageRunSettings settings = std::move(settings_);
   begin(std::move(settings));
-  began_again_ = true;
+  began_again_ = began_again;
+  trusts_copies_ = trusts_copies;
   for (const NodeId node : lost) node_lost(node);
 }
 

@@ -204,6 +204,8 @@ class StageRun {
   }
   void fail(std::string problem);
   void fail_to_read(const std::string& problem);
+  void fail_to_write(const Node& node);
+  void begin_again();
   void fail_at_nodes();
   void finish(Result<StageReport> report);
 
@@ -239,7 +241,8 @@ class StageRun {
   sync::Pace pace_;
   StageReport report_;
   bool shown_ = false;
-  bool began_again_ = false;
+  bool began_again_ = false;   // because a file has changed
+  bool trusts_copies_ = true;  // nodes that seem to have everything may feed others
 };
 
 }  // namespace dlaunch

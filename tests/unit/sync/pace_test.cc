@@ -115,13 +115,33 @@ TEST_F(PaceTest, TwoSlowNodes) {
   EXPECT_EQ(named(50), std::nullopt);
 }
 
-TEST_F(PaceTest, ANodeThatSendsSlowly) {
-  chain({1000, 100, 1000, 1000});  // what the first one sends is slow, whoever gets it
+TEST_F(PaceTest, TwoSlowNodesThatAreNeighbours) {
+  chain({1000, 100, 100, 1000, 1000});
   EXPECT_EQ(named(5), 1U);
-  move_to_end(1, 3);
-  rates_ = {1000, 1000, 100, 1000};
+  move_to_end(1, 4);
+  EXPECT_EQ(named(5), 2U) << "the first one sends fast, as will be seen";
+  move_to_end(2, 1);
+  EXPECT_EQ(named(50), std::nullopt);
+}
+
+TEST_F(PaceTest, ANodeThatSendsSlowly) {
+  chain({1000, 100, 1000, 1000, 1000});  // what the first one sends is slow, whoever gets it
+  EXPECT_EQ(named(5), 1U);
+  move_to_end(1, 4);
+  rates_ = {1000, 1000, 100, 1000, 1000};
+  EXPECT_EQ(named(5), 2U) << "it may be slow itself";
+  move_to_end(2, 1);
+  rates_ = {1000, 1000, 1000, 100, 1000};
   EXPECT_EQ(named(5), 0U);
   EXPECT_EQ(named(50), std::nullopt);
+}
+
+TEST_F(PaceTest, ANodeThatSendsSlowlyToAllThatThereAre) {
+  chain({1000, 100, 1000});
+  EXPECT_EQ(named(5), 1U);
+  move_to_end(1, 2);
+  rates_ = {1000, 1000, 100};
+  EXPECT_EQ(named(5), 0U);
 }
 
 }  // namespace

@@ -179,6 +179,27 @@ TEST_F(PreparationWithStage, ARunIsToldAtOnceAndFindsTheStagingUnderWay) {
               ElementsAre(ElementsAre("node0", "node2"), ElementsAre("node0", "spare", "node2")));
 }
 
+TEST_F(PreparationWithStage, ItEndsIfAllNodesThatAreLeftHaveTheFiles) {
+  make(Step::start);
+  begin();
+  run_until([this] { return outcome_.has_value(); });
+  lose(NodeId(1));
+  nodes_.cluster_.nodes[1].id = NodeId(7);
+  nodes_.cluster_.nodes[1].name = "spare";
+  begin_and_hold({NodeId(0), NodeId(7), NodeId(2)});
+  lose(NodeId(7));
+  EXPECT_EQ(failure(), "spare: it burns");
+
+  // No node takes its place.
+  const std::size_t before = nodes_.sent<wire::StageOver>().size();
+  nodes_.cluster_.nodes.erase(nodes_.cluster_.nodes.begin() + 1);
+  begin();
+  run_until([this] { return outcome_.has_value(); });
+  EXPECT_EQ(failure(), "");
+  EXPECT_EQ(nodes_.sent<wire::StageOver>().size(), before + 2);
+  EXPECT_EQ(nodes_.sent<wire::StageBegin>().size(), 6U) << "it does not begin again";
+}
+
 TEST_F(PreparationWithStage, ItMayEndBeforeTheRunGoesOn) {
   make(Step::start);
   begin_and_hold({NodeId(0), NodeId(1), NodeId(2)});

@@ -13,6 +13,11 @@ constexpr NodeId kOther{2};
 
 struct JobStagingTest : testing::Test {
   JobStagingTest() {
+    staging.begin({{kSource, from_node()}});
+    id = std::get<wire::StageFrom>(sent.at(0).second).id;
+    sent.clear();
+  }
+  static StageRunSettings from_node() {
     StageRunSettings settings;
     settings.self = "gpu1";
     settings.by = "run 1";
@@ -22,9 +27,7 @@ struct JobStagingTest : testing::Test {
       return std::vector<std::string>{"10.0.0.1"};
     };
     settings.own_addresses = [](std::size_t) { return std::vector<std::string>(); };
-    staging.begin({{kSource, settings}});
-    id = std::get<wire::StageFrom>(sent.at(0).second).id;
-    sent.clear();
+    return settings;
   }
   template <class Order>
   void order(const Order& one, NodeId to = kOther, NodeId from = kSource) {
@@ -46,12 +49,17 @@ struct JobStagingTest : testing::Test {
   EventLoop loop;
   std::vector<std::pair<NodeId, wire::ToAgent>> sent;
   std::vector<Status> ends;
+  std::function<void()> then;  // at the next end
   std::uint32_t id = 0;
   JobStaging staging{
       loop,
       {.send = [this](NodeId node, wire::ToAgent message) { sent.emplace_back(node, message); },
        .staged = [](const StageReport&) {},
-       .done = [this](const Status& status) { ends.push_back(status); },
+       .done =
+           [this](const Status& status) {
+             ends.push_back(status);
+             if (then) std::exchange(then, nullptr)();
+           },
        .show = [](const std::string&) {},
        .note = [](const std::string&) {}}};
 };
@@ -86,7 +94,7 @@ TEST_F(JobStagingTest, AFolderThatIsNoTargetEndsIt) {
   begin({"/local/corpus", "/home/me/.ssh"});
   ASSERT_EQ(ends.size(), 1U);
   EXPECT_EQ(ends[0].error().message,
-            "stage: the agent of gpu1 named a path that the job does not stage");
+            "stage: the agent of gpu1 gave an order that this job does not need");
   ASSERT_EQ(sent.size(), 2U) << "only that it is over";
   EXPECT_EQ(std::get<wire::StageOver>(sent[0].second).id, 1U);
   EXPECT_TRUE(std::get<wire::StageFrom>(sent[1].second).peers.empty());
@@ -95,6 +103,31 @@ TEST_F(JobStagingTest, AFolderThatIsNoTargetEndsIt) {
 TEST_F(JobStagingTest, AFileBesideATargetEndsIt) {
   begin({"/local/corpus", "/local"});
   announce(1, "other.bin");
+  EXPECT_EQ(ends.size(), 1U);
+}
+
+TEST_F(JobStagingTest, ANodeNeedNotShowWhatItHas) {
+  wire::StageBegin message;
+  message.id = 1;
+  message.roots = {"/local/corpus", "/local"};
+  message.origins = {{"", "/local/corpus/.dlaunch-sync-1", "/local/corpus", false},
+                     {"", "/local/other", "/local/w.bin", false}};
+  order(message);
+  const auto& begun = std::get<wire::StageBegin>(sent.at(0).second);
+  EXPECT_EQ(begun.origins[0].marker, "/local/corpus/.dlaunch-sync-1");
+  EXPECT_EQ(begun.origins[1].marker, "") << "no file of the user's marks its folder";
+  wire::StageStream stream;
+  stream.id = 1;
+  order(stream);
+  EXPECT_TRUE(ends.empty());
+  stream.holds = true;
+  order(stream);
+  EXPECT_EQ(ends.size(), 1U);
+}
+
+TEST_F(JobStagingTest, AMarkerIsNotStaged) {
+  begin({"/local/corpus", "/local"});
+  announce(0, ".dlaunch-sync-1");
   EXPECT_EQ(ends.size(), 1U);
 }
 
@@ -126,6 +159,32 @@ TEST_F(JobStagingTest, OtherMessagesOtherNodesAndOtherSendersAreIgnored) {
   staging.on(kSource, wire::StageLetter{id + 1, kOther, wire::encode(wire::StageOver{1}).type, ""});
   EXPECT_TRUE(sent.empty());
   EXPECT_TRUE(ends.empty());
+}
+
+TEST_F(JobStagingTest, ThatNoNodeIsLeftIsSaidAsTheSourceSaysIt) {
+  staging.on(kSource, wire::StageReported{id, exit_code::kNodeLost, "none", {}, 0, 0, {}, {}});
+  ASSERT_EQ(ends.size(), 1U);
+  EXPECT_EQ(ends[0].error().exit_code, exit_code::kNodeLost);
+}
+
+TEST_F(JobStagingTest, ItsEndMayBeginAnother) {
+  StageRunSettings here;
+  here.items = {{"/data/more", "/local/more"}};
+  here.nodes = {{kSource, "gpu1"}};
+  staging.begin({{kSource, from_node()}, {std::nullopt, here}});
+  then = [&] { staging.begin({{kSource, from_node()}}); };
+  sent.clear();
+  staging.node_lost(kOther);
+  staging.node_lost(kSource);  // the second part begins without a node
+  ASSERT_EQ(ends.size(), 1U);
+  EXPECT_EQ(ends[0].error().exit_code, exit_code::kNodeLost);
+  std::size_t orders = 0;
+  for (const auto& [node, message] : sent) {
+    const auto* const lost = std::get_if<wire::StageLost>(&message);
+    EXPECT_TRUE(lost == nullptr || lost->id != id + 2) << "the new one has lost no node";
+    if (std::holds_alternative<wire::StageFrom>(message)) ++orders;
+  }
+  EXPECT_EQ(orders, 1U);
 }
 
 TEST_F(JobStagingTest, AfterItsEndOnlyTheEndIsPassedOn) {

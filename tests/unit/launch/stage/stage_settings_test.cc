@@ -64,6 +64,26 @@ TEST_F(StageSettingsTest, NodesWithSlowNetworkCardsComeLast) {
   EXPECT_THAT(order(), testing::ElementsAre("node1", "node2", "node3", "node4", "node5"));
 }
 
+TEST_F(StageSettingsTest, OnlyCardsThatStagingMayUseCount) {
+  cluster_.nodes.resize(1);
+  cluster_.nodes.resize(3, cluster_.nodes.front());
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    Node& node = cluster_.nodes[i];
+    node.id = NodeId(i);
+    node.name = "node" + std::to_string(i);
+    const std::string last = std::to_string(i + 1);
+    NetworkInterface slow{.name = "eth0", .is_up = true, .speed_mbit = i == 0 ? 100U : 1000U};
+    slow.addresses = {{"10.0.0." + last, 24}};
+    NetworkInterface fast{.name = "ib0", .is_up = true, .speed_mbit = 200'000};
+    fast.addresses = {{"10.1.0." + last, 24}};
+    node.facts.interfaces = {slow, fast};
+  }
+  EXPECT_EQ(settings().nodes.front().name, "node0");
+  spec_.rendezvous.interface = "eth*";
+  EXPECT_EQ(settings().nodes.front().name, "node1");
+  EXPECT_EQ(settings().nodes.back().name, "node0");
+}
+
 TEST_F(StageSettingsTest, NothingListensIfTheLauncherIsToSend) {
   spec_.stage_via = StageVia::launcher;
   EXPECT_FALSE(settings().own_addresses);

@@ -218,6 +218,18 @@ TEST_F(StageDoorTest, AFloodOfSilentGuestsCostsLittleAndPushesOutNoNode) {
   EXPECT_EQ(last_words(silent.back()), "") << "nobody stays when the node is there";
 }
 
+TEST_F(StageDoorTest, OneGuestEachFromManyAddresses) {
+  constexpr int kAddresses = 70;
+  write_until(kBlocks);
+  open();
+  std::vector<UniqueFd> silent;
+  for (int i = 0; i < kAddresses; ++i)
+    silent.push_back(stranger("half", "127.0.0." + std::to_string(10 + i)));
+  EXPECT_EQ(last_words(silent.front()), "") << "the oldest one";
+  const UniqueFd node = stranger(stage_greeting(key_of('A'), 0));
+  EXPECT_TRUE(wait_for([&] { return !door_->listens(); })) << "the node was pushed out";
+}
+
 TEST_F(StageDoorTest, SilentGuestsOfTheNodesOwnMachinePushEachOtherOut) {
   write_until(kBlocks);
   open();
