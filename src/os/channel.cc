@@ -41,8 +41,8 @@ void FrameChannel::start(Callbacks callbacks, const std::string& early) {
 
 void FrameChannel::wait_readable(const std::string& early) {
   if (early.empty()) return wait_readable();
-  loop_.post([this, living = std::weak_ptr<void>(alive_), early, connection = connection_] {
-    if (living.expired() || ended_ || connection != connection_) return;
+  loop_.post([this, early, connection = connection_] {
+    if (ended_ || connection != connection_) return;
     early.copy(reader_.room(early.size()), early.size());
     reader_.took(early.size());
     if (!dispatch_frames()) return;
@@ -70,9 +70,7 @@ void FrameChannel::queue_written() {
   if (write_pending_) return;
   // Collects what this turn of the event loop sends, to write it in one call.
   write_pending_ = true;
-  loop_.post([this, living = std::weak_ptr<void>(alive_)] {
-    if (!living.expired()) flush();
-  });
+  loop_.post([this] { flush(); });
 }
 
 void FrameChannel::send(const wire::OutputData& output) {
@@ -281,9 +279,8 @@ void FrameChannel::lose(std::string reason) {
   if (!callbacks_.on_lost) return end(std::move(reason));
   disconnect();
   // Posted, as in end(). Ignored if the connection has been replaced since.
-  loop_.post([this, living = std::weak_ptr<void>(alive_), connection = connection_,
-              reason = std::move(reason)] {
-    if (!living.expired() && !ended_ && connection == connection_) callbacks_.on_lost(reason);
+  loop_.post([this, connection = connection_, reason = std::move(reason)] {
+    if (!ended_ && connection == connection_) callbacks_.on_lost(reason);
   });
 }
 

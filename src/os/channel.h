@@ -129,8 +129,6 @@ class FrameChannel {
   bool ended_ = false;
   std::uint32_t connection_ = 0;  // counts connections: callbacks of earlier ones are ignored
   std::uint64_t frames_received_ = 0;
-  std::shared_ptr<void> alive_ =
-      std::make_shared<char>();  // work that waits in the loop may outlive *this
 };
 
 /// A channel whose end sends `Sent` and receives `Received`.
