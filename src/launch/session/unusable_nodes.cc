@@ -63,7 +63,7 @@ std::map<NodeId, std::string> faults_of_plan(const JobSpec& spec, const Cluster&
   return faults;
 }
 
-/// Of two nodes that have met no common address, the one that is new.
+/// Of two nodes that do not reach each other, the one that the last attempt did not use.
 std::vector<NodeId> new_one_of(const std::vector<NodeId>& two, const LaunchPlan& last) {
   std::vector<NodeId> added;
   std::copy_if(two.begin(), two.end(), std::back_inserter(added),
